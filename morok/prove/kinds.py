@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from morok.dialect import OpInfo
 from morok.dsl import syntax as S
 from morok.prove.semantics.numbers import Num
 from morok.prove.semantics.term import Term, Unsupported
@@ -19,31 +18,6 @@ class Parts(dict[str, Any]):
 
     def __missing__(self, name: str) -> Any:
         raise Unsupported(f"an op without its {name}")
-
-
-def parts_of(info: OpInfo, p: Any) -> Parts:
-    """The operands and fields that a pattern or an expression gives an op, by name and as they are written; of a sequence of
-    operands the list of its items. What stands at its place is there.
-    """
-    if isinstance(p, S.PStruct):
-        return Parts({f.name: S.PVar(f.name) if f.value is None else f.value for f in p.fields})
-    if isinstance(p, S.EStruct):
-        return Parts(p.fields)
-    given = [a for a in p.args if not isinstance(a, (S.PType, S.EType))]
-    out = Parts(("dtype", a) for a in p.args if isinstance(a, (S.PType, S.EType)))
-    several = sum(o.many for o in info.operands)
-    for operand in info.operands:
-        if operand.many:
-            take, odd = divmod(len(given), several)  # Pad and Shrink end in two of one length
-            if odd:
-                raise Unsupported("two sequences of operands of which one is longer")
-            out[operand.name], given, several = given[:take], given[take:], several - 1
-        elif given:
-            found = given.pop(0)
-            out[operand.name] = S.PSome(found) if operand.optional and isinstance(found, S.Pattern) else found
-    if len(given) > len(info.fields):
-        raise Unsupported(f"{info.name} of more than it takes")
-    return Parts(out | dict(zip(info.fields, given, strict=False)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from morok.prove import smt
 from morok.prove.answers import Answer, Result
 from morok.prove.cached_per_rule import once_a_rule
 from morok.prove.counterexample import Counterexample
+from morok.prove.encoding.chosen import ChosenEncoder
 from morok.prove.encoding.counting import CountingEncoder
 from morok.prove.encoding.encoder import Encoder
 from morok.prove.encoding.obligation import Choices, Inapplicable, Obligation, OutOfSteps, reads_lanes
@@ -376,7 +377,7 @@ def readings(rule: CheckedRule) -> list[Callable[..., Any]]:
     if "Range" in ops and "subst" in names_in(rule.syntax.target):
         found.append(ReindexingEncoder)
     if {"Reduce", "Range"} <= ops:
-        found.append(CountingEncoder)
+        found += [ChosenEncoder, CountingEncoder] if "subst" in names_in(rule.syntax.target) else [CountingEncoder]
     return found
 
 

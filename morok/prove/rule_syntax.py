@@ -81,7 +81,7 @@ def ops_at(p: S.Syntax) -> tuple[str, ...]:
 
 # What else is asked of the solver, by the liberties that a rule takes and the ops that it mentions.
 _IMPLIED: Final = {"contract": ("MulAcc",), "arcp": ("Mul", "Reciprocal"), "Wmma": ("Add",)}
-OF_TRUTHS: Final = {"Add": "Or", "Max": "Or", "Mul": "And", "Min": "And"}  # an op that folds, and what does so with bools
+_FOLDED: Final = {"Add": "Or", "Max": "Or", "Mul": "And", "Min": "And"}  # an op that folds, and what does so with bools
 
 
 @once_a_rule
@@ -92,10 +92,10 @@ def implied_ops(rule: CheckedRule) -> tuple[str, ...]:
     names = names_of(rule)
     found = {n for word in names & _IMPLIED.keys() for n in _IMPLIED[word]}
     if "Reduce" in names:
-        folded = names & OF_TRUTHS.keys()
+        folded = names & _FOLDED.keys()
         if not folded or not _names_what_it_folds(rule):
-            folded = frozenset(OF_TRUTHS)
-        found |= folded | {OF_TRUTHS[op] for op in folded}
+            folded = frozenset(_FOLDED)
+        found |= folded | {_FOLDED[op] for op in folded}
     return tuple(sorted(found - set(ops_of(rule))))
 
 

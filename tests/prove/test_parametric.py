@@ -627,24 +627,6 @@ PAIRS = {
         "End(_body, _a, Range { end: e, .. }, _rest..) if vmax(e) <= 0 ~> Noop()",
         "End(_body, _a, Range { end: e, .. }, _rest..) if vmin(e) <= 0 ~> Noop()",
     ),
-    "a fold over a loop that runs once": (
-        "Reduce { src: s, ranges: [a, Range(e), rest..], op } if vmin(e) == 1 and vmax(e) == 1"
-        " ~> Reduce { src: s, ranges: [a, rest..], op }",
-        "Reduce { src: s, ranges: [a, Range(e), rest..], op } if vmin(e) >= 1 and vmax(e) == 2"
-        " ~> Reduce { src: s, ranges: [a, rest..], op }",
-    ),
-    "a fold over the only loop, which runs once": (
-        "Reduce { src: s, ranges: [Range(e)], op } if vmin(e) == 1 and vmax(e) == 1 ~> s",
-        "Reduce { src: s, ranges: [Range(e)], op } if vmin(e) == 0 and vmax(e) == 1 ~> s",
-    ),
-    "a fold over a loop that never runs": (
-        "n @ Reduce { src: _s, ranges: [Range(e), _rest..], op } if vmax(e) <= 0 ~> identity(op, n)",
-        "n @ Reduce { src: _s, ranges: [Range(e), _rest..], op } if vmax(e) <= 1 ~> identity(op, n)",
-    ),
-    "the identity of the op that folds": (
-        "n @ Reduce { src: _s: f32, ranges: [Range(e)], op: Mul } if vmax(e) <= 0 ~> identity(Mul, n)",
-        "n @ Reduce { src: _s: f32, ranges: [Range(e)], op: Mul } if vmax(e) <= 0 ~> identity(Add, n)",
-    ),
     "loops in another order": (
         "End(body, r: i32, rest..) ~> End(body, rest.., r)",
         "End(body, r: i32, rest..) ~> End(body, rest..)",

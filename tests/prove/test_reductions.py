@@ -77,20 +77,6 @@ def test_folds_are_the_same_in_any_order_and_in_parts(op: str) -> None:
 
 
 @pytest.mark.parametrize("op", OPS)
-def test_a_loop_that_runs_once_and_one_that_never_runs(op: str) -> None:
-    """Along an axis of length 1 all is folded as without it; along one of length 0 nothing is, whatever the others are."""
-    rng = random.Random(op)
-    for shape in SHAPES:
-        x = tensor(shape, rng)
-        whole = folded(op, [x[i] for i in indices(shape)])
-        for k, n in enumerate(shape):
-            if n == 1:
-                assert whole == folded(op, [x[(*i[:k], 0, *i[k:])] for i in indices((*shape[:k], *shape[k + 1 :]))])
-            elif n == 0:
-                assert whole == OPS[op][1]
-
-
-@pytest.mark.parametrize("op", OPS)
 def test_a_fold_of_folds_is_one_over_the_axes_of_both(op: str) -> None:
     rng = random.Random(1)
     for shape in SHAPES:

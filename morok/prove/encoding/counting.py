@@ -2,9 +2,6 @@
 
 The target read with the end replaced by n is the invariant: it is the fold over the first n iterations. Three questions make a
 proof: over no iterations, over one, and from n >= 1 of them to n + 1. Guards and facts speak of the end itself throughout.
-
-Where the target substitutes one iteration for the range, this alone may count: before it the fold is what it is of none, from it
-on what the target says. Then a fourth question is whether it is one of the loop's, or the target what a fold of none is.
 """
 
 from __future__ import annotations
@@ -20,7 +17,6 @@ from morok.prove.encoding.structure import StructureEncoder
 from morok.prove.encoding.structure_parts import Fold, Loop
 from morok.prove.kinds import Constant, Node
 from morok.prove.meanings import solver_function
-from morok.prove.semantics.numbers import Num
 from morok.prove.semantics.term import Term, Unsupported, both, either, is_false, negation
 from morok.prove.smt import Expr
 from morok.prove.symbol import Symbol
@@ -83,7 +79,7 @@ class CountingEncoder(StructureEncoder):
         value = smt.Function(unknown, here.sort, t.value.sort)
         defined = smt.Function(Symbol("defined", unknown), here.sort, smt.BoolSort())
         self.world.once(("here", unknown), lambda: self.world.assume(value(here) == t.value, defined(here) == t.defined))
-        return self.in_dtype(node.dtype, Term(value(at.term.value), defined(at.term.value)))
+        return Term(self.in_dtype(node.dtype, value(at.term.value)), defined(at.term.value))
 
     def encode(self) -> Obligation:
         pattern = self.pattern(self.rule.syntax.pattern)
@@ -108,31 +104,18 @@ class CountingEncoder(StructureEncoder):
         first, body = self.identity(fold.op, fold.dtype), fold.body
         known = [*out.premises, end.term.defined]
         once = body if is_false(first.defined) else f(self.world, d, first, body)  # without an identity the first begins the fold
-        chosen, target = self.chosen(), self.at_end(pattern, end, end.term)
-
-        def so_far(iterations: Term) -> Term:
-            if chosen is None:
-                return self.at_end(pattern, end, iterations)
-            among = n.within(chosen, self.world.number_of(end.dtype, iterations))
-            found: Term = self.world.choose(among, target, first)
-            return found
-
         results = (
-            (so_far(end.term), first),
-            (so_far(self.world.constant(end.dtype, 1)), once),
-            (so_far(self.world.constant_of(end.dtype, after)), f(self.world, d, fold.state, body)),
+            (self.at_end(pattern, end, end.term), first),
+            (self.at_end(pattern, end, self.world.constant(end.dtype, 1)), once),
+            (self.at_end(pattern, end, self.world.constant_of(end.dtype, after)), f(self.world, d, fold.state, body)),
         )
-        claims = [self.holds(fold.dtype, found, value) for found, value in results]
-        invariant = either(negation(fold.state.defined), self.holds(fold.dtype, so_far(count), fold.state))
+        claims = [self.holds(fold.dtype, target, value) for target, value in results]
+        so_far = self.at_end(pattern, end, count)
         none = n.compare("<=", last, n.const(0))[1]
         one = both(n.compare("<=", n.const(1), last)[1], n.compare("==", here, n.const(0))[1], results[1][1].defined)
         axioms = [*self.world.axioms]
         out.lemmas.append(("over no iterations", (*known, *axioms, none), claims[0]))
         out.lemmas.append(("over one iteration", (*known, *axioms, one), claims[1]))
-        if chosen is not None:  # a loop that runs does what it does at every iteration, here among them
-            runs = either(none, both(n.within(here, last), body.defined))
-            reached = either(n.within(chosen, last), self.holds(fold.dtype, target, first))
-            out.lemmas.append(("the iteration that counts is done", (*known, *axioms, runs), reached))
         out.premises = [
             *known,
             *axioms,
@@ -140,18 +123,12 @@ class CountingEncoder(StructureEncoder):
             n.compare("<", done, last)[1],
             n.compare("==", here, done)[1],
             results[2][1].defined,
-            invariant,
+            either(negation(fold.state.defined), self.holds(fold.dtype, so_far, fold.state)),
         ]
         # a failure of the invariant is no counterexample to the rule
         self.world.exact = False
         out.applicable, out.claim = [*known, *axioms], claims[2]
         return out
-
-    def chosen(self) -> Num | None:
-        """The number of the one iteration that the target substitutes for the range."""
-        calls = [e for e in S.walk(self.rule.syntax.target) if isinstance(e, S.ECall) and e.name == "subst"]
-        at = self.node(calls[0].args[2], None) if len(calls) == 1 else None
-        return self.world.number_of(at.dtype, at.term) if isinstance(at, Node) and self.world.is_index(at.dtype) else None
 
     def holds(self, dtype: str, target: Term, value: Term) -> Expr:
         """The condition that the target is defined and is this value."""

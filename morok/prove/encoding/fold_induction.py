@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from morok.dialect import OpInfo
 from morok.dsl import syntax as S
@@ -14,9 +14,10 @@ from morok.prove.encoding.loop_ranges import Ranges
 from morok.prove.encoding.structure_parts import OPAQUE, Fold, Loop, Loops
 from morok.prove.kinds import ANY_FOLD, Node, OpName
 from morok.prove.meanings import solver_function
-from morok.prove.rule_syntax import OF_TRUTHS
 from morok.prove.semantics.term import Term, Unsupported, both, either
 from morok.prove.symbol import Symbol
+
+OF_TRUTHS: Final = {"Add": "Or", "Max": "Or", "Mul": "And", "Min": "And"}  # the ops that fold truth values
 
 
 class Folds(Ranges):
@@ -136,16 +137,34 @@ class Folds(Ranges):
         raise Unsupported("the op of a fold")
 
     def folded(self, op: str, info: OpInfo, body: Node, loops: tuple[Any, ...]) -> Term:
-        """The accumulator: the identity, any state, or the state after one more iteration, as the phase asks."""
+        """A fold. Where the rule says how often a loop runs, it is unfolded; else it is judged by induction over iterations."""
+        single = [loop for loop in loops if isinstance(loop, Loop) and loop.counted]
+        if not single:
+            return self.step(op, info, body, loops)
+        n = self.numbers
+        none = either(*(n.compare("<=", self.iterations(x), n.const(0))[1] for x in single))
+        once = both(*(n.compare("==", self.iterations(x), n.const(1))[1] for x in single))
+        self.world.exact = False  # of more than one iteration this reading knows nothing
+        others = tuple(loop for loop in loops if loop not in single)
+        inner = self.unknown(op, body, others) if others else body.term
+        found: Term = self.world.choose(
+            none, self.identity(op, body.dtype), self.world.choose(once, inner, self.unknown(op, body, loops))
+        )
+        return replace(found, defined=both(found.defined, *(x.end.term.defined for x in single if x.end is not None)))
+
+    def unknown(self, op: str, body: Node, loops: tuple[Any, ...]) -> Term:
+        """Some fold: the same for the same op, body and loops, and nothing more is known of it."""
         key = ("fold", op, body.dtype, body.term.value, body.term.defined, body.term.invalid, *(x.unknown for x in loops))
-        state: Term = self.world.once(key, lambda: self.state(body.dtype))
-        if counted := [x for x in loops if isinstance(x, Loop) and x.counted]:  # of more than no iterations nothing is known
-            n, self.world.exact = self.numbers, False
-            none = either(*(n.compare("<=", self.iterations(x), n.const(0))[1] for x in counted))
-            found: Term = self.world.choose(none, self.identity(op, body.dtype), state)
-            return replace(found, defined=both(found.defined, *(x.end.term.defined for x in counted if x.end is not None)))
+        found: Term = self.world.once(key, lambda: self.state(body.dtype))
+        return found
+
+    def step(self, op: str, info: OpInfo, body: Node, loops: tuple[Any, ...]) -> Term:
+        """The accumulator: the identity, any state, or the state after one more iteration, as the phase asks."""
+        if not self.by_induction:
+            return self.unknown(op, body, loops)
         if self.inside or any(f.loops != loops for f in self.folds):
             raise Unsupported("induction over several loops at once")
+        state = self.unknown(op, body, loops)
         self.folds.append(Fold(op, body.dtype, state, body.term, loops))
         if self.phase == "base":
             return self.identity(op, body.dtype)
@@ -156,33 +175,12 @@ class Folds(Ranges):
         return replace(stepped, defined=both(stepped.defined, state.defined, body.term.defined))
 
     def state(self, dtype: str) -> Term:
-        """Any value of the dtype, or none."""
         unknown = self.world.symbol("accumulator")
-        found: Term = self.world.variable(unknown, dtype)
-        return replace(found, defined=smt.Bool(Symbol("defined", unknown)))
-
-    def op_wmma(self, parts: dict[str, Any], at: S.Syntax) -> Node:
-        """A product of matrices: to each lane of one some function of all lanes of the others, the same for a layout."""
-        a, b, c = (self.value_of(parts[name]) for name in ("a", "b", "c"))
-        layout: Any = getattr(parts.get("meta"), "name", "")
-        if not layout or not all(isinstance(n, Node) for n in (a, b, c)) or c.dtype in OPAQUE:
-            raise Unsupported("a product of this form")
-        if layout.startswith("_"):
-            self.unnamed += 1
-            layout = Symbol("ignored", layout, self.unnamed)
-        factors = [*a.lanes, *b.lanes]
-        known, sorts = both(*(t.defined for t in factors)), [t.value.sort for t in factors]
-        add, d, lanes = solver_function(self.rule.dialect.ops["Add"]), self.world.dtype(c.dtype), []
-        for i, sofar in enumerate(c.lanes):
-            f = smt.Function(Symbol("product", layout, len(c.lanes), i), *sorts, self.sort(c.dtype))
-            lanes.append(add(self.world, d, sofar, self.in_dtype(c.dtype, Term(f(*(t.value for t in factors)), known))))
-        return Node(tuple(lanes), c.dtype)
-
-    def in_dtype(self, dtype: str, term: Term) -> Term:
-        """What a function gives as a value of the dtype: where it is a number of the solver, one that the dtype holds."""
-        if self.world.is_int(dtype):
-            self.world.assume(self.world.fits(dtype, self.world.number_of(dtype, term)))
-        return term
+        value = smt.Const(unknown, self.sort(dtype))
+        if value.sort is smt.IntSort() and self.world.bits(dtype):
+            n = self.world.arithmetic(self.world.dtype(dtype))
+            self.world.assume(value >= n.low, value <= n.high)
+        return Term(value, smt.Bool(Symbol("defined", unknown)))
 
 
 def _op_named(part: Any) -> str:

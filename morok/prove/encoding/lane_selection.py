@@ -43,11 +43,13 @@ class Lanes(Operands):
         return chosen
 
     def in_range(self, at: Num, length: int) -> None:
-        inside = (at.exists, at.finite, self.numbers.within(at, self.numbers.const(length)))
+        n = self.numbers
+        low = n.compare("<=", n.const(0), at)[1]
+        high = n.compare("<", at, n.const(length))[1]
         if self.side == "target":
-            self.must.extend(inside)
+            self.must.extend((at.exists, at.finite, low, high))
         else:
-            self.need(*inside)
+            self.need(at.exists, at.finite, low, high)
 
     def op_gep(self, parts: dict[str, Any], at: S.Syntax) -> Any:
         vector = self.value_of(parts["vector"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence as Seq
+from dataclasses import replace
 from typing import Any
 
 from morok.dsl import syntax as S
@@ -13,7 +14,7 @@ from morok.prove.forms import conjuncts
 from morok.prove.kinds import Node
 from morok.prove.rule_syntax import names_in
 from morok.prove.semantics.numbers import Num
-from morok.prove.semantics.term import Term, Unsupported, is_false
+from morok.prove.semantics.term import Term, Unsupported, both, is_false
 from morok.prove.smt import Expr
 from morok.prove.symbol import Symbol
 
@@ -89,11 +90,23 @@ class Freedom(Encoder):
 
     def value_here(self, name: str, found: Any) -> Any:
         """The value of a name under the loops around it: another one than where it was bound, if it may depend on a loop that is
-        around only one of the two.
+        around only one of the two; but not where that loop runs once.
         """
         if not isinstance(found, Node) or is_constant(found):
             return found
-        return self.elsewhere(name, found) if self.loops_between(name) else found
+        loops = self.loops_between(name)
+        if not loops:
+            return found
+        other = self.elsewhere(name, found)
+        if self.side == "pattern" or not all(isinstance(x, Loop) and x.counted for x in loops):
+            return other
+        once = self.run_once(loops)
+        if found.dtype in OPAQUE:  # a statement in a loop that does not run need be nothing
+            return replace(
+                found, lanes=tuple(self.world.choose(once, a, b) for a, b in zip(found.lanes, other.lanes, strict=True))
+            )
+        self.must.append(once)
+        return found
 
     def let_value(self, name: str, found: Any) -> Any:
         """The node that `let` binds, here: computed from its operands here."""
@@ -136,12 +149,20 @@ class Freedom(Encoder):
         loops = [*(x for x in bound if x not in self.inside), *(x for x in self.inside if x not in bound)]
         return [x for x in loops if not self.said_free(name, x)]
 
+    def closed_loops(self, part: Any) -> tuple[Any, ...]:
+        """The loops that an op closes: which they are, not what they are at some iteration."""
+        raise Unsupported("loops here")
+
     def closes(self, loops: Seq[Any], before: frozenset[str]) -> None:
         """The loop variables as values of these ranges' names inside the closing op; names bound `before` keep their value."""
         for name, value in self.names.items():
             own = [x for x in loops if isinstance(x, Loop) and x.node is value]
             if own and name not in before:
                 self.varies[name] = (own[0],)
+
+    def run_once(self, loops: Seq[Any]) -> Expr:
+        """A condition that all of these run exactly once: then a value that depends on them has one value."""
+        return both(*(self.numbers.compare("==", self.iterations(x), self.numbers.const(1))[1] for x in loops))
 
     def said_free(self, name: str, loop: Any) -> bool:
         """True if a name does not depend on a range: it is said, or it is the range's end, or was made of what does not."""

@@ -7,18 +7,25 @@ from typing import Any
 
 from morok.dsl import syntax as S
 from morok.prove import smt
-from morok.prove.encoding.memory_states import Memory
+from morok.prove.encoding.fragments import Fragments
 from morok.prove.encoding.obligation import Inapplicable
-from morok.prove.encoding.structure_parts import Loop, Loops
+from morok.prove.encoding.structure_parts import ELEMENT, NOTHING, OPAQUE, Loop, Loops
 from morok.prove.forms import conjuncts
 from morok.prove.kinds import Node, Truth
 from morok.prove.rule_syntax import names_in
-from morok.prove.semantics.term import Term, Unsupported, both
+from morok.prove.semantics.term import Term, Unsupported, both, choose, either
 from morok.prove.symbol import Symbol
 
 
-class Ranges(Memory):
-    """Range: a number below an end that the rule names, or does not."""
+class Ranges(Fragments):
+    """Range and End: a loop without iterations does nothing, one with one does its body.
+
+    ended  by the identity of an End: its body, and the loops around it
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.ended: dict[int, tuple[Node, tuple[Loop, ...]]] = {}
 
     def call(self, e: S.ECall) -> Any:
         xs = e.args[0] if e.name == "all" and len(e.args) == 1 else None
@@ -41,7 +48,9 @@ class Ranges(Memory):
         dtype = self.dtype_of(at) if self.type_or_none(at) is not None else end.dtype
         name = Symbol("range", self.another())
         r = self.world.variable(name, dtype)
-        runs = self.numbers.within(self.world.number_of(dtype, r), self.world.number_of(end.dtype, end.term))
+        n = self.numbers
+        i, e = self.world.number_of(dtype, r), self.world.number_of(end.dtype, end.term)
+        runs = both(n.compare("<=", n.const(0), i)[1], n.compare("<", i, e)[1])
         node = Node((Term(r.value, both(end.term.defined, runs)),), dtype)
         self.ranges[id(node)] = Loop(node, end, name, counted=True)
         written = parts["end"]
@@ -55,14 +64,72 @@ class Ranges(Memory):
             self.ranges[id(value)] = replace(loop, name=name)
         return super().bind(name, value)
 
-    def loop_of(self, v: Any) -> Any:
+    def loop_of(self, v: Any, name: str = "") -> Any:
         """A range operand as a loop: one made in the rule, or any other, with an end of its own."""
         found = self.ranges.get(id(v))
         if found is not None:
             return found
         if isinstance(v, Node):
-            if len(v.lanes) != 1:
+            opaque = v.dtype in OPAQUE
+            if len(v.lanes) != 1 and not opaque:
                 raise Inapplicable  # a range counts one number
-            made = self.called.get(id(v)) or self.world.once(("loop", v.term.value), lambda: self.world.symbol("loop"))
-            return Loop(v, None, made, made.label)
+
+            def make() -> tuple[Symbol, Term]:
+                unknown, end = self.called.get(id(v)) or self.world.symbol("loop"), self.world.symbol("end")
+                return unknown, Term(smt.Int(end)) if opaque else self.world.variable(end, v.dtype)
+
+            unknown, end_term = self.world.once(("loop", v.lanes[0].value), make)
+            return Loop(v, Node((end_term,), "index" if opaque else v.dtype), unknown, unknown.label)
         raise Unsupported("a loop of this form")
+
+    def op_end(self, parts: dict[str, Any], at: S.Syntax) -> Node:
+        """A loop without iterations does nothing, one with one does its body; of any other nothing is known but its parts.
+
+        A body is done for every iteration of the ranges, in no order: those of an End inside an End are all closed by it, if the
+        lengths of the outer ones do not depend on the inner ones, and they may be named in any order.
+        """
+        before = frozenset(self.names)
+        was, self.asking = self.asking, True
+        try:
+            loops = [self.loop_of(r) for r in self.many(parts.get("ranges"))]
+        finally:
+            self.asking = was
+        self.closes(loops, before)
+        around, self.inside = self.inside, (*self.inside, *loops)
+        try:
+            body = self.value_of(parts["body"])
+        finally:
+            self.inside = around
+        if id(body) in self.ended:
+            body, inner = self.ended[id(body)]
+            if not all(self.said_free(_written(outer.name), x) for outer in loops for x in inner):
+                raise Unsupported("a loop whose length may depend on one inside it")
+            loops = [*inner, *loops]
+        if not isinstance(body, Node):
+            raise Unsupported("a loop around what is no statement")
+        if not loops:
+            return body
+        if len(body.lanes) != 1 or body.dtype not in OPAQUE:
+            raise Unsupported("a loop around a value")
+        value, defined = body.term.value, body.term.defined
+        n = self.numbers
+        repeat = smt.Function(Symbol("function", "repeat"), ELEMENT, smt.IntSort(), smt.IntSort(), ELEMENT)
+        for loop in sorted(loops, key=lambda x: x.unknown):
+            count = self.iterations(loop)
+            label = smt.Int(Symbol("loop", loop.unknown))
+            many = repeat(value, count.value if count.value.sort is smt.IntSort() else smt.IntVal(0), label)
+            one = n.compare("==", count, n.const(1))[1]
+            none = n.compare("<=", count, n.const(0))[1]
+            value = choose(either(none, value == NOTHING), NOTHING, choose(one, value, many))
+            assert loop.end is not None
+            defined = both(loop.end.term.defined, either(none, defined))
+        # the body's value and whether it has one depend on the loops; where none runs neither matters
+        node = Node((Term(value, defined),), body.dtype)
+        self.ended[id(node)] = (body, tuple(loops))
+        self.kept += [node, body]
+        return node
+
+
+def _written(name: str) -> str:
+    """The name of a loop in the rule: the k-th of a sequence by the name of the sequence."""
+    return name.partition("#")[0]

@@ -10,7 +10,7 @@ from morok.dsl import syntax as S
 from morok.prove import smt
 from morok.prove.encoding.movement import Movement
 from morok.prove.encoding.obligation import Inapplicable
-from morok.prove.encoding.structure_parts import ELEMENT, NOTHING, Buffer, Part, Place, Stored
+from morok.prove.encoding.structure_parts import ABSENT, ELEMENT, NOTHING, Buffer, Place, Stored
 from morok.prove.kinds import Made, Node
 from morok.prove.semantics.term import Term, Unsupported, both, choose, either, negation
 from morok.prove.smt import TRUE, Expr
@@ -39,7 +39,7 @@ class Memory(Movement):
             buffer = self.tensor(buffer)
         elif len(outer) != 1:
             raise Inapplicable  # an index within several places
-        indices = self.of_length(len(buffer.begins) if isinstance(buffer, Part) else None, parts.get("indices"))
+        indices = self.of_length(None if outer else self.rank(buffer), parts.get("indices"))
         gate = self.optional(parts.get("gate"))
         if not all(isinstance(n, Node) for n in indices):
             raise Unsupported("an index that is no number")
@@ -69,13 +69,28 @@ class Memory(Movement):
         return node
 
     def optional(self, part: Any) -> Node | None:
-        """An operand that a rule says is there, or is absent: a name alone stands for either."""
+        """An operand that may be absent: a name alone stands for either."""
         if part is None or isinstance(part, (S.PNone, S.ENone)):
             return None
-        found = None if isinstance(part, S.PVar) else self.value_of(part)
+        if isinstance(part, S.PVar):
+            if part.name in self.names:
+                return self.present_or_not(part.name)
+            if self.choices.pick(2) == 1:
+                if not part.ignored:
+                    self.names[part.name] = ABSENT
+                return None
+        elif isinstance(part, S.EName) and part.name in self.names:
+            return self.present_or_not(part.name)
+        found = self.value_of(part)
         if not isinstance(found, Node):
             raise Unsupported("an operand that may be absent")
         return found
+
+    def present_or_not(self, name: str) -> Node | None:
+        found = self.names[name]
+        if found is not ABSENT and not isinstance(found, Node):
+            raise Unsupported("an operand that may be absent")
+        return found if isinstance(found, Node) else None
 
     def read(self, p: Place, dtype: str, otherwise: Expr, otherwise_defined: Expr) -> Term:
         """The element at a place: an access outside the buffer is undefined, one at an Invalid place is `otherwise`."""
@@ -97,6 +112,10 @@ class Memory(Movement):
         return self.later(found, there.effects)
 
     def within(self, p: Place) -> Expr:
+        if p.buffer.behind is not None:
+            return self.within(replace(p, buffer=p.buffer.behind.before))
+        if p.buffer.shape is not None and len(p.buffer.shape) == len(p.indices):
+            return both(*(smt.And(i >= 0, i < n) for i, n in zip(p.indices, p.buffer.shape, strict=True)))
         return smt.Function(Symbol("inside", p.buffer.name, len(p.indices)), *(i.sort for i in p.indices), smt.BoolSort())(
             *p.indices
         )
@@ -121,10 +140,13 @@ class Memory(Movement):
 
     def op_store(self, parts: dict[str, Any], at: S.Syntax) -> Node:
         """A statement: what it does is the place and the value, or nothing at an Invalid place."""
-        if self.many(parts.get("ranges")):
-            raise Unsupported("a store in loops")
-        place = self.value_of(parts["index"])
-        value = self.value_of(parts["value"])
+        loops = self.closed_loops(parts["ranges"]) if parts.get("ranges") else ()
+        around, self.inside = self.inside, (*self.inside, *loops)
+        try:
+            place = self.value_of(parts["index"])
+            value = self.value_of(parts["value"])
+        finally:
+            self.inside = around
         places = self.places.get(id(place))
         if places is None or not isinstance(value, Node):
             raise Unsupported("a store to what is no place")
@@ -141,9 +163,13 @@ class Memory(Movement):
             )
             done.append(choose(p.valid, self.unless_there(p, v, value.dtype, effect), NOTHING))
             defined.append(both(p.defined, either(negation(p.valid), both(self.within(p), v.defined))))
-        node = Node((Term(self.in_turn(done), both(*defined)),), "void")
-        self.stored[id(node)] = places, values
-        self.kept.append(node)
+        effect, known = self.in_turn(done), both(*defined)
+        for loop in loops:
+            effect, known = self.repeated(loop, effect, known)
+        node = Node((Term(effect, known),), "void")
+        if not loops:
+            self.stored[id(node)] = places, values
+            self.kept.append(node)
         return node
 
     def unless_there(self, p: Place, v: Term, dtype: str, effect: Expr) -> Expr:
@@ -154,6 +180,14 @@ class Memory(Movement):
         if not any(at.head == "apply" and at.data is held.data for at in subterms([v.value])):
             return effect
         return choose(v.value == held, NOTHING, effect)
+
+    def repeated(self, loop: Any, effect: Expr, defined: Expr) -> tuple[Expr, Expr]:
+        """The effect of a loop, and its definedness: known is only that a loop that does not run needs none, and that nothing
+        done many times is nothing.
+        """
+        closed = smt.Function(Symbol("function", "closed"), ELEMENT, smt.IntSort(), ELEMENT)
+        many = closed(effect, smt.Int(Symbol("loop", loop.unknown)))
+        return choose(effect == NOTHING, NOTHING, many), either(smt.Bool(Symbol("never", loop.unknown)), defined)
 
     def in_turn(self, effects: Seq[Expr]) -> Expr:
         out = effects[0]

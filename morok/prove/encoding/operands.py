@@ -13,9 +13,9 @@ from morok.prove.encoding.facts import MOST_LANES
 from morok.prove.encoding.loop_dependence import Freedom
 from morok.prove.encoding.obligation import Inapplicable, reads_lanes
 from morok.prove.encoding.sizes import Sizes
-from morok.prove.encoding.structure_parts import ELEMENT, LANES, LENGTHS, OPAQUE, Buffer, Fold, Loop, Loops, Part, Place
+from morok.prove.encoding.structure_parts import ELEMENT, LANES, LENGTHS, OPAQUE, Buffer, Fold, Loop, Loops, Place, View
 from morok.prove.forms import mentions_maybe_invalid
-from morok.prove.kinds import Node, Parts, Sequence, parts_of
+from morok.prove.kinds import Node, Parts, Sequence
 from morok.prove.rule_syntax import ops_of
 from morok.prove.semantics.numbers import Num
 from morok.prove.semantics.term import Term, Unsupported
@@ -50,6 +50,7 @@ class Operands(Freedom):
         self.one_lane = not reads_lanes(self.rule) and all(
             ops[n].params or ops[n].solver or n in LANEWISE for n in ops_of(self.rule)
         )
+        self.by_induction = not any(n in ("Range", "End") for n in ops_of(self.rule))
         self.places: dict[int, tuple[Place, ...]] = {}
         self.loops: dict[str, Any] = {}
         self.ranges: dict[int, Loop] = {}  # by the identity of their nodes
@@ -111,14 +112,33 @@ class Operands(Freedom):
         return node
 
     def identical(self, a: Any, b: Any) -> list[Expr]:
-        if isinstance(a, (Buffer, Part)) or isinstance(b, (Buffer, Part)):
+        if isinstance(a, (Buffer, View)) or isinstance(b, (Buffer, View)):
             if a is not b:
                 raise Inapplicable
             return []
         return super().identical(a, b)
 
     def parts(self, op: str, p: Any) -> Parts:
-        return parts_of(self.rule.dialect.ops[op], p)
+        info = self.rule.dialect.ops[op]
+        if isinstance(p, S.PStruct):
+            return Parts({f.name: (S.PVar(f.name) if f.value is None else f.value) for f in p.fields})
+        if isinstance(p, S.EStruct):
+            return Parts(p.fields)
+        arguments = [a for a in p.args if not isinstance(a, (S.PType, S.EType))]
+        out = Parts()
+        dtypes = [a for a in p.args if isinstance(a, (S.PType, S.EType))]
+        if dtypes:
+            out["dtype"] = dtypes[0]
+        several = [o.name for o in info.operands if o.many]
+        for operand in info.operands:
+            if operand.many:
+                take = len(arguments) // (len(several) - several.index(operand.name))  # Pad and Shrink end in two of one length
+                out[operand.name] = arguments[:take]
+                arguments = arguments[take:]
+            elif arguments:
+                given = arguments.pop(0)  # by its place it is there; by a field's name it need not be
+                out[operand.name] = S.PSome(given) if operand.optional and isinstance(given, S.Pattern) else given
+        return out
 
     def value_of(self, part: Any) -> Any:
         if isinstance(part, S.PExpr):
@@ -130,7 +150,7 @@ class Operands(Freedom):
     def operand_value(self, e: S.Expr) -> Any:
         if isinstance(e, S.EName):
             found = self.name(e)
-            if isinstance(found, (Buffer, Part, Loop, Node)):
+            if isinstance(found, (Buffer, View, Loop, Node)):
                 return found
         return self.node(e, None)
 
@@ -246,7 +266,10 @@ class Operands(Freedom):
         """The lanes of a node that is built with the dtype among its parts: `dtype(x)` is that of one."""
         dtype = parts["dtype"]
         if isinstance(dtype, S.ECall) and dtype.name == "dtype" and len(dtype.args) == 2:
-            raise Unsupported("a computed number of lanes")
+            known = self.numbers.n.known(self.number(self.expression(dtype.args[1])).value)
+            if known is None:
+                raise Unsupported("a computed number of lanes")
+            return int(known)
         ty = self.type_or_none(dtype)
         return ty.lanes if isinstance(dtype, S.EType) and ty is not None and isinstance(ty.lanes, int) else 1
 
@@ -264,7 +287,7 @@ class Operands(Freedom):
     def node(self, e: S.Expr, wanted: str | None) -> Any:
         if isinstance(e, S.EStruct):
             return self.structure_expression(e)
-        if isinstance(e, S.EName) and isinstance(found := self.name(e), (Buffer, Part, Loop)):
+        if isinstance(e, S.EName) and isinstance(found := self.name(e), (Buffer, View, Loop)):
             return found.node if isinstance(found, Loop) else found
         return super().node(e, wanted)
 

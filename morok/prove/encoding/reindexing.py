@@ -16,12 +16,11 @@ from typing import Any
 
 from morok.dsl import syntax as S
 from morok.prove import smt
-from morok.prove.encoding.fold_induction import has_lanes_of_source
+from morok.prove.encoding.fold_induction import OF_TRUTHS, has_lanes_of_source
 from morok.prove.encoding.obligation import Obligation
 from morok.prove.encoding.structure import StructureEncoder
 from morok.prove.encoding.structure_parts import Loop
 from morok.prove.kinds import Node
-from morok.prove.rule_syntax import OF_TRUTHS
 from morok.prove.semantics.numbers import Num
 from morok.prove.semantics.term import Term, Unsupported, both, either, is_false
 from morok.prove.smt import FALSE, TRUE, Expr
@@ -54,6 +53,8 @@ class ReindexingEncoder(StructureEncoder):
 
     def encode(self) -> Obligation:
         closing = self.rule.syntax.pattern
+        while isinstance(closing, S.PBind):
+            closing = closing.inner
         op = closing.op if isinstance(closing, S.PStruct) else closing.ops[0] if isinstance(closing, S.POp) else ""
         if op not in BODY:
             raise Unsupported("no loops closed anew")
@@ -105,6 +106,8 @@ class ReindexingEncoder(StructureEncoder):
         return dict(self.parts(op, part))
 
     def written(self, part: Any) -> str:
+        if isinstance(part, S.PExpr):
+            part = part.value
         return getattr(part, "name", "") if part is not None else "none"
 
     def listed(self, part: Any) -> list[Any]:
@@ -116,6 +119,9 @@ class ReindexingEncoder(StructureEncoder):
     def old_slot(self, item: Any) -> Slot:
         if isinstance(item, S.PSequence):
             self.any_loops(item.name)
+            return Slot(item.name)
+        if isinstance(item, S.PVar):
+            self.value_of(item)
             return Slot(item.name)
         found = self.ranges.get(id(self.value_of(item)))
         if found is None:
@@ -153,8 +159,10 @@ class ReindexingEncoder(StructureEncoder):
         alone = not slots and not remaining  # one iteration
         if not before or not (after or alone) or len(before) != len(old) or len(after) != len(new):
             raise Unsupported("loops of unknown ends")
-        if not all(x.end is not None and x.end.made is not None and x.end.made.op == "Const" for x in (*before, *after)):
-            raise Unsupported("an end that may depend on a loop")
+        for loop in (*before, *after):
+            for other in before:
+                if loop is not other and not self.constant_end(loop) and not self.said_free_end(loop, other):
+                    raise Unsupported("an end that may depend on a loop")
         for q in after:
             for name in (body, *remaining):
                 if not self.said_free(name, q):
@@ -173,6 +181,13 @@ class ReindexingEncoder(StructureEncoder):
         first, last = self.ends_of(after)
         maps = [self.moved_to(moves, before, names, vector) for vector in (here, first, last, *self.successors(after))]
         return Piece(before, after, maps)
+
+    def constant_end(self, loop: Loop) -> bool:
+        return loop.end is not None and loop.end.made is not None and loop.end.made.op == "Const"
+
+    def said_free_end(self, loop: Loop, other: Loop) -> bool:
+        names = [n for n, v in self.names.items() if v is loop.end]
+        return any(self.said_free(n, other) for n in names)
 
     def moves(self, read: S.Expr, body: str) -> dict[str, S.Expr]:
         """The expression that stands for each range in the body."""
@@ -261,10 +276,15 @@ class ReindexingEncoder(StructureEncoder):
         first, _, _, *following = [[self.world.number_of("index", t) for t in terms] for terms in p.maps]
         at = [self.world.number_of("index", q.node.term) for q in p.new]
         ends = [self.iterations(q) for q in p.new]
-        inside = both(*(n.within(v, e) for v, e in zip(at, ends, strict=True)))
+        low = (n.compare("<=", n.const(0), v)[1] for v in at)
+        inside = both(*low, *(n.compare("<", v, e)[1] for v, e in zip(at, ends, strict=True)))
         defined = both(*(q.end.term.defined for q in p.new if q.end is not None), *self.apart(p.new))
         out.lemmas.append(("the new ranges are others, with ends", tuple(known), defined))
-        into = both(*(n.within(v, self.iterations(x)) for v, x in zip(first, p.old, strict=True)))
+        old_ends = [self.iterations(x) for x in p.old]
+        into = both(
+            *(n.compare("<=", n.const(0), v)[1] for v in first),
+            *(n.compare("<", v, e)[1] for v, e in zip(first, old_ends, strict=True)),
+        )
         out.lemmas.append(("inside", (*known, inside), both(*(t.defined for t in p.maps[0]), into)))
         for k, after in enumerate(following):
             last = [n.compare("==", n.binary("+", v, n.const(1)), e)[1] for v, e in zip(at[k + 1 :], ends[k + 1 :], strict=True)]

@@ -11,7 +11,7 @@ from typing import Any
 
 from morok.dsl import syntax as S
 from morok.prove.encoding.fold_induction import Folds
-from morok.prove.encoding.structure_parts import OPAQUE
+from morok.prove.encoding.structure_parts import OPAQUE, Buffer, View
 from morok.prove.kinds import Node
 from morok.prove.semantics.term import Unsupported, both
 
@@ -23,11 +23,15 @@ class StructureEncoder(Folds):
         return self.node(e, pattern.dtype if isinstance(pattern, Node) else None)
 
     def start_clauses(self, pattern: Any) -> None:
-        if not isinstance(pattern, Node):
+        if isinstance(pattern, Node):
+            super().start_clauses(pattern)
+        elif not isinstance(pattern, (Buffer, View)):
             raise Unsupported("a rule about what is no value")
-        super().start_clauses(pattern)
 
     def finish(self, pattern: Any, target: Any) -> None:
+        if isinstance(pattern, (Buffer, View)) and isinstance(target, (Buffer, View)):
+            self.out.claim = both(*self.must, self.same_views(pattern, target))
+            return
         if not isinstance(pattern, Node) or not isinstance(target, Node):
             raise Unsupported("a target that is no value")
         if {pattern.dtype, target.dtype} <= OPAQUE:

@@ -18,6 +18,7 @@ SOME: Final = Tried(1, 2, 3)  # of a list that cannot be empty
 RANKS: Final = Tried(1, 2, 3, 4)
 ELEMENT: Final = smt.DeclareSort("Element")  # values of a dtype that the rule does not look at, and what statements do
 NOTHING: Final = smt.Const(Symbol("fixed", "nothing"), ELEMENT)
+ABSENT: Final = object()  # what the name of an optional operand stands for where there is none
 # Structure that treats every lane alike, so that one stands for all.
 OPAQUE: Final = frozenset({"any", "void"})
 
@@ -28,6 +29,7 @@ class Buffer:
 
     name: Symbol
     dtype: str
+    shape: tuple[Expr, ...] | None = None
     behind: Stored | None = None
 
 
@@ -47,12 +49,13 @@ class Stored:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """A part of a buffer, by where it begins and ends along each axis."""
+class View:
+    """A movement of a buffer or of another view: `rank` is its own, `read` maps an index vector to the place it stands for."""
 
-    base: Buffer
-    begins: tuple[Expr, ...]
-    ends: tuple[Expr, ...]
+    base: Any
+    rank: int
+    shape: tuple[Expr, ...] | None
+    map: Any
 
 
 @dataclass(frozen=True, slots=True)

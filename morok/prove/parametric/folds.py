@@ -22,7 +22,7 @@ from morok.prove.parametric.axis_conditions import says_no_axes
 from morok.prove.parametric.op_functions import function, wraps, zero_of
 from morok.prove.parametric.polynomials import Integer, integer
 from morok.prove.parametric.rule_values import Fold, Lane, Loops, Vector
-from morok.prove.rule_syntax import OF_TRUTHS, ops_at
+from morok.prove.rule_syntax import ops_at
 from morok.prove.semantics.term import Unsupported
 from morok.prove.smt import Applicable, Expr
 from morok.prove.symbol import Symbol
@@ -30,6 +30,7 @@ from morok.prove.symbol import Symbol
 if TYPE_CHECKING:
     from morok.prove.parametric.reading import Reading
 
+OF_TRUTHS: Final = {"Max": "Or", "Min": "And", "Add": "Or", "Mul": "And"}  # folds of bools, by the op of their lanes
 _NUMBERS: Final = frozenset(name for name, d in BY_NAME.items() if d.is_int or d.is_float)
 REGROUPING: Final = frozenset({"Add", "Mul", "Max", "Min"})
 
@@ -89,17 +90,9 @@ def _folded(
 
     def at(e: Expr, lane: Integer) -> Expr:
         begin = integer(0) if each.same(x.count) else lane * each  # of one result there is one lane
-        items = r.setting.tuple_of(each, lambda k: x.at(e, begin + k))
-        made = f(items)
+        made = f(r.setting.tuple_of(each, lambda k: x.at(e, begin + k)))
         if table is not None and not r.setting.trying:
             r.setting.tables[made] = table
-        for w in over:
-            if w.once is not smt.FALSE:
-                others = [v for v in over if v is not w]
-                rest = _of_sequence(r, folding, dtype, others)(items) if others or each.known != 1 else x.at(e, begin)
-                identity = made == nothing(r, folding, dtype)
-                r.setting.instance("A fold over no iterations is the identity of its op.", smt.Implies(w.never, identity))
-                r.setting.instance("A fold over a loop that runs once is one without it.", smt.Implies(w.once, made == rest))
         return made
 
     return at

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from morok.dsl import syntax as S
@@ -85,8 +84,8 @@ def _range(r: Reading, p: Any) -> Loops:
         raise Unsupported("a loop of a length without a name")
     r.one(end)
     least, most = (bound(which, name) for which in BOUNDS)
-    once = smt.And(least == 1, most == 1)
-    return replace(_unknown(r, "_range", several=False), idle=once, never=most <= 0, once=once)
+    made = _unknown(r, "_range", several=False)
+    return Loops(made.name, made.function, made.length, smt.And(least == 1, most == 1), most <= 0)
 
 
 def launched(name: str) -> Expr:

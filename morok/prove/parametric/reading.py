@@ -11,7 +11,7 @@ from morok.dsl.checked import CheckedRule, Ty
 from morok.prove import smt
 from morok.prove.encoding.obligation import Choices
 from morok.prove.forms import asks_for_axes, conjuncts
-from morok.prove.kinds import Parts, parts_of
+from morok.prove.kinds import Parts
 from morok.prove.parametric import (
     axis_conditions,
     conditions,
@@ -361,15 +361,37 @@ class Reading:
     # operands
 
     def parts(self, op: str, p: Any) -> Parts:
-        """Operands and fields by name, as they are written. Unsupported where a pattern leaves open what an op has."""
+        """Operands and fields by name, as they are written; of a sequence of operands the list of its items.
+
+        Unsupported where a pattern leaves open what an op has.
+        """
         info = self.rule.dialect.ops[op]
-        found = parts_of(info, p)
-        for o in info.operands if isinstance(p, S.PStruct) and not (op == "Range" and self.built_in) else ():
-            if o.name not in found:
-                if not o.optional:
-                    raise Unsupported(f"{op} of which some operands are left open")
-                found[o.name] = self.open_operand(o.name)
-        return found
+        if isinstance(p, S.PStruct):
+            found = Parts({f.name: S.PVar(f.name) if f.value is None else f.value for f in p.fields})
+            for o in info.operands:
+                if o.name not in found and not (op == "Range" and self.built_in):
+                    if not o.optional:
+                        raise Unsupported(f"{op} of which some operands are left open")
+                    found[o.name] = self.open_operand(o.name)
+            return found
+        if isinstance(p, S.EStruct):
+            return Parts(p.fields)
+        arguments = list(p.args)
+        out = Parts()
+        if arguments and isinstance(arguments[-1], (S.PType, S.EType)):
+            out["dtype"] = arguments.pop()
+        for operand in info.operands:
+            if operand.many:
+                out[operand.name], arguments = arguments, []
+            elif arguments:
+                found = arguments.pop(0)  # one that may be absent is there where something stands for it
+                out[operand.name] = S.PSome(found) if operand.optional and isinstance(found, S.Pattern) else found
+        for name in info.fields:
+            if arguments:
+                out[name] = arguments.pop(0)
+        if arguments:
+            raise Unsupported(f"{op} of more than it takes")
+        return out
 
     def open_operand(self, name: str) -> Any:
         """An operand that a pattern says nothing of: absent, or there, of any lanes."""

@@ -147,7 +147,6 @@ class Loops:
     length     how many there are
     idle       closing them changes nothing: they run once, or the hardware runs them
     never      one of them has no iterations
-    once       it is one that runs once
     open       those of them are meant that close no axes
     """
 
@@ -156,7 +155,6 @@ class Loops:
     length: Integer
     idle: Expr
     never: Expr
-    once: Expr = smt.FALSE
     open: bool = field(default=False, compare=False)
 
 

@@ -275,9 +275,15 @@ def _expand(r: Reading, parts: Parts, dtype: str) -> Tensor:
 
 
 def _edges(r: Reading, parts: Parts, x: Tensor) -> tuple[Indices, Indices]:
-    """The begins and the ends of a Pad or Shrink."""
+    """The begins and the ends of a Pad or Shrink: of a list of both, half each."""
+    begins, ends = parts["begins"], parts["ends"]
+    if isinstance(begins, list) and isinstance(ends, list) and not ends:
+        half, odd = divmod(len(begins), 2)
+        if odd:
+            raise Unsupported("edges of which half are begins")
+        begins, ends = begins[:half], begins[half:]
     found = []
-    for part in (parts["begins"], parts["ends"]):
+    for part in (begins, ends):
         length, at = sizes(r, r.numbered(part))
         is_rank(r, length, x.rank)
         found.append(at)

@@ -263,10 +263,6 @@ class Arithmetic:
     def eq(self, a: Expr, b: Expr) -> Expr:
         return self.n.eq(a, b)
 
-    def within(self, a: Num, end: Num) -> Expr:
-        """The condition 0 <= a < end."""
-        return both(self.compare("<=", self.const(0), a)[1], self.compare("<", a, end)[1])
-
     def _shift(self, op: str, a: Num, b: Num, exist: Expr) -> Num:
         n = self.n
         amount = n.known(b.value)

@@ -10,14 +10,10 @@ from typing import Any, Final
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule, Instance
 from morok.ir.dtype import BY_NAME, DType
-from morok.ir.morok_dialect import MOROK
 from morok.ir.number import coerce
-from morok.ir.op import Op
+from morok.ir.op import TABLE, Op
 from morok.ir.uop import UOp, vconst
-from morok.prove import kinds
 from morok.prove.cached_per_rule import once_a_rule
-from morok.prove.rule_syntax import ops_at
-from morok.prove.semantics.term import Unsupported
 
 SMALL = (0, 1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 24, -1, -2, -3, -4, -8)
 FLOATS = (0.0, -0.0, 1.0, -1.0, 2.0, 0.5, 3.25, float("inf"), float("-inf"), float("nan"), 1e-40, 65504.0, 1e30)
@@ -175,12 +171,22 @@ class Maker:
 
 def parts_of(p: S.POp | S.PStruct) -> dict[str, Any]:
     """The operands and fields that a pattern gives a node, by their names in the op's entry."""
-    try:
-        given = kinds.parts_of(MOROK.ops[ops_at(p)[0]], p)
-    except Unsupported:
-        raise Unmakeable(str(p)) from None
-    there = {k: v for k, v in given.items() if k != "dtype" and not isinstance(v, S.PNone)}
-    return {k: v.inner if isinstance(v, S.PSome) else v for k, v in there.items()}
+    if isinstance(p, S.POp):
+        return operands(p)
+    given = {f.name: S.PVar(f.name) if f.value is None else f.value for f in p.fields}
+    return {k: v.inner if isinstance(v, S.PSome) else v for k, v in given.items() if not isinstance(v, S.PNone)}
+
+
+def operands(p: S.POp) -> dict[str, Any]:
+    """The operands that a pattern gives an op one after the other, by the names of the op's operands."""
+    found: dict[str, Any] = {}
+    rest = [a for a in p.args if not isinstance(a, S.PType)]
+    for o in TABLE[Op[p.ops[0]]].operands:
+        if o.many:
+            found[o.name], rest = rest, []
+        elif rest:
+            found[o.name] = rest.pop(0)
+    return found
 
 
 @once_a_rule

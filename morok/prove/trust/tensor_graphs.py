@@ -16,7 +16,7 @@ from morok.ir.shape import shape_of
 from morok.ir.uop import UOp
 from morok.prove.forms import mentions_maybe_invalid, root_of
 from morok.prove.parametric.tensor_rules import MARKS, OPS, has_one_lane
-from morok.prove.rule_syntax import names_in, ops_at
+from morok.prove.rule_syntax import names_in
 from morok.prove.trust.graphs import Maker, Unmakeable, parts_of
 
 RANKS: Final = (0, 1, 1, 2, 2, 2, 3, 3, 4, 5)
@@ -100,8 +100,10 @@ class TensorMaker(Maker):
                 if shape:
                     raise Misfit
                 return super().make(p)
-            case S.POp() | S.PStruct():
-                return self.node(self.rng.choice(ops_at(p)), parts_of(p), p, shape)
+            case S.POp(ops=ops):
+                return self.node(self.rng.choice(ops), operands_of(p), p, shape)
+            case S.PStruct(op=op):
+                return self.node(op, parts_of(p), p, shape)
         raise Unmakeable(type(p).__name__)
 
     def named(self, name: str, make: Any, shape: Shape) -> UOp:
@@ -244,15 +246,17 @@ class TensorMaker(Maker):
         return UOp.new(Op.Expand, (self.tensor(parts["src"], below), *sizes))
 
     def of_shrink(self, parts: dict[str, Any], shape: Shape) -> UOp:
+        begins, ends = _edges(parts)
         whole = self.whole(len(shape))
-        first = self.sizes(parts["begins"], [0 if k < whole else None for k in range(len(shape))])
-        last = self.sizes(parts["ends"], [number(b) + n for b, n in zip(first, shape, strict=True)])
+        first = self.sizes(begins, [0 if k < whole else None for k in range(len(shape))])
+        last = self.sizes(ends, [number(b) + n for b, n in zip(first, shape, strict=True)])
         below = tuple(number(e) + (0 if k < whole else self.rng.choice((0, 0, 1, 2))) for k, e in enumerate(last))
         return UOp.new(Op.Shrink, (self.tensor(parts["src"], below), *first, *last))
 
     def of_pad(self, parts: dict[str, Any], shape: Shape) -> UOp:
-        first, rest = self._cut(parts["begins"], shape)
-        last, below = self._cut(parts["ends"], rest)
+        begins, ends = _edges(parts)
+        first, rest = self._cut(begins, shape)
+        last, below = self._cut(ends, rest)
         return UOp.new(Op.Pad, (self.tensor(parts["src"], below), *first, *last))
 
     def _cut(self, part: Any, shape: Shape) -> tuple[list[UOp], Shape]:
@@ -321,7 +325,7 @@ class TensorMaker(Maker):
 
     def place(self, p: Any) -> UOp:
         """An element of a view."""
-        parts = parts_of(p)
+        parts = operands_of(p) if isinstance(p, S.POp) else parts_of(p)
         indices = parts["indices"].items if isinstance(parts["indices"], S.PList) else parts["indices"]
         shape = self.shape()
         if isinstance(indices, (list, tuple)) and not any(isinstance(i, S.PSequence) for i in indices):
@@ -367,6 +371,15 @@ def number(node: UOp) -> int:
     return found
 
 
+def _edges(parts: dict[str, Any]) -> tuple[Any, Any]:
+    """The begins and the ends of a Pad or Shrink: of a list of both, half each."""
+    begins, ends = parts["begins"], parts["ends"]
+    if isinstance(begins, list) and ends == []:
+        half = len(begins) // 2
+        return begins[:half], begins[half:]
+    return begins, ends
+
+
 def _sizes_written(p: Any) -> int | None:
     """The rank that a pattern gives a tensor, if it does."""
     while isinstance(p, S.PBind):
@@ -374,3 +387,14 @@ def _sizes_written(p: Any) -> int | None:
     if isinstance(p, S.POp) and p.ops[0] in ("Reshape", "Expand") and not any(isinstance(a, S.PSequence) for a in p.args):
         return len(p.args) - 1
     return None
+
+
+def operands_of(p: S.POp) -> dict[str, Any]:
+    """The operands and fields that a pattern gives an op one after the other, by their names."""
+    entry = TABLE[Op[p.ops[0]]]
+    found = parts_of(p)
+    for o in entry.operands:
+        found.setdefault(o.name, [])
+    if not any(o.many for o in entry.operands):
+        found |= zip(entry.fields, [a for a in p.args if not isinstance(a, S.PType)][len(entry.operands) :], strict=False)
+    return found
