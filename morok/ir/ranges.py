@@ -42,11 +42,7 @@ def all_open_ranges(nodes: Iterable[UOp]) -> dict[UOp, frozenset[UOp]]:
     found: dict[UOp, frozenset[UOp]] = {}
     for node in nodes:
         op, src = node.op, node.src
-        merged = _NONE
-        for s in src:  # as `_merged`, a call less for each node
-            more = found[s]
-            if more is not merged and not more <= merged:
-                merged = merged | more if merged and not merged <= more else more
+        merged = _merged([found[s] for s in src])
         if op is _RANGE:
             merged |= {node}
         elif op in CLOSES:

@@ -193,10 +193,10 @@ class _Cutter:
                 if lanes.count(lanes[0]) == len(lanes):
                     x, lanes = owner, (first,) * len(lanes)
                     continue
-                for i in lanes:
-                    if owners[i][0] is not owner:
-                        return x, lanes
-                x, lanes = owner, tuple([owners[i][1] for i in lanes])
+                taken = [owners[i] for i in lanes]
+                if any(s is not owner for s, _ in taken):
+                    return x, lanes
+                x, lanes = owner, tuple([i for _, i in taken])
             else:
                 return x, lanes
 
@@ -248,10 +248,7 @@ class _Cutter:
 def _joined(lanes: list[tuple[UOp, int]]) -> UOp:
     """A vector of lanes, each with the vector that it is from."""
     first = lanes[0][0]
-    for s, _ in lanes:
-        if s is not first:
-            break
-    else:
+    if all(s is first for s, _ in lanes):
         return take(first, tuple([i for _, i in lanes]))
-    one = {lane: take(lane[0], lane[1:]) for lane in lanes}
-    return intern(_VECTORIZE, first.dtype.scalar().vec(len(lanes)), tuple([one[lane] for lane in lanes]), None)
+    one = {(s, i): take(s, (i,)) for s, i in lanes}
+    return UOp.vectorize(*[one[s, i] for s, i in lanes])

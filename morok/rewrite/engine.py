@@ -258,7 +258,7 @@ def fire(node: Node, rules: RuleSet, *, stage: str = "") -> Node | None:
     """The result of the first rule that applies to a node, once, at its root; None where none does. Traces record it."""
     check()
     dialect = rules.dialect
-    maker = getattr(dialect, "maker", None)
+    maker = dialect.maker if isinstance(dialect, Traces) else None
     outer = "" if maker is None else maker.stage
     if maker is not None:
         maker.stage = stage

@@ -118,6 +118,6 @@ class Device(ABC):
 
 
 def _known_by(rendered: Rendered) -> Hashable:
-    """What tells a kernel from all others, whatever its name, in few bytes: of its texts a digest."""
+    """The key of a kernel, whatever its name: its texts as a digest, so that it takes few bytes."""
     texts = f"{rendered.text}\0{rendered.narrow}".replace(f"{rendered.symbol}(", "(")
     return replace(rendered, name="", text="", narrow=""), hashlib.sha256(texts.encode("utf-8", "surrogatepass")).digest()

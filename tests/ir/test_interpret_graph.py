@@ -86,7 +86,7 @@ def test_upcast_range_unroll_and_contract_agree() -> None:
 
 @pytest.mark.parametrize("axes", [((0, 2), (1, 4)), ((0, 3), (1, 3))])
 def test_an_iteration_that_an_axis_does_not_have_has_no_lane(axes: tuple[tuple[int, int], ...]) -> None:
-    """Where one axis is opened with two lengths, the lanes of other iterations are not taken for those that are missing."""
+    """An axis that is opened with two lengths: lanes of other iterations are not taken for those that are missing."""
     lanes = UOp.new(Op.Unroll, (UOp.const((0, 1, 2, 3, 4, 5), index),), ((0, 2), (1, 3)))
     assert evaluate(UOp.new(Op.Contract, (lanes,), ((0, 2), (1, 3)))) == (0, 1, 2, 3, 4, 5)
     with pytest.raises(UndefinedError, match=r"iteration [23] of axis [01]"):

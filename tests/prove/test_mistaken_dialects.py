@@ -406,13 +406,11 @@ def test_types_that_are_said_to_be_closed_and_are_not(folder: Path) -> None:
 
 @pytest.mark.long
 def test_an_evaluator_that_does_not_end(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from morok.prove import verified
-
     def endless(d: Any, a: int, b: int) -> int:
         while True:
             pass
 
-    monkeypatch.setattr(verified, "LONGEST", 3.0)
+    monkeypatch.setattr(dialect_trials, "LONGEST", 3.0)
     found = verify(with_op(dialect(), "Sub", evaluate=endless))
     assert [(e.op, e.field) for e in found] == [("Sub", "evaluate")]
 
@@ -420,7 +418,6 @@ def test_an_evaluator_that_does_not_end(folder: Path, monkeypatch: pytest.Monkey
 @pytest.mark.long
 def test_a_process_that_is_kept_waiting_is_no_mistake(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A busy machine says nothing of a dialect: only what a trial computes is held against it."""
-    from morok.prove import verified
 
     def waiting(d: Any, a: int, b: int) -> int:
         if not (folder / "waited").exists():
@@ -428,7 +425,7 @@ def test_a_process_that_is_kept_waiting_is_no_mistake(folder: Path, monkeypatch:
             time.sleep(4)
         return clip(a - b)
 
-    monkeypatch.setattr(verified, "LONGEST", 3.0)
+    monkeypatch.setattr(dialect_trials, "LONGEST", 3.0)
     assert verify(with_op(dialect(), "Sub", evaluate=waiting)) == []
     assert (folder / "waited").exists()
 

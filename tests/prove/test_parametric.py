@@ -153,7 +153,7 @@ def test_a_law_of_lists_of_lists_holds(law: Callable[..., Expr]) -> None:
 
 
 def test_axes_that_are_moved_at_once_are_moved_in_turn() -> None:
-    """Where no axis is in two lists: of axes that are, the one list would move back what the other has moved."""
+    """The law for lists without an axis in common: of axes in both, the one list would move back what the other has moved."""
     smt.forget()
     a, b, whole = (smt.Const(Symbol("fixed", n), laws.AXES) for n in ("a", "b", "whole"))
     e = smt.Const(Symbol("fixed", "e"), laws.ITERATION)
@@ -172,7 +172,7 @@ def test_axes_that_are_moved_at_once_are_moved_in_turn() -> None:
 
 
 def test_folds_take_their_items_in_any_order() -> None:
-    """Where the law's exceptions are none at any of its places, what is folded is the same: tried at all maps of few items."""
+    """The law at all maps of few items: where it has no exception, what is folded is the same."""
     smt.forget()
     n, wide, its, early, one, late, two, unlike = (integer(smt.Int(Symbol("fixed", str(k)))) for k in range(8))
     there = (smt.Const(Symbol("fixed", "a"), laws.VALUE), smt.Const(Symbol("fixed", "b"), laws.VALUE))

@@ -35,10 +35,8 @@ HERE = Path(__file__).parent
 BEYOND = frozenset(
     {
         "views.not_six",
-        "views.six_axes",
         "places.nowhere",
         "numbers.up_to_two",
-        "folds.first_axes",
         "folds.five_axes",
     }
 )

@@ -418,7 +418,7 @@ def test_generated_code_is_shown_in_tracebacks():
 
 @pytest.mark.parametrize("file", ["algebra/select.rules", "loops/reduce.rules", "vector/expand.rules"])
 def test_statements_of_generated_code_stand_on_the_lines_of_its_text(file: str) -> None:
-    """Those of the functions that handle errors, and `elif` and `else`, among them."""
+    """The lines of all statements, those of error handlers, `elif` and `else` among them."""
     checked = list(check_file(rules_folder() / file).rules())
     tree = module_of(checked, checked[0].dialect, False, {})
     kinds = (ast.stmt, ast.ExceptHandler)

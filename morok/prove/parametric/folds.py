@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from morok.dsl import syntax as S
-from morok.ir.dtype import BY_NAME
 from morok.prove import smt
 from morok.prove.forms import conjuncts
 from morok.prove.kinds import ANY_FOLD, Parts
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
     from morok.prove.parametric.reading import Reading
 
 OF_TRUTHS: Final = {"Max": "Or", "Min": "And", "Add": "Or", "Mul": "And"}  # folds of bools, by the op of their lanes
-_NUMBERS: Final = frozenset(name for name, d in BY_NAME.items() if d.is_int or d.is_float)
 REGROUPING: Final = frozenset({"Add", "Mul", "Max", "Min"})
 
 
@@ -201,7 +199,8 @@ def regroups(r: Reading, op: str, dtype: str) -> bool:
     The greatest and the least of numbers are so in any order. A fold of truths has no value where one of them has none, while And
     and Or may have one: it is no combination of these.
     """
-    compared = op in ("Max", "Min") and _NUMBERS.issuperset(r.rule.domains.get(dtype, (dtype,)))
+    dtypes: list[Any] = [r.rule.dialect.dtypes.get(d) for d in r.rule.domains.get(dtype, (dtype,))]
+    compared = op in ("Max", "Min") and all(d is not None and (d.is_int or d.is_float) for d in dtypes)
     return (op in REGROUPING and (wraps(r, dtype) or compared)) or may_regroup(r)
 
 
