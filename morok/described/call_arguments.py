@@ -14,6 +14,7 @@ import numpy as np
 from morok.caller import caller
 from morok.described.value_keys import PLAIN, value_key
 from morok.errors import JitArgumentError
+from morok.ir.cell import facts_of
 from morok.ir.graph import substitute, toposort
 from morok.ir.number import to_bits
 from morok.ir.op import Op
@@ -197,7 +198,7 @@ def _plain(node: UOp) -> tuple[Any, ...]:
         leaf = node.src[0] if node.op is _RESHAPE else node
         shape = shape_of(node) if leaf.op is _BUFFER else ()
         known = leaf.op is _BUFFER and all(isinstance(d, int) for d in shape)
-        found = node.memo[_PLAIN] = _shared((shape, leaf.dtype, leaf.src[1].arg)) if known else ()
+        found = facts_of(node)[_PLAIN] = _shared((shape, leaf.dtype, leaf.src[1].arg)) if known else ()
     return found
 
 
@@ -225,7 +226,7 @@ def _form(node: UOp) -> Form:
         form = substitute([node], mapping)[0]
         found = (form, binds)
         if form is not node:  # else a node would keep itself alive
-            node.memo[_FORM] = found
+            facts_of(node)[_FORM] = found
     return found
 
 

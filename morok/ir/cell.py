@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from morok.locks import FACTS
 
 if TYPE_CHECKING:
     from morok.ir.dtype import DType
@@ -10,6 +14,9 @@ if TYPE_CHECKING:
     from morok.ir.provenance import Origin
     from morok.ir.structural_order import Rank
     from morok.ir.uop import UOp
+
+
+NO_FACTS: Final[Mapping[Any, Any]] = MappingProxyType({})  # what a node remembers that nobody has asked yet
 
 
 class Cell:
@@ -26,5 +33,18 @@ class Cell:
     invalid: bool
     origin: Origin | None
     rank: Rank | None
-    memo: dict[Any, Any]
+    memo: Mapping[Any, Any]
     serial: int
+
+
+_give: Final[Any] = Cell.__dict__["memo"].__set__
+
+
+def facts_of(node: UOp) -> dict[Any, Any]:
+    """The facts that a node remembers, to be added to. Threads that race get one dict."""
+    if node.memo is NO_FACTS:
+        with FACTS.inner:
+            if node.memo is NO_FACTS:
+                _give(node, {})
+    facts: dict[Any, Any] = cast("Any", node.memo)
+    return facts

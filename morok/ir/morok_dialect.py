@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, Final
 
 from morok.dialect import NOT_CONST, OperandInfo, OpInfo
+from morok.ir.cell import NO_FACTS, facts_of
 from morok.ir.definedness import defined
 from morok.ir.divisors import excludes_overflow, excludes_zero
 from morok.ir.dtype import BY_NAME, FLOATS, INTS, NUMBERS, SCALARS, SIGNED, UNSIGNED, AddrSpace, DType, dtypes, safe_cast
@@ -139,7 +140,7 @@ class _Morok:
         "in.uint": "{n}.dtype.is_unsigned",
         "in.ptr": "{n}.dtype.is_ptr",
         "pointee": "{n}.dtype.base.scalar()",
-        "recall": "{n}.memo",
+        "recall": "({n}.memo if {n}.memo is not _no_facts else _facts({n}))",
         "nests": "{n}.dtype.is_index",
         **_field_templates(),
         "const": "_const({v}, {d})",
@@ -148,7 +149,14 @@ class _Morok:
         "pointwise2": "_binary({op}, {a}, {b})",
         "pointwise3": "_new({op}, ({a}, {b}, {c}))",
     }
-    names: Mapping[str, Any] = {"_const": UOp.const, "_new": UOp.new, "_binary": binary, "_cast": cast}
+    names: Mapping[str, Any] = {
+        "_const": UOp.const,
+        "_new": UOp.new,
+        "_binary": binary,
+        "_cast": cast,
+        "_facts": facts_of,
+        "_no_facts": NO_FACTS,
+    }
     members: Mapping[str, Any] = {m.name: m for m in (*Op, *AddrSpace, *AxisType)}
     hash_consed = True
     closed_types = True
@@ -265,7 +273,7 @@ class _Morok:
         return found[node]
 
     def recall(self, node: UOp) -> dict[Any, Any]:
-        return node.memo
+        return facts_of(node)
 
     def origin(self, node: UOp) -> Origin | None:
         return node.origin

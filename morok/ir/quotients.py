@@ -8,6 +8,7 @@ from math import gcd
 from typing import TYPE_CHECKING, Final
 
 from morok.ir.bounds import Num, plus, times
+from morok.ir.cell import facts_of
 from morok.ir.linear_forms import LINEAR, terms
 from morok.ir.op import Op
 from morok.ir.structural_order import order
@@ -154,7 +155,7 @@ def _factors(x: UOp, d: int) -> list[int]:
     found = {gcd(c, d) for c in coefficients}
     found.add(gcd(d, *coefficients))
     found.discard(1)
-    known = x.memo[(_FACTORS, d)] = sorted(found, reverse=True)
+    known = facts_of(x)[(_FACTORS, d)] = sorted(found, reverse=True)
     return known
 
 

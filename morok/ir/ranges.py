@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
+from morok.ir.cell import facts_of
 from morok.ir.op import Op, Undefined
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ _RANGE: Final = Op.Range
 
 def remember(node: UOp, key: str, value: object) -> None:
     """Keep a derived fact on the node. Facts are pure, so two threads that race write the same."""
-    node.memo[key] = value
+    facts_of(node)[key] = value
 
 
 def open_ranges(root: UOp) -> frozenset[UOp]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from morok.ir.cell import facts_of
 from morok.ir.linear_forms import terms
 from morok.ir.op import Op
 from morok.ir.ranges import remember, unknown
@@ -32,7 +33,7 @@ def shape_of(root: UOp) -> Shape:
                 for node in unknown(root, _memo):
                     remember(node, _memo, _compute(node))
                 return _of(root)
-        found = root.memo[_memo] = _compute(root)
+        found = facts_of(root)[_memo] = _compute(root)
     return found
 
 

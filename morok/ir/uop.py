@@ -19,7 +19,7 @@ from morok.caller import caller, user_frame
 from morok.errors import FieldError, IRError, IRTypeError
 from morok.ir import number
 from morok.ir.alive import Alive, Entry, forget
-from morok.ir.cell import Cell
+from morok.ir.cell import NO_FACTS, Cell
 from morok.ir.dtype import DType, dtypes
 from morok.ir.graph import substitute, toposort
 from morok.ir.maker import maker
@@ -99,7 +99,7 @@ def _make(table: Alive[UOp], key: Any, op: Op, dtype: DType, src: tuple[UOp, ...
                 cell.invalid = op is not _WHERE or src[1].invalid or src[2].invalid
                 break
     cell.rank = None
-    cell.memo = {}  # made here, so that two threads never make one each
+    cell.memo = {} if key is src else NO_FACTS  # arithmetic is simplified, and remembers its final forms
     cell.origin = origin
     node: UOp = cell
     cell.serial = next(_serials)
@@ -778,7 +778,7 @@ def relinked(node: UOp, src: tuple[UOp, ...]) -> UOp:
     cell.vmax = node.vmax
     cell.invalid = node.invalid
     cell.rank = None
-    cell.memo = {}
+    cell.memo = {} if key is src else NO_FACTS
     cell.origin = node.origin
     cell.serial = next(_serials)
     cell.__class__ = UOp

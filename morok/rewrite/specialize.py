@@ -61,7 +61,7 @@ def specialize(function: Callable[..., Any], dialect: Dialect) -> Callable[..., 
         code = compile(source, title, "exec")
         store.save(key, marshal.dumps((source, code)))
     linecache.cache[title] = (len(source), None, source.splitlines(keepends=True), title)
-    namespace = {**function.__globals__, **bound}
+    namespace = {**getattr(dialect, "names", {}), **function.__globals__, **bound}
     exec(code, namespace)
     specialized: Callable[..., Any] = namespace[function.__name__]
     return specialized

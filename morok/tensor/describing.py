@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from morok.caller import caller
 from morok.errors import JitValueError
+from morok.ir.cell import facts_of
 from morok.ir.graph import toposort
 from morok.ir.op import Op
 
@@ -31,7 +32,7 @@ current: Final = _current.get
 
 def unknown(node: UOp, what: str) -> UOp:
     """A Buffer node that stands for `what`, which has no elements while a function is described."""
-    node.memo[_UNKNOWN] = what
+    facts_of(node)[_UNKNOWN] = what
     return node
 
 

@@ -10,6 +10,7 @@ import weakref
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from morok.ir.cell import facts_of
 from morok.ir.dtype import DType
 from morok.ir.graph import substitute
 from morok.ir.op import Op
@@ -59,7 +60,7 @@ def new_buffer(dtype: DType, size: int, device: str, memory: Buffer | None = Non
 
 
 def remember(node: UOp, memory: Buffer) -> None:
-    node.memo[_MEMORY] = memory
+    facts_of(node)[_MEMORY] = memory
 
 
 def memory_of(node: UOp) -> Buffer | None:

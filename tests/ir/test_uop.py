@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import math
 import pickle
+import sys
 import threading
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import pytest
 import morok.ir
 from morok.errors import IRTypeError
 from morok.ir import provenance
+from morok.ir.cell import NO_FACTS, facts_of
 from morok.ir.dtype import dtypes
 from morok.ir.expression_parser import parse
 from morok.ir.interpret import evaluate
@@ -199,6 +201,40 @@ def test_threads_build_the_same_objects() -> None:
         assert all(a is b for a, b in zip(found[0], other, strict=True))
     assert len({id(u) for u in found[0]}) == 1000
     assert len({u.serial for f in found for u in f}) == 1000
+
+
+def test_threads_that_remember_a_first_fact_share_one_dict() -> None:
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for k in range(200):
+            node = UOp.new(Op.Vectorize, (UOp.var(f"fact{k}", D.i32), UOp.var("y", D.i32)))
+            assert node.memo is NO_FACTS
+            ready = threading.Barrier(4)
+            found: list[dict[object, object]] = []
+
+            def remember(name: int, node: UOp = node, ready: threading.Barrier = ready, found: list = found) -> None:
+                ready.wait()
+                facts_of(node)[name] = name
+                found.append(facts_of(node))
+
+            threads = [threading.Thread(target=remember, args=(t,)) for t in range(4)]
+            for t in threads:
+                t.start()
+            for t in threads:
+                t.join()
+            assert all(f is node.memo for f in found)
+            assert set(node.memo) == {0, 1, 2, 3}
+    finally:
+        sys.setswitchinterval(interval)
+
+
+def test_what_nodes_without_facts_share_is_not_written() -> None:
+    node = UOp.new(Op.Vectorize, (UOp.var("x", D.i32), UOp.var("z", D.i32)))
+    with pytest.raises(TypeError):
+        node.memo["fact"] = 1  # type: ignore[index]
+    assert not NO_FACTS
+    assert facts_of(node) is not facts_of(UOp.new(Op.Vectorize, node.src[::-1]))
 
 
 def test_threads_that_drop_and_rebuild() -> None:
