@@ -190,7 +190,7 @@ class UOp(Cell):
                 check_nodes(entry, src)
         if op is _CAST:
             return cast(src[0], dtype) if len(src) == 1 else wrong_arity(entry, src)
-        if dtype is not None:
+        if dtype is not None and dtype.__class__ is not DType:  # an enum member's name costs as much as the lookup
             _check_dtype(dtype, op.name)
         assert entry.typing is not None
         least, most = ARITY[op]

@@ -144,7 +144,7 @@ def _waiting_folds(s: Scheduler, accesses: Accesses, outputs: list[UOp], reduced
     A fold of maxima waits for each comparison, one with gates for each branch: together they wait once, which is worth more than
     gathering operands costs, and so is computing what is folded. Sums of what is read, without gates, overlap as they are.
     """
-    folds = [n for n in s.ast.toposort() if n.op is Op.Reduce]
+    folds = [n for n in s.nodes if n.op is Op.Reduce]
     if not folds or any(length_of(r) >= lanes for r in reduced):
         return None
     as_read = all(_is_read(n.src[0]) for n in folds)
@@ -188,7 +188,7 @@ def _strip_width(s: Scheduler, accesses: Accesses, across: UOp, reduced: list[UO
     read = max((size * elements for size, elements in rows), default=0)
     if length <= COLUMN_VECTORS * native(s) or read < STRIP_READS or math.prod(map(length_of, reduced)) < STRIP_ROWS:
         return 0
-    if length * max(n.dtype.itemsize for n in s.ast.toposort() if n.op is Op.Reduce) > strips.MAX_BYTES:
+    if length * max(n.dtype.itemsize for n in s.nodes if n.op is Op.Reduce) > strips.MAX_BYTES:
         return 0
     if s.target.threads == 1 or any(length_of(r) % s.target.threads == 0 for r in s.output_ranges if r is not across):
         return length

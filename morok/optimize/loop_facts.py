@@ -58,7 +58,7 @@ class Accesses:
 
 def native(s: Scheduler) -> int:
     """Lanes of a register, for the widest numbers that the kernel computes with; narrow ones count as 32 bits."""
-    widest = max((n.dtype.scalar().itemsize for n in s.ast.toposort() if n.op in (Op.Reduce, Op.Index)), default=4)
+    widest = max((n.dtype.scalar().itemsize for n in s.nodes if n.op in (Op.Reduce, Op.Index)), default=4)
     return max(1, s.target.vector_bytes // max(4, widest))
 
 

@@ -75,7 +75,7 @@ def scattered(s: Scheduler, accesses: Accesses, outputs: list[UOp], reduced: lis
 
     Of two factors that can be copied, one whose columns are whole vectors comes first, then the smaller one.
     """
-    if not any(n.op is Op.Reduce and n.arg is Op.Add and _product(n.src[0]) for n in s.ast.toposort()):
+    if not any(n.op is Op.Reduce and n.arg is Op.Add and _product(n.src[0]) for n in s.nodes):
         return None
     factors = [p for p, t in zip(accesses.places, accesses.loads, strict=True) if any(r in t.terms for r in reduced)]
     if len(factors) != 2:
@@ -133,7 +133,7 @@ def turn(s: Scheduler, read: UOp, written: UOp, lanes: int) -> None:
     """
     if read.arg[0] < written.arg[0]:
         read, written = _swapped(s, read, written)
-    stored = max((n.src[1].dtype.itemsize for n in s.ast.toposort() if n.op is Op.Store), default=4)
+    stored = max((n.src[1].dtype.itemsize for n in s.nodes if n.op is Op.Store), default=4)
     vectorize(s, read, lanes)
     vectorize(s, written, min(LINE_BYTES // stored, MAX_LANES // lanes, length_of(written)))
 

@@ -248,7 +248,7 @@ class Scheduler:
             )
         if r in self.ordered_ranges:
             amount = self._amount(opt, r)
-            if amount > MAX_LANES or not prefix_scan.folds(self.ast, r) or any(n.op is Op.Contract for n in self.ast.toposort()):
+            if amount > MAX_LANES or not prefix_scan.folds(self.ast, r) or any(n.op is Op.Contract for n in self.nodes):
                 raise OptError(
                     f"{opt}: a loop that runs in order is in blocks already", expected=f"one of up to {MAX_LANES} lanes"
                 )
@@ -487,7 +487,7 @@ class Scheduler:
         first = new_range(at, r.arg[0], r.arg[1], r)
         rest = new_range(end - at, id, r.arg[1], r)
         done: dict[UOp, UOp] = {}
-        for n in self.ast.toposort():
+        for n in self.nodes:
             src = tuple([done[s] for s in n.src])
             closed = CLOSES.get(n.op)
             now = n if src == n.src else n.replace(src)
