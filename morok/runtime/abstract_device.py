@@ -88,13 +88,20 @@ class Device(ABC):
         """Begin to compile text on another thread; what is returned waits for the kernel. CompileError, DeviceError."""
         return Aside(lambda: self.load(rendered), f"compile {rendered.name}").result
 
-    def compile(self, instructions: Sequence[UOp], name: str) -> Kernel:
-        """The kernel of `instructions` (the list after stage 22). The same list twice is compiled once."""
-        return self.begin(instructions, name, aside=False)()
+    def compile(self, instructions: Sequence[UOp], name: str, between: Callable[[], None] = lambda: None) -> Kernel:
+        """The kernel of `instructions` (the list after stage 22). The same list twice is compiled once. `between` is called when
+        it is rendered, before it is compiled.
+        """
+        return self.begin(instructions, name, between, aside=False)()
 
-    def begin(self, instructions: Sequence[UOp], name: str, aside: bool = True) -> Callable[[], Kernel]:
-        """Render a kernel and begin to compile it, on another thread if `aside`; what is returned waits for it, as `compile`."""
+    def begin(
+        self, instructions: Sequence[UOp], name: str, between: Callable[[], None] = lambda: None, aside: bool = True
+    ) -> Callable[[], Kernel]:
+        """Render a kernel, call `between`, and begin to compile it, on another thread if `aside`; what is returned waits for it,
+        as `compile`.
+        """
         rendered = self.render(instructions, name)
+        between()
         key = (_known_by(rendered), config.FAST_MATH.value)
         with KERNELS:
             found = self._kernels.get(key)

@@ -118,11 +118,14 @@ class CPUDevice(Device):
         fp16, avx512 = machine.has("avx512fp16"), machine.has("avx512f")
         return render(instructions, name, config.FAST_MATH.value, host().fma, fp16, machine.is_arm, avx512)
 
-    def begin(self, instructions: Sequence[UOp], name: str, aside: bool = True) -> Callable[[], Kernel]:
+    def begin(
+        self, instructions: Sequence[UOp], name: str, between: Callable[[], None] = lambda: None, aside: bool = True
+    ) -> Callable[[], Kernel]:
         if config.CPU_BACKEND.value == "interpreter":
             interpreted = InterpretedKernel(self.render(instructions, name), instructions)
+            between()
             return lambda: interpreted
-        return super().begin(instructions, name, aside)
+        return super().begin(instructions, name, between, aside)
 
     def load(self, rendered: Rendered) -> Kernel:
         return CPUKernel(rendered, compile_text(rendered.text, rendered.symbol, rendered.effort, disk_cache()))

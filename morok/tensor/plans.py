@@ -38,7 +38,7 @@ def forget_kernels() -> None:
 
 def compiled(asts: Sequence[UOp], device: Device) -> list[Kernel]:
     """The kernels of these ASTs, each lowered and compiled once; under MOROK_CHECK once more, if it was not checked then. While
-    one is compiled, the next is lowered.
+    one is compiled, the next is lowered and rendered.
     """
     check()
     settings = (device.name, config.code_key(), config.CHECK.value, appended_key())
@@ -49,6 +49,13 @@ def compiled(asts: Sequence[UOp], device: Device) -> list[Kernel]:
         kernels[ast] = kernel
         _kernels.put((ast, *settings), kernel, kernel.nbytes + NODE * len(toposort([ast])))
 
+    def finish() -> None:
+        nonlocal pending
+        if pending is not None:
+            ast, kernel = pending
+            pending = None
+            keep(ast, kernel())
+
     for i, ast in enumerate(shown(asts, "compiling kernels")):
         known = _kernels.get((ast, *settings))
         if known is not None or ast in kernels or (pending is not None and ast is pending[0]):
@@ -58,15 +65,11 @@ def compiled(asts: Sequence[UOp], device: Device) -> list[Kernel]:
             continue
         check()
         instructions = lowered(ast, device)
-        if pending is not None:
-            keep(pending[0], pending[1]())
-            pending = None
         if i == len(asts) - 1:  # nothing is left to do meanwhile
-            keep(ast, device.compile(instructions, ast.arg.name))
+            keep(ast, device.compile(instructions, ast.arg.name, finish))
         else:
-            pending = ast, device.begin(instructions, ast.arg.name)
-    if pending is not None:
-        keep(pending[0], pending[1]())
+            pending = ast, device.begin(instructions, ast.arg.name, finish)
+    finish()
     return [kernels[ast] for ast in asts]
 
 
