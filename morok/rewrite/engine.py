@@ -214,16 +214,7 @@ def rewrite_all(
         trace = traces.current_or(path)
     program: _Program | None = None if rules is None or before is not None else rules.programs.get((flags, checked, positions))
     if program is None:
-        with RULES:
-            program = _program(
-                dialect,
-                _NO_RULES if rules is None else rules.matcher_under(flags, checked),
-                None if before is None else before.matcher_under(flags, checked),
-                None if rules is None or rules.whole is None else rules.whole.matcher_under(flags, checked),
-                positions,
-            )
-        if rules is not None and before is None:
-            rules.programs[flags, checked, positions] = program
+        program = _made(dialect, rules, before, (flags, checked, positions))
     contextual = (rules is not None and rules.has_context) or (before is not None and before.has_context)
     # a trace is to show every firing, so what is remembered from earlier calls is not used
     own = contextual or known is not None or trace is not None or not remember
@@ -235,10 +226,14 @@ def rewrite_all(
         for node, form in known.held.items():
             state.held[node] = form
         rebuild = known.rebuild(rebuild)
-    history = program.history
-    if history is None:
+    if program.history is None:
         return [_finish(program, state, root, rebuild) for root in roots]
-    maker = history.maker
+    return _traced(program, program.history, state, roots, rebuild)
+
+
+def _traced(program: _Program, history: Traces, state: RewriteState, roots: Sequence[Node], rebuild: Rebuild) -> list[Node]:
+    """The final forms of some roots, whose nodes come from them, and from the stage of this call."""
+    maker, stage = history.maker, state.stage
     origin, maker_stage = maker.origin, maker.stage
     try:
         if stage != maker_stage:
@@ -252,6 +247,24 @@ def rewrite_all(
         maker.origin = origin
         if stage != maker_stage:
             maker.stage = maker_stage
+
+
+def _made(
+    dialect: Dialect, rules: RuleSet | None, before: RuleSet | None, how: tuple[frozenset[str], bool, frozenset[str]]
+) -> _Program:
+    """The state for these rules under flags, with checked helpers or not, in positions; `rules` alone keep it."""
+    flags, checked, positions = how
+    with RULES:
+        program = _program(
+            dialect,
+            _NO_RULES if rules is None else rules.matcher_under(flags, checked),
+            None if before is None else before.matcher_under(flags, checked),
+            None if rules is None or rules.whole is None else rules.whole.matcher_under(flags, checked),
+            positions,
+        )
+    if rules is not None and before is None:
+        rules.programs[how] = program
+    return program
 
 
 def fire(node: Node, rules: RuleSet, *, stage: str = "") -> Node | None:

@@ -88,11 +88,9 @@ class Device(ABC):
         """Begin to compile text on another thread; what is returned waits for the kernel. CompileError, DeviceError."""
         return Aside(lambda: self.load(rendered), f"compile {rendered.name}").result
 
-    def compile(self, instructions: Sequence[UOp], name: str, between: Callable[[], None] = lambda: None) -> Kernel:
-        """The kernel of `instructions` (the list after stage 22). The same list twice is compiled once. `between` is called when
-        it is rendered, before it is compiled.
-        """
-        return self.begin(instructions, name, between, aside=False)()
+    def compile(self, instructions: Sequence[UOp], name: str) -> Kernel:
+        """The kernel of `instructions` (the list after stage 22). The same list twice is compiled once."""
+        return self.begin(instructions, name, aside=False)()
 
     def begin(
         self, instructions: Sequence[UOp], name: str, between: Callable[[], None] = lambda: None, aside: bool = True

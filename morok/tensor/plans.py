@@ -66,7 +66,8 @@ def compiled(asts: Sequence[UOp], device: Device) -> list[Kernel]:
         check()
         instructions = lowered(ast, device)
         if i == len(asts) - 1:  # nothing is left to do meanwhile
-            keep(ast, device.compile(instructions, ast.arg.name, finish))
+            finish()
+            keep(ast, device.compile(instructions, ast.arg.name))
         else:
             pending = ast, device.begin(instructions, ast.arg.name, finish)
     finish()
