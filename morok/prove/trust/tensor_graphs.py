@@ -163,7 +163,7 @@ class TensorMaker(Maker):
             raise Misfit
         if not part.name.startswith("_"):
             self.fields[part.name] = chosen
-        return [UOp.const(n) for n in chosen]
+        return [UOp.const(n, dtypes.index) for n in chosen]
 
     def size(self, p: Any, wanted: int | None) -> UOp:
         """A node for one size: what a pattern computes is made of sizes that it names."""
@@ -365,7 +365,7 @@ class TensorMaker(Maker):
 
 def number(node: UOp) -> int:
     """The number that a size made of numbers is."""
-    found = evaluate(node)
+    found = node.arg if node.op is Op.Const else evaluate(node)  # most are constants, and met by the million
     if not isinstance(found, int):
         raise Misfit
     return found
