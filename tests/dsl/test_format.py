@@ -12,6 +12,7 @@ from morok.dsl import syntax as S
 from morok.dsl.check import check_text
 from morok.dsl.format import WIDTH, format_file, format_rule, format_text
 from morok.dsl.parse import parse_text
+from morok.errors import RuleError
 
 RULES = sorted((Path(__file__).parents[2] / "rules").glob("**/*.rules"))
 
@@ -135,6 +136,20 @@ def test_long_rules_are_broken() -> None:
     assert max(map(len, made.split("\n"))) <= WIDTH
     assert parse_text(made) == parse_text(text)
     assert made.split("\n")[2:4] == ["r: Vectorize(", "        Gep(vector_number_0, [0]),"]
+
+
+def test_a_list_may_be_an_item_of_a_list() -> None:
+    text = "group g\n\nr: Neg(x) if f([[i for i in 0..3]], [x, [i for i in 0..3]], [i for i in 0..3]) ~> x\n"
+    (rule,) = parse_text(text).groups[0].items
+    assert isinstance(rule, S.Rule)
+    (guard,) = rule.clauses
+    assert isinstance(guard, S.If)
+    assert isinstance(guard.condition, S.ECall)
+    loop = S.EComprehension(S.EName("i"), ("i",), S.ERange(S.ENumber(0, "0"), S.ENumber(3, "3"), False))
+    assert guard.condition.args == (S.EList((loop,)), S.EList((S.EName("x"), loop)), loop)
+    assert format_text(text) == text
+    with pytest.raises(RuleError, match="alone in its brackets"):
+        parse_text("group g\n\nr: Neg(x) if f([x, i for i in 0..3]) ~> x\n")
 
 
 def test_long_docs_are_broken() -> None:
