@@ -8,7 +8,7 @@ from typing import Any
 from lark import Transformer
 
 from morok.dsl import syntax as S
-from morok.dsl.lexer import Tok
+from morok.dsl.lexer import EXAMPLE_PART, OPEN, Tok
 
 Children = list[Any]
 
@@ -487,16 +487,22 @@ class _Contract:
 
 
 def split_example(text: str) -> tuple[str, str]:
-    """The two sides of an example's raw text, with white space made single."""
+    """The two sides of an example's raw text without comments, with white space made single, or none where it begins a line in
+    brackets.
+    """
+    sides: list[str] = [""]
     depth = 0
-    for i, ch in enumerate(text):
-        if ch in "([{":
-            depth += 1
-        elif ch in ")]}":
-            depth -= 1
-        elif ch == "~" and depth == 0 and text.startswith("~>", i):
-            return " ".join(text[:i].split()), " ".join(text[i + 2 :].split())
-    raise AssertionError("the lexer ends an example after its arrow")
+    for m in EXAMPLE_PART.finditer(text):
+        part = m.group()
+        depth += (part in OPEN) - (part in OPEN.values())
+        if part == "~>" and depth == 0 and len(sides) == 1:
+            sides.append("")
+        elif part[0] == "\n" and sides[-1].rstrip().endswith(("(", "[")):
+            sides[-1] = sides[-1].rstrip()
+        elif part[0] != "#":
+            sides[-1] += part
+    source, result = (" ".join(s.split()) for s in sides)
+    return source, result
 
 
 __all__ = ["Builder", "Mistake", "split_example", "unquote"]

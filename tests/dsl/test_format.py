@@ -152,6 +152,14 @@ def test_a_list_may_be_an_item_of_a_list() -> None:
         parse_text("group g\n\nr: Neg(x) if f([x, i for i in 0..3]) ~> x\n")
 
 
+def test_strings_and_comments_in_examples() -> None:
+    text = 'group g\n\nr: Neg(Neg(x)) ~> x\n    example f("(", [  # why\n        1]) ~> x: i32\n'
+    ((rule,),) = (g.items for g in parse_text(text).groups)
+    assert isinstance(rule, S.Rule)
+    assert rule.examples == (S.Example('f("(", [1])', "x: i32"),)
+    assert format_text(text) == 'group g\n\nr: Neg(Neg(x)) ~> x\n    example f("(", [1]) ~> x: i32  # why\n'
+
+
 def test_long_docs_are_broken() -> None:
     doc = " ".join(["many words"] * 40)
     made = format_text(f'group g\n\nr: Neg(Neg(x)) ~> x\n    "{doc}"\n')
