@@ -1,9 +1,12 @@
 """The canonical layout of rule files.
 
 A rule with at most one clause, and no helper that may decline, stands on one line where it fits, its doc string on the next;
-else its clauses and its target have a line each. Comments
-keep their places: one on a line of its own stays above what it stood above, one behind something stays behind it. Blank lines
-between rules are kept, as one.
+else its clauses and its target have a line each. What is too long for its line is broken from the outside in, as `layout.py`
+says: at operators, which begin a line, and at the arrow of an `example`; at `for` and `if` of a comprehension; in brackets, where
+operands and fields have a line each. Words of comments are left alone.
+
+Comments keep their places: one on a line of its own stays above what it stood above, one behind something stays behind it.
+Blank lines between rules are kept, as one.
 """
 
 from __future__ import annotations
@@ -15,10 +18,10 @@ from typing import Final, NamedTuple
 
 from morok.dsl import syntax as S
 from morok.dsl import syntax_text as X
+from morok.dsl.layout import WIDTH, Brackets, Doc, broken, flat
 from morok.dsl.lexer import Comment, Tok, tokenize
 from morok.dsl.parse import raise_all, recover, vocabulary
 
-WIDTH: Final = 130
 _INDENT: Final = "    "
 Key = tuple[int, str]
 
@@ -63,18 +66,14 @@ def doc_lines(doc: str, indent: str) -> list[str]:
     """A doc string, in several pieces where it is long; the parser joins them with single blanks."""
     if not doc:
         return []
-    room = WIDTH - len(indent) - 2
-    lines: list[str] = []
-    rest = doc
-    while len(X.quote(rest)) > room + 2:
-        at = rest.rfind(" ", 1, room)
-        if at <= 0:
-            at = rest.find(" ", room)
-            if at <= 0:
-                break
-        lines.append(indent + X.quote(rest[:at]))
-        rest = rest[at + 1 :]
-    return [*lines, indent + X.quote(rest)]
+    pieces = [""]
+    for n, word in enumerate(doc.split(" ")):
+        longer = f"{pieces[-1]} {word}" if n else word
+        if pieces[-1].strip() and len(indent + X.quote(longer)) > WIDTH:
+            pieces.append(word)
+        else:
+            pieces[-1] = longer
+    return [indent + X.quote(p) for p in pieces]
 
 
 # Where comments belong
@@ -245,12 +244,12 @@ class _Printer:
     def extern(self, e: S.Extern) -> None:
         key = (id(e), "head")
         self.item(key, "")
-        self.put(_broken_signature(e), key)
+        self.put(broken(X.signature_doc(e), 0, 0), key)
         words = ["requires"] * len(e.requires) + ["ensures"] * len(e.ensures)
         for n, (word, c) in enumerate(zip(words, (*e.requires, *e.ensures), strict=True)):
             part = (id(e), f"contract {n}")
             self.comments(part, _INDENT, False)
-            self.put(f"{_INDENT}{word} {X.expr_text(c)}", part)
+            self.put(_line(X.beside(f"{word} ", X.expr_doc(c)), _INDENT), part)
         self.doc(e.doc, _INDENT, (id(e), "doc"))
 
     def doc(self, doc: str, indent: str, key: Key) -> None:
@@ -282,9 +281,7 @@ class _Printer:
                 self.template(i)
 
     def ends(self, e: S.Ends) -> None:
-        head = f"@ends {', '.join(e.names)}"
-        if len(head) > WIDTH:
-            head = f"@ends\n{_wrap(e.names, _INDENT * 2)}"
+        head = broken(Brackets("@ends", (X.chain(X.separated(e.names), step=0),), "", pad=" "), 0, len(_INDENT))
         docs = doc_lines(e.reason, _INDENT)
         if "\n" not in head and len(docs) == 1 and len(head) + 1 + len(docs[0].strip()) <= WIDTH:
             head += f" {docs[0].strip()}"
@@ -294,11 +291,8 @@ class _Printer:
     def template(self, t: S.Template) -> None:
         key = (id(t), "head")
         self.item(key, "")
-        opening = f"for {t.variable} in {t.kind} ["
-        text = f"{opening}{', '.join(t.ops) if t.ops else '*'}] {{"
-        if len(text) > WIDTH:
-            text = f"{opening}\n{_wrap(t.ops, _INDENT * 2)}] {{"
-        self.put(text, key)
+        head = X.listed(f"for {t.variable} in {t.kind} [", t.ops or ("*",), "] {")
+        self.put(broken(head, 0, len(_INDENT)), key)
         for n, r in enumerate(t.rules):
             self.comments((id(r), "head"), _INDENT, n > 0)
             if n and (id(r), "head") in self.notes.blank:
@@ -316,109 +310,33 @@ class _Printer:
     def rule(self, r: S.Rule, indent: str) -> Iterator[_Line]:
         """The lines of a rule; above each the comments of its part are still to be put."""
         inner = indent + _INDENT
-        clauses = X.clause_texts(r.clauses)
+        clauses = X.clause_docs(r.clauses)
         keys = [
             (id(r), f"clause {n}")
             for n, c in enumerate(r.clauses)
             if not (n and isinstance(c, S.Let) and isinstance(r.clauses[n - 1], S.Let))
         ]
-        within = "" if r.within is None else f" within {r.within:g} ulp"
-        assuming = within + (f" assuming {', '.join(r.assuming)}" if r.assuming else "")
-        target = f"{'=>' if r.partial else '~>'} {X.expr_text(r.target)}{assuming}"
-        whole = " ".join((f"{indent}{r.name}: {X.pattern_text(r.pattern)}", *clauses, target))
+        pattern = X.beside(f"{r.name}: ", X.pattern_doc(r.pattern))
+        target = X.target_doc(r)
+        whole = indent + " ".join(map(flat, (pattern, *clauses, target)))
         head, last = (id(r), "head"), (id(r), "target")
         inside = any(k in self.notes.behind for k in (head, *keys)) or any(k in self.notes.above for k in (*keys, last))
         if len(whole) <= WIDTH and len(clauses) <= 1 and not (clauses and r.partial) and not inside:
             yield _Line(whole, last)
         else:
-            yield _Line(_broken_pattern(f"{indent}{r.name}: ", r.pattern, inner), head)
-            for text, key in zip(clauses, keys, strict=True):
-                yield _Line(_broken_clause(inner + text, inner), key)
-            yield _Line(_broken_target(inner + target[:3], r.target, assuming, inner), last)
+            yield _Line(indent + broken(pattern, len(indent), len(inner)), head)
+            for doc, key in zip((*clauses, target), (*keys, last), strict=True):
+                yield _Line(_line(doc, inner), key)
         lines = doc_lines(r.doc, inner)
         for n, text in enumerate(lines):
             yield _Line(text, (id(r), "doc") if n == len(lines) - 1 else None)
         for n, e in enumerate(r.examples):
-            yield _Line(f"{inner}example {e.source} ~> {e.result}", (id(r), f"example {n}"))
+            yield _Line(_line(X.example_doc(e), inner), (id(r), f"example {n}"))
 
 
-def _wrap(words: tuple[str, ...], indent: str) -> str:
-    lines = [indent]
-    for n, w in enumerate(words):
-        piece = w + ("," if n < len(words) - 1 else "")
-        if len(lines[-1]) + len(piece) + 1 > WIDTH:
-            lines.append(indent)
-        lines[-1] += piece if lines[-1] == indent else f" {piece}"
-    return "\n".join(lines)
-
-
-def _listed(start: str, opening: str, parts: list[str], closing: str, inner: str) -> str:
-    """An op whose operands do not fit on one line has a line for each."""
-    deep = inner + _INDENT
-    return f"{start}{opening}\n" + ",\n".join(deep + p for p in parts) + closing
-
-
-def _broken_pattern(start: str, p: S.Pattern, inner: str) -> str:
-    text = start + X.pattern_text(p)
-    if len(text) <= WIDTH:
-        return text
-    if isinstance(p, S.POp) and p.args and p.type is None:
-        brackets = "[]" if p.commutative else "()"
-        return _listed(start, X.op_names(p) + brackets[0], [X.pattern_text(a) for a in p.args], brackets[1], inner)
-    if isinstance(p, S.PStruct) and p.fields:
-        return _listed(start, f"{p.op} {{", X.struct_fields(p), " }", inner)
-    return text
-
-
-def _broken_target(start: str, e: S.Expr, end: str, inner: str) -> str:
-    text = start + X.expr_text(e) + end
-    if len(text) <= WIDTH:
-        return text
-    if isinstance(e, S.ECall) and len(e.args) > 1:
-        return _listed(start, f"{e.name}(", X.call_arguments(e), ")", inner) + end
-    if isinstance(e, S.EStruct) and e.fields:
-        return _listed(start, f"{e.op} {{", X.struct_arguments(e), " }", inner) + end
-    return text
-
-
-def _broken_clause(text: str, inner: str) -> str:
-    """A long guard is broken in front of its last `and` or `or` that stands in no bracket and fits; of bindings that do not fit
-    on one line each has its own.
-    """
-    if len(text) > WIDTH and text.startswith(inner + "let "):
-        return (",\n" + inner + _INDENT).join(_bindings(text))
-    lines = [text]
-    while len(lines[-1]) > WIDTH:
-        line = lines[-1]
-        depth, at = 0, 0
-        for i, ch in enumerate(line[:WIDTH]):
-            depth += (ch in "([{") - (ch in ")]}")
-            if depth == 0 and i > len(inner) + len(_INDENT) and (line.startswith(" and ", i) or line.startswith(" or ", i)):
-                at = i
-        if not at:
-            break
-        lines[-1:] = [line[:at], inner + _INDENT + line[at + 1 :]]
-    return "\n".join(lines)
-
-
-def _bindings(text: str) -> list[str]:
-    """`let a = .., b = ..` cut at the commas that stand in no bracket."""
-    depth, start = 0, 0
-    out: list[str] = []
-    for i, ch in enumerate(text):
-        depth += (ch in "([{") - (ch in ")]}")
-        if ch == "," and depth == 0:
-            out.append(text[start:i].lstrip() if out else text[start:i])
-            start = i + 1
-    return [*out, text[start:].lstrip() if out else text[start:]]
-
-
-def _broken_signature(e: S.Extern) -> str:
-    text = X.signature(e)
-    if len(text) <= WIDTH:
-        return text
-    head, arrow, results = text.partition(" -> ")
-    return f"{head}\n{_INDENT}{arrow.strip()} {results}"
+def _line(doc: Doc, indent: str) -> str:
+    """A part of a rule, beginning a line."""
+    return indent + broken(doc, len(indent), len(indent))
 
 
 __all__ = ["format_file", "format_rule", "format_text"]

@@ -126,8 +126,8 @@ def check_text(text: str, file: str) -> None:
         )
 
 
-_OPEN: Final = {"(": ")", "[": "]", "{": "}"}
-_EXAMPLE_PART: Final = re.compile(r'[()\[\]{}]|~>|\n[ \t\r]*|#[^\n]*|"[^"\n]*"|[^\s()\[\]{}~#"]+|.', re.S)
+OPEN: Final = {"(": ")", "[": "]", "{": "}"}
+EXAMPLE_PART: Final = re.compile(r'[()\[\]{}]|~>|\n[ \t\r]*|#[^\n]*|"[^"\n]*"|[^\s()\[\]{}~#"]+|.', re.S)
 
 
 def _example_end(text: str, start: int, indent: int) -> tuple[int, bool]:
@@ -139,7 +139,7 @@ def _example_end(text: str, start: int, indent: int) -> tuple[int, bool]:
     depth = 0
     arrow = after_arrow = False
     end = start
-    for m in _EXAMPLE_PART.finditer(text, start):
+    for m in EXAMPLE_PART.finditer(text, start):
         part = m.group()
         if part[0] == "\n":
             if depth == 0 and after_arrow:
@@ -151,7 +151,7 @@ def _example_end(text: str, start: int, indent: int) -> tuple[int, bool]:
             continue
         if part.isspace() or part[0] == "#":
             continue
-        if part in _OPEN:
+        if part in OPEN:
             depth += 1
         elif part in ")]}":
             if depth == 0:
@@ -208,6 +208,7 @@ def tokenize(text: str, file: str, vocabulary: Vocabulary) -> tuple[list[Tok], l
         tokens.append(token)
         if value == "example":
             pos = _take_example(token, text, line_start)
+            comments += _comments(token, text)
             if token.end_line > line:
                 line, line_start = token.end_line, text.rfind("\n", start, pos) + 1
     return tokens, comments
@@ -215,7 +216,7 @@ def tokenize(text: str, file: str, vocabulary: Vocabulary) -> tuple[list[Tok], l
 
 def _depth(sign: str, depth: int) -> int:
     """The number of brackets that are open behind a sign, from that before it."""
-    if sign in _OPEN:
+    if sign in OPEN:
         return depth + 1
     if sign in ")]}":
         return max(depth - 1, 0)
@@ -235,4 +236,13 @@ def _take_example(token: Tok, text: str, line_start: int) -> int:
     return end
 
 
-__all__ = ["MAX_DEPTH", "Comment", "Tok", "TokenLexer", "Vocabulary", "check_text", "tokenize"]
+def _comments(example: Tok, text: str) -> Iterator[Comment]:
+    """The comments in the lines of an example."""
+    for m in EXAMPLE_PART.finditer(text, example.end_pos - len(example.value), example.end_pos):
+        if m.group()[0] == "#":
+            start = text.rfind("\n", 0, m.start()) + 1
+            line = example.line + text.count("\n", example.start_pos, m.start())
+            yield Comment(m.group(), line, m.start() - start + 1, not text[start : m.start()].strip())
+
+
+__all__ = ["EXAMPLE_PART", "MAX_DEPTH", "OPEN", "Comment", "Tok", "TokenLexer", "Vocabulary", "check_text", "tokenize"]

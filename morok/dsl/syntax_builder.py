@@ -8,7 +8,7 @@ from typing import Any
 from lark import Transformer
 
 from morok.dsl import syntax as S
-from morok.dsl.lexer import Tok
+from morok.dsl.lexer import EXAMPLE_PART, OPEN, Tok
 
 Children = list[Any]
 
@@ -413,7 +413,7 @@ class Builder(Transformer[Tok, Any]):
         return S.EStruct(c[0].value, tuple(c[1]), span=c[0].span)
 
     def operands(self, c: Children) -> _Args:
-        return _Args(c)
+        return _Args(i.value if isinstance(i, _Loop) else i for i in c)
 
     def spread(self, c: Children) -> S.ESpread:
         return S.ESpread(c[0], span=c[0].span)
@@ -427,17 +427,17 @@ class Builder(Transformer[Tok, Any]):
     def list(self, c: Children) -> S.EList | S.EComprehension:
         items = [i for i in c if not isinstance(i, Tok)]
         span = _span(c[0], c[-1])
-        if len(items) == 1 and isinstance(items[0], S.EComprehension):
-            e = items[0]
+        if len(items) == 1 and isinstance(items[0], _Loop):
+            e = items[0].value
             return S.EComprehension(e.body, e.names, e.sequence, e.condition, span=span)
         for i in items:
-            if isinstance(i, S.EComprehension):
-                raise Mistake("a comprehension stands alone in its brackets", i)
+            if isinstance(i, _Loop):
+                raise Mistake("a comprehension stands alone in its brackets", i.value)
         return S.EList(tuple(items), span=span)
 
-    def comprehension(self, c: Children) -> S.EComprehension:
+    def comprehension(self, c: Children) -> _Loop:
         condition = c.pop().value if isinstance(c[-1], _Contract) else None
-        return S.EComprehension(c[0], c[1], c[2], condition, span=_span(c[0], c[2]))
+        return _Loop(S.EComprehension(c[0], c[1], c[2], condition, span=_span(c[0], c[2])))
 
     def loop_names(self, c: Children) -> tuple[str, ...]:
         return tuple(t.value for t in c)
@@ -468,6 +468,15 @@ class _Group:
         self.group, self.externs = group, externs
 
 
+class _Loop:
+    """A comprehension without brackets of its own; in those of a list it is no item, as `[E for x in xs]` can be."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: S.EComprehension) -> None:
+        self.value = value
+
+
 class _Contract:
     """An expression marked by the keyword in front of it."""
 
@@ -478,16 +487,22 @@ class _Contract:
 
 
 def split_example(text: str) -> tuple[str, str]:
-    """The two sides of an example's raw text, with white space made single."""
+    """The two sides of an example's raw text without comments, with white space made single, or none where it begins a line in
+    brackets.
+    """
+    sides: list[str] = [""]
     depth = 0
-    for i, ch in enumerate(text):
-        if ch in "([{":
-            depth += 1
-        elif ch in ")]}":
-            depth -= 1
-        elif ch == "~" and depth == 0 and text.startswith("~>", i):
-            return " ".join(text[:i].split()), " ".join(text[i + 2 :].split())
-    raise AssertionError("the lexer ends an example after its arrow")
+    for m in EXAMPLE_PART.finditer(text):
+        part = m.group()
+        depth += (part in OPEN) - (part in OPEN.values())
+        if part == "~>" and depth == 0 and len(sides) == 1:
+            sides.append("")
+        elif part[0] == "\n" and sides[-1].rstrip().endswith(("(", "[")):
+            sides[-1] = sides[-1].rstrip()
+        elif part[0] != "#":
+            sides[-1] += part
+    source, result = (" ".join(s.split()) for s in sides)
+    return source, result
 
 
 __all__ = ["Builder", "Mistake", "split_example", "unquote"]

@@ -39,10 +39,7 @@ TWINS = {
     "broadcast.rule07": ("~> i", "~> Flip { src: i, axes: [true] }"),
     "concat.rule02": ("sources: [a, b], axis: k }, c]", "sources: [b, a], axis: k }, c]"),
     "concat.rule07": ("[a, b, c]", "[a, c, b]"),
-    "dot.rule01": (
-        "shape(y)[k]), constant(s[j])) for j in 0..len(s)] }, Expand { src: d",
-        "shape(y)[k]), constant(s[j])) for j in 0..len(s)] }, Expand { src: y",
-    ),
+    "dot.rule01": ("Expand { src: d, shape", "Expand { src: y, shape"),
     "dyslice.rule03": ("== 1, 1, 0)", "== 1, 0, 0)"),
     "dyslice.rule04": ("b[k] for k in inverse(a)", "b[k] for k in a"),
     "mul.rule05_float": ("Mul(c, e)) assuming", "Mul(c, c)) assuming"),
