@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from morok.dsl.check import check_text
+from morok.prove.answers import DEFAULT_BUDGET
+from morok.prove.parametric.folds import OF_TRUTHS, TAKEN_OUT
+from morok.prove.workers import judge
 from morok.rewrite.library import rules_dir
 from tests.prove.every_size import shown
 from tests.prove.test_parametric_library import named
@@ -53,3 +57,45 @@ def test_lanes_may_be_folded_in_another_order(old: str, new: str) -> None:
 )
 def test_no_lane_is_folded_twice_or_left_out(old: str, new: str) -> None:
     assert not shown_with(old, new)
+
+
+COMPUTED = """group g "folds"
+
+r: n @ Reduce { src: PATTERN, ranges: [], op: FOLD } if lanes(n) == 1 ~> TARGET
+"""
+DTYPES = {"int": "i8", "float": "f16", "bool": "bool"}
+TAKEN = [(kind, fold, op, of) for kind, folds in TAKEN_OUT.items() for fold, ops in folds.items() for op, of in ops.items()]
+
+
+def computed_of_the_fold(kind: str, fold: str, op: str, of: str) -> str:
+    """The verdict on computing an op of a fold instead of its items."""
+    folded = f"Reduce {{ src: x, ranges: [], op: {of}, dtype: dtype(n) }}"
+    if op in ("Neg", "Not"):
+        pattern, target = f"{op}(x: {DTYPES[kind]})", f"{op}({folded})"
+    else:
+        pattern = f"{op}(Gep {{ vector: c: {DTYPES[kind]} x 1, indices: _is }}, x)"
+        target = f"{op}(c, {folded})"
+    text = COMPUTED.replace("PATTERN", pattern).replace("TARGET", target).replace("FOLD", fold)
+    return judge(next(iter(check_text(text).rules())), DEFAULT_BUDGET, False).verdict
+
+
+@pytest.mark.parametrize(("kind", "fold", "op", "of"), TAKEN)
+def test_what_is_computed_of_items_may_be_computed_of_their_fold(kind: str, fold: str, op: str, of: str) -> None:
+    assert computed_of_the_fold(kind, fold, op, of) == "proved"
+
+
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize(("kind", "fold", "op", "of"), TAKEN)
+def test_of_no_other_fold(kind: str, fold: str, op: str, of: str) -> None:
+    others = {"Max", "Min"} if kind == "bool" else set(OF_TRUTHS)
+    for other in others - {of}:
+        assert computed_of_the_fold(kind, fold, op, other) == "refuted", other
+
+
+@pytest.mark.parametrize(
+    ("kind", "fold", "op", "of"),
+    [("int", "Max", "Neg", "Min"), ("float", "Add", "Neg", "Add"), ("float", "Add", "Mul", "Add"), ("bool", "Max", "Or", "Max")],
+)
+def test_what_is_no_law_is_not_shown(kind: str, fold: str, op: str, of: str) -> None:
+    """The least number has no negative; floats round; a truth may decide where another has no value."""
+    assert computed_of_the_fold(kind, fold, op, of) in ("unknown", "refuted")

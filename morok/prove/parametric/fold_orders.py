@@ -26,10 +26,9 @@ def about(s: Setting) -> None:
         if t.data in combining:
             _of_two(s, t)
     folds = [t for t in dict.fromkeys(applied) if t.data in s.regrouped]
-    for one, other in itertools.combinations(folds[:MOST_FOLDS], 2):
+    for one, other in itertools.permutations(folds[:MOST_FOLDS], 2):
         if one.data is other.data and (one, other) not in s.reordered:
-            s.reordered.add((one, other))
-            _reordered(s, one, other)
+            s.reordered[one, other] = _reordered(s, one, other)
 
 
 def _of_two(s: Setting, t: Expr) -> None:
@@ -68,22 +67,28 @@ def _items(s: Setting, t: Expr, combine: Applicable) -> Iterator[Expr]:
         yield t
 
 
-def _reordered(s: Setting, one: Expr, other: Expr) -> None:
-    """Two folds of as many items, where those of the one are those of the other at places that the terms show."""
+def _reordered(s: Setting, one: Expr, other: Expr) -> bool:
+    """Add what makes two folds of as many items one, where those of the one are those of the other at places that the terms show;
+    truth of their showing such.
+    """
     (length, item), (its_length, its_item) = (s.sequences[t.args[0]] for t in (one, other))
-    if length.known == 1 or not length.same(its_length):
-        return
+    if length.known == 1:
+        return False
     with s.anywhere() as place:
         found = _place_of(s, place, item(place), its_item(place))
     if found is None or found.same(place):
-        return
+        return False
 
     def to(k: Integer) -> Integer:
-        return found.where(place.term, k)
+        its_item(k)  # with what is known of the parts of numbers there
+        return s.polynomial(smt.substitute(found.term, (place.term, k.term)))
 
     wide, early, late, unlike = (s.unknown(what) for what in ("outside", "early", "late", "unlike"))
     there = (item(to(unlike)), its_item(unlike))
-    s.law(laws.in_another_order, length, (wide, to(wide)), ((early, to(early)), (late, to(late))), unlike, there, one == other)
+    twice = (early, to(early)), (late, to(late))
+    as_many = length.term == its_length.term
+    s.law(laws.in_another_order, length, (wide, to(wide)), twice, unlike, there, one == other, where=as_many)
+    return True
 
 
 def _place_of(s: Setting, place: Integer, one: Expr, other: Expr) -> Integer | None:
@@ -97,8 +102,7 @@ def _place_of(s: Setting, place: Integer, one: Expr, other: Expr) -> Integer | N
         rest = a - place
         if occurs(place, rest):
             return None
-        found = b - rest
-        return None if occurs(place, found.where(place.term, integer(0))) else found
+        return b - rest
     if (one.head, one.data, len(one.args)) != (other.head, other.data, len(other.args)):
         return None
     differing = [(a, b) for a, b in zip(one.args, other.args, strict=True) if a is not b]

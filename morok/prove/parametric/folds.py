@@ -31,6 +31,13 @@ if TYPE_CHECKING:
 
 OF_TRUTHS: Final = {"Max": "Or", "Min": "And", "Add": "Or", "Mul": "And"}  # folds of bools, by the op of their lanes
 REGROUPING: Final = frozenset({"Add", "Mul", "Max", "Min"})
+# What may be computed of a fold instead of its items, where every operand but one is the same for all: by the dtypes and the
+# fold, the op, and the fold that it is computed of. `tests/prove/test_parametric_folds.py` tries them all.
+TAKEN_OUT: Final = {
+    "int": {"Add": {"Neg": "Add", "Mul": "Add"}, "Max": {"Not": "Min", "Min": "Max"}, "Min": {"Not": "Max", "Max": "Min"}},
+    "float": {"Max": {"Neg": "Min", "Min": "Max"}, "Min": {"Neg": "Max", "Max": "Min"}},
+    "bool": {"Max": {"Not": "Min", "And": "Max"}, "Min": {"Not": "Max", "Or": "Min"}},
+}
 
 
 def reduce(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
@@ -85,6 +92,11 @@ def _folded(
     f = _of_sequence(r, folding, dtype, over)
     if not over and regroups(r, folding, dtype):
         r.setting.regrouped[f] = combine
+    if not over and r.built_in:
+        r.setting.taken_out[f] = {
+            function(r, op, [dtype] * len(r.rule.dialect.ops[op].operands)): _of_sequence(r, of, dtype, over)
+            for op, of in TAKEN_OUT.get(_kind(r, dtype), {}).get(folding, {}).items()
+        }
 
     def at(e: Expr, lane: Integer) -> Expr:
         begin = integer(0) if each.same(x.count) else lane * each  # of one result there is one lane
@@ -199,9 +211,20 @@ def regroups(r: Reading, op: str, dtype: str) -> bool:
     The greatest and the least of numbers are so in any order. A fold of truths has no value where one of them has none, while And
     and Or may have one: it is no combination of these.
     """
-    dtypes: list[Any] = [r.rule.dialect.dtypes.get(d) for d in r.rule.domains.get(dtype, (dtype,))]
-    compared = op in ("Max", "Min") and all(d is not None and (d.is_int or d.is_float) for d in dtypes)
+    compared = op in ("Max", "Min") and all(d is not None and (d.is_int or d.is_float) for d in _dtypes(r, dtype))
     return (op in REGROUPING and (wraps(r, dtype) or compared)) or may_regroup(r)
+
+
+def _kind(r: Reading, dtype: str) -> str:
+    """The kind of numbers, or truths, that all dtypes of a name have."""
+    if wraps(r, dtype):
+        return "int"
+    return "float" if all(d is not None and d.is_float for d in _dtypes(r, dtype)) else dtype
+
+
+def _dtypes(r: Reading, dtype: str) -> list[Any]:
+    """The dtypes that a name stands for."""
+    return [r.rule.dialect.dtypes.get(d) for d in r.rule.domains.get(dtype, (dtype,))]
 
 
 def may_regroup(r: Reading) -> bool:

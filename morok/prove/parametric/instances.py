@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable
 from typing import Final
@@ -27,6 +28,7 @@ def close(s: Setting) -> None:
     """Add the instances of the laws at the terms that occur, and at those that these bring, so many times."""
     for c in s.counts:
         _positive(s, c, DEEPEST)
+    fold_orders.about(s)
     _halve_all(s)
     _about_shapes(s)
     kept_axes.compare(s)
@@ -92,6 +94,8 @@ def _about(s: Setting, t: Expr) -> None:
                 "What is free of axes is the same wherever these are moved to.",
                 smt.Implies(so, t == f(*t.args[:-2], t.args[-2].args[2], t.args[-1])),
             )
+    if t.data in s.taken_out:
+        _about_results(s, t)
     if t.data in s.selections:
         condition, yes, no = t.args
         s.instance(
@@ -338,9 +342,13 @@ def _about_alike(s: Setting, p: Joined, each: Integer, lanes: list[Integer]) -> 
 
 
 def _halve_all(s: Setting) -> None:
-    """The folds of a rule, taken apart where others end, and where vectors begin."""
-    folds = [t for t in s.terms() if t.head == "apply" and t.data in s.regrouped]
-    if not folds:
+    """The folds of a rule, taken apart where others end, and where vectors begin; not where nothing is combined, and two of them
+    may be one in another order.
+    """
+    applied = [t for t in s.terms() if t.head == "apply"]
+    folds = [t for t in applied if t.data in s.regrouped]
+    combined = set(s.regrouped.values())
+    if not folds or (any(s.reordered.values()) and not any(t.data in combined for t in applied)):
         return
     lengths = [s.sequences[t.args[0]][0] for t in folds]
     ends = [m for k, m in enumerate(lengths) if m.known != 1 and not any(m.same(n) for n in lengths[:k])]
@@ -358,7 +366,13 @@ def _about_fold(s: Setting, t: Expr) -> None:
     """A fold of one item is that item, and a fold of what is combined a combination of folds."""
     length, item = s.sequences[t.args[0]]
     combine = s.regrouped[t.data]
-    s.instance("A fold of one item is that item.", smt.Implies(length.term == 1, t == item(integer(0))))
+    first = item(integer(0))
+    s.instance("A fold of one item is that item.", smt.Implies(length.term == 1, t == first))
+    if combine in s.idempotent:
+        unlike = exception(s, length, lambda k: item(k) == first)
+        s.instance(
+            "The greatest, or least, of equal values is that value.", smt.Implies(length.term > 0, smt.Or(unlike, t == first))
+        )
     with s.anywhere() as place:
         one = item(place)
     if one.head == "apply" and one.data is combine:
@@ -368,6 +382,33 @@ def _about_fold(s: Setting, t: Expr) -> None:
             "A fold of combinations is the combination of the folds.",
             smt.Implies(length.term > 0, t == combine(t.data(left), t.data(right))),
         )
+
+
+def _about_results(s: Setting, t: Expr) -> None:
+    """A fold of what is computed of items, and of values that are the same for all: what is computed of a fold."""
+    length, item = s.sequences[t.args[0]]
+    with s.anywhere() as place:
+        one = item(place)
+    inner = s.taken_out[t.data].get(one.data) if one.head == "apply" else None
+    if inner is None:
+        return
+
+    def operand(p: Integer, k: int) -> Expr:
+        there = item(p)
+        if there.head != "apply" or there.data is not one.data:
+            raise Unsupported("items that are computed otherwise elsewhere")
+        found: Expr = there.args[k]
+        return found
+
+    def unlike(k: int) -> Expr:
+        return exception(s, length, lambda p: operand(p, k) == operand(integer(0), k))
+
+    for k in range(len(one.args)):
+        operands = [operand(integer(0), j) for j in range(len(one.args))]
+        operands[k] = inner(s.tuple_of(length, functools.partial(operand, k=k)))
+        differ = [unlike(j) for j in range(len(one.args)) if j != k]
+        same = smt.Or(*differ, t == one.data(*operands))
+        s.instance("What is computed of items may be computed of their fold.", smt.Implies(length.term > 0, same))
 
 
 def _about_tables(s: Setting) -> None:

@@ -65,8 +65,10 @@ def moved(a: Expr, k: Integer, e: Expr) -> Expr:
 
 
 def small(r: Integer, n: Integer) -> Expr:
-    """0 <= r < n: r // n is 0, and r % n is r."""
-    return smt.Implies(within(r, 0, n), smt.And(QUOTIENT(r.term, n.term) == 0, REMAINDER(r.term, n.term) == r.term))
+    """0 <= r < n: r // n is 0, and r % n is r. n <= r < 2 * n: r // n is 1, and r % n is r - n."""
+    q, rest = QUOTIENT(r.term, n.term), REMAINDER(r.term, n.term)
+    first = smt.Implies(within(r, 0, n), smt.And(q == 0, rest == r.term))
+    return smt.And(first, smt.Implies(within(r, n, n + n), smt.And(q == 1, rest == (r - n).term)))
 
 
 def division(t: Integer, n: Integer) -> Expr:

@@ -155,7 +155,7 @@ def load(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
     if not count.same(place.count):
         r.exists(smt.Or(place.count.term == 1, place.count.term == count.term))
     operands = [] if alt is None else [alt]
-    f = smt.Function(Symbol("op", "Load"), *([VALUE] * (1 + len(operands))), VALUE)
+    plain, f = (smt.Function(Symbol("op", "Load"), *([VALUE] * n), VALUE) for n in (1, 1 + len(operands)))
     nothing = zero(r.element(at)).at(r.setting.zero, integer(0)) if alt is None else None
 
     def loaded(at: Expr, *otherwise: Expr) -> Expr:
@@ -164,7 +164,8 @@ def load(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
         if at.head == "ite":
             condition, yes, no = at.args
             return smt.If(condition, loaded(yes, *otherwise), loaded(no, *otherwise))
-        found: Expr = f(at, *otherwise)
+        there = at.head == "apply" and at.data in r.setting.places  # behind no gate
+        found: Expr = plain(at) if there else f(at, *otherwise)
         return found
 
     places = Vector(count, lambda e, lane: _place(r, place, count, e, lane))

@@ -11,6 +11,7 @@ from morok.prove.answers import Answer, Result
 from morok.prove.encoding.obligation import Choices, OutOfSteps
 from morok.prove.parametric import tensors
 from morok.prove.parametric.instances import close
+from morok.prove.parametric.laws import NONE
 from morok.prove.parametric.polynomials import integer, within
 from morok.prove.parametric.reading import Reading
 from morok.prove.parametric.rule_values import Statement, Vector, vector
@@ -167,7 +168,8 @@ def _same_lane(setting: Setting, here: Expr, pattern: Vector, target: Vector) ->
     setting.below(lane, pattern.count)
     wanted = pattern.at(here, lane)
     setting.guard += [inside, *setting.defined]
-    setting.claim(wanted == target.at(here, lane))
+    same = wanted == target.at(here, lane)
+    setting.claim(smt.Or(wanted == NONE, same) if setting.selections else same)  # no value where a condition has none
     setting.guard.clear()
 
 

@@ -35,6 +35,8 @@ def reduced(r: Reading, parts: Parts, x: Tensor, dtype: str) -> Tensor:
     s = r.setting
     by = folding(r, folds.op_of(r, parts), dtype)
     axes, parts_of_axes = _axes(r, parts["axes"])
+    if axes.length.known == 0:  # of one element, combined with what adds nothing
+        return x
     each(r, axes.length, lambda k: within(_at(axes, k), 0, x.rank))
     distinct = smt.TRUE
     if r.part != "pattern" and axes.length.known not in (0, 1) and kept_axes.known(s, x.rank, axes, parts_of_axes) is None:

@@ -106,8 +106,9 @@ class Setting:
     threads     the axes that are ranges which the hardware runs
     tables      the folds of folds, with how many there are, and of how many items; `turned`: of which it has been said that they
                 may go through these in another order
-    reordered   the folds of which it has been said that they may be one, in another order
+    reordered   for two folds whether it has been said that they may be one, in another order
     idempotent  the functions that make of a value and itself that value; `neutral`: what others add nothing with
+    taken_out   by the fold, and the function that its items are of others, the fold of these others: it is that function of it
     widest      the lanes of places at several indices, by the number and the lanes of these
     over_axes   the folds over iterations of axes, by iteration and lane, as functions of the list of these
     folded      the folds over axes
@@ -171,9 +172,10 @@ class Setting:
         self.over_axes: dict[Expr, dict[tuple[Expr, Expr], Callable[[Expr], Expr]]] = {}
         self.tables: dict[Expr, tuple[Integer, Integer]] = {}
         self.turned: set[tuple[Expr, Expr]] = set()
-        self.reordered: set[tuple[Expr, Expr]] = set()
+        self.reordered: dict[tuple[Expr, Expr], bool] = {}
         self.idempotent: set[Applicable] = set()
         self.neutral: dict[Applicable, Expr] = {}
+        self.taken_out: dict[Applicable, dict[Applicable, Applicable]] = {}
         self.widest: dict[tuple[Expr, Expr], Integer] = {}
         self.threads: list[Expr] = []
         self.numbers = {0, 1}

@@ -68,6 +68,7 @@ class StructureMaker(Maker):
         self.loops: list[UOp] = []
         self.outward = False  # whether a loop made now lies around those made before
         self.buffers = 0
+        self.named: dict[DType, UOp] = {}  # the last buffer of a dtype that the pattern has a name for
         self.limit = 0  # indices made now are below it, if it is not 0
         self.rank = 0  # of a view made now, if it is not 0
         self.statics: dict[str, Any] = {}
@@ -165,7 +166,10 @@ class StructureMaker(Maker):
         if isinstance(p, S.PBind):
             return self.bind(S.PVar(p.name), self.loop(p.inner, axis))
         if isinstance(p, S.PVar):
-            return self.nodes[p.name] if p.name in self.nodes else self.bind(p, self.op_range({}, axis, self.counter(p)))
+            if p.name in self.nodes:
+                return self.nodes[p.name]
+            again = self.loops and self.rng.random() < 0.1  # two names may be one loop
+            return self.bind(p, self.loops[-1] if again else self.op_range({}, axis, self.counter(p)))
         return self.op_range({} if p is None else parts_of(p), axis)
 
     def counter(self, p: S.Syntax) -> DType:
@@ -246,9 +250,11 @@ class StructureMaker(Maker):
         return UOp.new(Op.DefineGlobal, (), self.buffers, d.ptr(size))
 
     def shaped(self, d: DType, rank: int) -> UOp:
-        """A buffer that is read at so many indices."""
+        """A buffer that is read at so many indices: for two names it may be one."""
         if rank == 1:
-            return self.storage(d)
+            if d not in self.named or self.rng.random() < 0.7:
+                self.named[d] = self.storage(d)
+            return self.named[d]
         if not 2 <= rank < len(SHAPES) + 2:
             raise Unmakeable(f"a buffer of {rank} dimensions")
         return self.tensor(SHAPES[rank - 2], d)
@@ -308,19 +314,25 @@ class StructureMaker(Maker):
         return UOp.new(Op.Noop, tuple([self.vector(p, 1) for p in parts.get("sources", ())]))
 
     def op_group(self, parts: dict[str, Any]) -> UOp:
+        return UOp.new(Op.Group, tuple(self.statements(parts["sources"])))
+
+    def op_after(self, parts: dict[str, Any]) -> UOp:
+        x, *rest = parts.values()
+        if not isinstance(x, S.PVar) or self.is_number(x) or x.name in self.nodes:
+            passed = self.make(x)
+        else:
+            passed = self.bind(x, self.shaped(self.scalar(x), 1))
+        return UOp.new(Op.After, (passed, *(s for deps in rest for s in self.statements(deps))))
+
+    def statements(self, patterns: Sequence[S.Pattern]) -> list[UOp]:
+        """One for each pattern, and several for a sequence."""
         found: list[UOp] = []
-        for p in parts["sources"]:
+        for p in patterns:
             if isinstance(p, S.PSequence):
                 found += [self.effect() for _ in range(self.sequence or self.rng.randrange(1, 4))]
             else:
                 found.append(self.vector(p, 1))
-        return UOp.new(Op.Group, tuple(found))
-
-    def op_after(self, parts: dict[str, Any]) -> UOp:
-        x, *rest = parts.values()
-        passed = self.bind(x, self.storage(self.any)) if isinstance(x, S.PVar) and not self.is_number(x) else self.make(x)
-        waits = [self.make(d) if isinstance(d, (S.POp, S.PStruct)) else UOp.new(Op.Noop, ()) for deps in rest for d in deps]
-        return UOp.new(Op.After, (passed, *waits))
+        return found
 
     def is_number(self, p: S.Pattern) -> bool:
         """Truth of a pattern saying of which dtype the numbers are that it matches."""
