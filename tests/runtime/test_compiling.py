@@ -12,6 +12,7 @@ import morok
 from morok import Tensor, config
 from morok.codegen.machines import host_machine
 from morok.errors import CompileError
+from morok.remembered import Remembered
 from morok.runtime import jit
 from morok.runtime.compiling import Aside
 from morok.runtime.device import device
@@ -65,16 +66,46 @@ def test_one_that_fails_leaves_the_others(three, monkeypatch):
     begin = cpu.begin
     names = [ast.arg.name for ast in asts]
 
-    def failing(instructions, name, aside=True):
+    def failing(instructions, name, between):
         if name == names[1]:
             raise CompileError("on purpose")
-        return begin(instructions, name, aside)
+        return begin(instructions, name, between)
 
     plans.forget_kernels()
     with monkeypatch.context() as patched:
         patched.setattr(cpu, "begin", failing)
         with pytest.raises(CompileError, match="on purpose"):
             plans.compiled(asts, cpu)
+    assert t.numpy() == total
+
+
+def test_one_is_rendered_while_the_one_ahead_is_compiled(three, monkeypatch):
+    asts, t, total = three
+    cpu = device("CPU")
+    render, start, events = cpu.render, cpu.start, []
+
+    def rendered(instructions, name):
+        events.append(("rendered", name))
+        return render(instructions, name)
+
+    def started(code):
+        events.append(("started", code.name))
+        finish = start(code)
+
+        def finished():
+            events.append(("finished", code.name))
+            return finish()
+
+        return finished
+
+    plans.forget_kernels()
+    monkeypatch.setattr(cpu, "_kernels", Remembered())
+    monkeypatch.setattr(cpu, "render", rendered)
+    monkeypatch.setattr(cpu, "start", started)
+    plans.compiled(asts, cpu)
+    a, b, c = (ast.arg.name for ast in asts)
+    began = [("rendered", a), ("started", a), ("rendered", b), ("finished", a), ("started", b)]
+    assert events == [*began, ("finished", b), ("rendered", c)]  # of the last, nothing is left to do meanwhile
     assert t.numpy() == total
 
 
