@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from morok.dsl.check import check_text
@@ -9,7 +11,8 @@ from morok.dsl.checked import CheckedRule
 from morok.rewrite.library import rules_dir
 from tests.prove.every_size import shown
 
-TEXT = (rules_dir() / "vector" / "devectorize.rules").read_text()
+FILE = (rules_dir() / "vector" / "devectorize.rules").read_text()
+TEXT = re.sub(r"\n {8,}", " ", re.sub(r"(?<=[(\[])\n {8,}", "", FILE))  # each part of a rule on one line, however long
 
 
 def rule(name: str, text: str = TEXT) -> CheckedRule:
