@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
 from morok.caller import caller
 from morok.errors import MorokError, OutOfMemoryError
 
 F = TypeVar("F", bound=Callable[..., Any])
+# What CPython says in a SystemError where one of its own functions found no memory and raised nothing.
+_UNSAID: Final = ("error return without exception set", "returned NULL without setting an exception")
 
 
 def no_memory(work: str) -> OutOfMemoryError:
@@ -29,6 +31,10 @@ def needs_memory(work: str) -> Callable[[F], F]:
             except MemoryError as problem:
                 if isinstance(problem, MorokError):
                     raise
+            except SystemError as problem:
+                if not any(words in str(problem) for words in _UNSAID):
+                    raise
+                raise no_memory(work) from problem
             raise no_memory(work)
 
         return cast(F, call)

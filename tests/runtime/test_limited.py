@@ -21,6 +21,8 @@ import pytest
 
 import morok
 from morok import Tensor, UOp, dtypes
+from morok.errors import OutOfMemoryError
+from morok.out_of_memory import needs_memory
 from morok.prove import processes
 
 RULES = 'group g "some"\n\n' + "".join(f"a{n}: Add(x: i32, {n}) ~> Add({n}, x)\n" for n in range(1, 13))
@@ -83,6 +85,17 @@ def test_little_memory_is_an_error_of_ours(megabytes: int, tmp_path: Path) -> No
         if ran.returncode:
             assert ran.returncode == 1, ran.stderr
             assert "MRK" in ran.stderr.splitlines()[-2] + ran.stderr.splitlines()[-3], ran.stderr
+
+
+def test_python_that_finds_no_memory_and_does_not_say_so_is_an_error_of_ours() -> None:
+    @needs_memory("add")
+    def fails(words: str) -> None:
+        raise SystemError(words)
+
+    with pytest.raises(OutOfMemoryError, match="not enough memory to add"):
+        fails("error return without exception set")
+    with pytest.raises(SystemError, match="bad argument"):
+        fails("bad argument to internal function")
 
 
 @pytest.mark.long
