@@ -68,24 +68,8 @@ TRACES: Final = Lock()  # what fired
 NUMBERS: Final = Lock()  # how many random numbers were drawn
 SOLVER: Final = Lock()  # the process that asks the solver
 MEMORY: Final = Lock()  # freed memory
-FACTS: Final = Lock(defers=False)  # what nodes remember
 
-_ALL: Final = (
-    WRITES,
-    KERNELS,
-    RULES,
-    PARSER,
-    DEVICES,
-    TEAM,
-    COMPILER,
-    REMEMBERED,
-    TENSORS,
-    TRACES,
-    NUMBERS,
-    SOLVER,
-    MEMORY,
-    FACTS,
-)
+_ALL: Final = (WRITES, KERNELS, RULES, PARSER, DEVICES, TEAM, COMPILER, REMEMBERED, TENSORS, TRACES, NUMBERS, SOLVER, MEMORY)
 
 
 def _get_all() -> None:

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from morok.locks import FACTS
-
 if TYPE_CHECKING:
     from morok.ir.dtype import DType
     from morok.ir.op import Op
@@ -38,13 +36,16 @@ class Cell:
 
 
 _give: Final[Any] = Cell.__dict__["memo"].__set__
+_first: Final[dict[UOp, dict[Any, Any]]] = {}  # of nodes that are being given a dict just now
 
 
 def facts_of(node: UOp) -> dict[Any, Any]:
-    """The facts that a node remembers, to be added to. Threads that race get one dict."""
+    """The facts that a node remembers, to be added to. Threads that race get one dict: no lock, since a signal's handler may come
+    between, but the atomic step of a dict. Whoever finds no dict in the node behind that step has the one that all others get.
+    """
     if node.memo is NO_FACTS:
-        with FACTS.inner:
-            if node.memo is NO_FACTS:
-                _give(node, {})
-    facts: dict[Any, Any] = cast("Any", node.memo)
-    return facts
+        facts = _first.setdefault(node, {})
+        if node.memo is NO_FACTS:
+            _give(node, facts)
+        _first.pop(node, None)
+    return cast("dict[Any, Any]", node.memo)

@@ -778,7 +778,7 @@ def relinked(node: UOp, src: tuple[UOp, ...]) -> UOp:
     cell.vmax = node.vmax
     cell.invalid = node.invalid
     cell.rank = None
-    cell.memo = {} if key is src else NO_FACTS
+    cell.memo = NO_FACTS
     cell.origin = node.origin
     cell.serial = next(_serials)
     cell.__class__ = UOp
