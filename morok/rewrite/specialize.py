@@ -33,15 +33,36 @@ if TYPE_CHECKING:  # names in functions that are specialized: when these run, th
 
 
 class _Inliner(ast.NodeTransformer):
-    def __init__(self, inline: Mapping[str, str]) -> None:
+    def __init__(self, inline: Mapping[str, str], names: Mapping[str, Any]) -> None:
         self.inline = inline
+        self.names = names
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
         if not isinstance(node.func, ast.Name) or node.func.id not in self.inline or node.func.id not in CALLS:
             return node
-        arguments = {k: f"({ast.unparse(a)})" for k, a in zip(CALLS[node.func.id], node.args, strict=True)}
-        return ast.parse(self.inline[node.func.id].format(**arguments), mode="eval").body
+        letters = CALLS[node.func.id]
+        template = self.inline[node.func.id].format(**{k: f"hole_{k}" for k in letters})
+        arguments = {f"hole_{k}": a for k, a in zip(letters, node.args, strict=True)}
+        filled: ast.expr = _Filled(arguments, self.names).visit(ast.parse(template, mode="eval").body)
+        return filled
+
+
+class _Filled(ast.NodeTransformer):
+    """A template with arguments in its holes. The dialect's names are renamed, so that none is one of the function's own."""
+
+    def __init__(self, arguments: Mapping[str, ast.expr], names: Mapping[str, Any]) -> None:
+        self.arguments = arguments
+        self.names = names
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        if node.id in self.names:
+            return ast.Name(_own(node.id), node.ctx)
+        return self.arguments.get(node.id, node)
+
+
+def _own(name: str) -> str:
+    return f"_of_the_dialect_{name}"
 
 
 def specialize(function: Callable[..., Any], dialect: Dialect) -> Callable[..., Any]:
@@ -50,18 +71,19 @@ def specialize(function: Callable[..., Any], dialect: Dialect) -> Callable[..., 
     templates = {name: dialect.inline[name] for name in CALLS if name in dialect.inline}
     title = f"<{function.__name__} for {dialect.name}>"
     text = Path(function.__code__.co_filename).read_bytes()
-    said = repr((importlib.util.MAGIC_NUMBER, sys.version, title, text, sorted(templates.items())))
+    names: Mapping[str, Any] = getattr(dialect, "names", {})
+    said = repr((importlib.util.MAGIC_NUMBER, sys.version, title, text, sorted(templates.items()), sorted(names)))
     key = hashlib.sha256(said.encode()).hexdigest()
     kept = store.load(key)
     if kept is not None:
         source, code = marshal.loads(kept)
     else:
         tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
-        source = ast.unparse(ast.fix_missing_locations(_Inliner(templates).visit(tree)))
+        source = ast.unparse(ast.fix_missing_locations(_Inliner(templates, names).visit(tree)))
         code = compile(source, title, "exec")
         store.save(key, marshal.dumps((source, code)))
     linecache.cache[title] = (len(source), None, source.splitlines(keepends=True), title)
-    namespace = {**getattr(dialect, "names", {}), **function.__globals__, **bound}
+    namespace = {**function.__globals__, **bound, **{_own(name): value for name, value in names.items()}}
     exec(code, namespace)
     specialized: Callable[..., Any] = namespace[function.__name__]
     return specialized

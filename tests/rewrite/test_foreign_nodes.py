@@ -133,3 +133,24 @@ def test_circles_meet_the_limit_and_are_named():
 
 def test_bottom_up():
     assert graph_rewrite(["minus", ["minus", X]], rules(), bottom_up=True) == X
+
+
+class NamedLists(Lists):
+    """Templates whose names are, in the engine, something else."""
+
+    name = "named_lists"
+    inline: Mapping[str, str] = {"opkey": "held({n})", "operands": "kids({n})", "same": "plan({a}, {b})"}
+    names: Mapping[str, Any] = {
+        "held": lambda node: node[0],
+        "kids": lambda node: [] if node[0] in ("const", "var") else node[1:],
+        "plan": lambda a, b: a == b,
+    }
+
+
+register(NamedLists())
+
+
+def test_templates_may_name_what_the_engine_has_another_use_for():
+    named = rules(RULES.replace("dialect lists", "dialect named_lists"))
+    term = ["plus", ["times", ["const", 3], ["plus", X, ["const", 0]]], ["minus", ["minus", ["times", X, ["const", 4]]]]]
+    assert graph_rewrite(term, named) == graph_rewrite(term, rules()) == ["times", X, ["const", 7]]
