@@ -10,8 +10,9 @@ from morok.caller import caller
 from morok.errors import MorokError, OutOfMemoryError
 
 F = TypeVar("F", bound=Callable[..., Any])
-# What CPython says in a SystemError where one of its own functions found no memory and raised nothing.
-_UNSAID: Final = ("error return without exception set", "returned NULL without setting an exception")
+# What CPython says in a SystemError where a step of its interpreter found no memory and raised nothing. Of functions that do
+# so, which an extension module may have, it says something else.
+_UNSAID: Final = "error return without exception set"
 
 
 def no_memory(work: str) -> OutOfMemoryError:
@@ -32,7 +33,7 @@ def needs_memory(work: str) -> Callable[[F], F]:
                 if isinstance(problem, MorokError):
                     raise
             except SystemError as problem:
-                if not any(words in str(problem) for words in _UNSAID):
+                if str(problem) != _UNSAID:
                     raise
                 raise no_memory(work) from problem
             raise no_memory(work)
