@@ -103,7 +103,7 @@ STAGES: Final[tuple[Stage, ...]] = (
     Stage(12, "Add GPU dims",         GPU_DIMS,                                DOWN, context=steps.launch, first=("launch",)),
     Stage(13, "Add loads",            ("add_loads",),                          DOWN, known=steps.images),
     Stage(14, "Devectorize",          WIDTHS,                                  UP,   steps.split_accesses, context=steps.widths),
-    Stage(15, "Lower index dtype",    LOWER,                                   UP, steps.lower_names, known=steps.names),
+    Stage(15, "Lower index dtype",    LOWER,                                   UP,   steps.lower_names, known=steps.names),
     Stage(16, "Post-index symbolic",  SYMBOLIC,                                DOWN),
     Stage(17, "Pre-matcher",          (),                                      DOWN, adds="pre_matcher"),
     Stage(18, "Decompositions",       LATE,                                    DOWN),
