@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import functools
+import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 from morok.errors import CompileError
 from morok.ir.op import Op
+from morok.out_of_memory import no_memory, room_for
 from morok.passes.target import Target
 
+_LIBRARY: Final = 200 << 20  # bytes of addresses that LLVM takes as it is loaded: it ends the process if it does not get them
 CACHES: Final = Path("/sys/devices/system/cpu/cpu0/cache")
 # What stage 18 writes as arithmetic (rules/target/transcendental.rules), so that it vectorizes, and is the same on every machine.
 TRANSCENDENTAL: Final = frozenset({Op.Exp2, Op.Exp, Op.Log2, Op.Log, Op.Sin, Op.Cos, Op.Tan, Op.Tanh, Op.Erf})
@@ -34,7 +37,9 @@ class Machine:
 
 
 def llvmlite() -> Any:
-    """The package that binds LLVM. CompileError where LLVM's library cannot be loaded."""
+    """The package that binds LLVM. CompileError where LLVM's library cannot be loaded, OutOfMemoryError if it would not fit."""
+    if "llvmlite.binding" not in sys.modules and not room_for(_LIBRARY):
+        raise no_memory("load LLVM")
     try:
         import llvmlite.binding  # lazy: loads LLVM
     except (OSError, ImportError) as problem:

@@ -7,7 +7,6 @@ and no more, and goes when the last of them has gone.
 from __future__ import annotations
 
 import functools
-import mmap
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -15,11 +14,10 @@ from morok.codegen.machines import bindings
 from morok.errors import CompileError
 from morok.estate import Estate, Heir
 from morok.locks import COMPILER
-from morok.out_of_memory import no_memory
+from morok.out_of_memory import no_memory, room_for
 
 _LIBRARIES: Final = 32  # of one loader: making one takes a millisecond, a library 0.15
 _ROOM: Final = 8 << 20  # bytes that LLVM has at hand for anything it does; more by what it is given
-_OWN: Final[dict[str, Any]] = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if hasattr(mmap, "MAP_PRIVATE") else {}
 
 
 @functools.cache
@@ -33,10 +31,8 @@ def llvm() -> Any:
 
 def make_room(given: int, each: int) -> None:
     """OutOfMemoryError unless LLVM will find memory to work on `given` bytes, `each` times as much: it would end the process."""
-    try:
-        mmap.mmap(-1, _ROOM + given * each, **_OWN).close()
-    except (OSError, ValueError, OverflowError):
-        raise no_memory("compile a kernel") from None
+    if not room_for(_ROOM + given * each):
+        raise no_memory("compile a kernel")
 
 
 class Library:

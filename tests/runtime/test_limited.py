@@ -92,10 +92,12 @@ def test_python_that_finds_no_memory_and_does_not_say_so_is_an_error_of_ours() -
     def fails(words: str) -> None:
         raise SystemError(words)
 
-    with pytest.raises(OutOfMemoryError, match="not enough memory to add"):
-        fails("error return without exception set")
-    with pytest.raises(SystemError, match="bad argument"):
-        fails("bad argument to internal function")
+    for words in ("error return without exception set", f"{fails!r} returned NULL without setting an exception"):
+        with pytest.raises(OutOfMemoryError, match="not enough memory to add"):
+            fails(words)
+    for words in ("bad argument to internal function", f"{len!r} returned NULL without setting an exception"):
+        with pytest.raises(SystemError, match=words):
+            fails(words)
 
 
 @pytest.mark.long
