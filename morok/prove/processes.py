@@ -50,6 +50,7 @@ def _serve(pipe: Connection, others: Sequence[Connection], work: Callable[[T], R
     others  the parent's ends of pipes, this process's among them: it ends when the parent closes its own
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is the parent's, which ends its workers
+    gc.freeze()  # the parent's objects are in memory that both share until a collection here touches them
     for end in others:
         end.close()
     with contextlib.suppress(EOFError):
@@ -113,9 +114,6 @@ class _Workers(Generic[T, R]):
         self.most = max(jobs, 1)
 
     def answers(self) -> Iterator[tuple[T, R]]:
-        froze = not gc.get_freeze_count()
-        if froze:
-            gc.freeze()  # what there is now is shared by every process, and not copied by collections
         try:
             while self.tasks or self.workers:
                 while self.tasks and (why := self.limits.reached(time.monotonic())):
@@ -131,8 +129,6 @@ class _Workers(Generic[T, R]):
         finally:
             for process in [*self.ended, *map(_ended, self.workers)]:
                 process.join()
-            if froze:
-                gc.unfreeze()
 
     def fill(self) -> None:
         """Start as many processes as there may be, and as there are tasks for."""
