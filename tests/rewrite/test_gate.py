@@ -137,16 +137,17 @@ def test_what_unproved_rules_made_is_not_remembered(monkeypatch: pytest.MonkeyPa
     unproved = RuleSet.of(rules_of(FALSE), unproved=True)
     file = tmp_path / "mine.rules"
     file.write_text(TRUE)
+    node = X + X
     for rules, found, remembered in (
         (unproved, X << 2, False),
         (boolean() + unproved, X << 2, False),
         (morok.load_rules(file), X << 1, True),
     ):
         kept.clear()
-        before = dict((X + X).memo)
-        assert graph_rewrite(X + X, rules) is found
+        before = dict(node.memo)
+        assert graph_rewrite(node, rules) is found
         assert bool(kept) == remembered
-        assert ((X + X).memo != before) == remembered
+        assert (node.memo != before) == remembered
 
 
 def test_the_word_is_a_switch() -> None:
