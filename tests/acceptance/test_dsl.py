@@ -178,6 +178,7 @@ def test_groups_join_left_first() -> None:
     assert graph_rewrite(F / F, nan + one) is UOp.const(1.0)
 
 
+@pytest.mark.long
 def test_a_thousand_rules_cost_a_range_only_its_own() -> None:
     """A Range is offered to the function of its op, which knows one rule, and nothing of the thousand."""
     rules = unproved(

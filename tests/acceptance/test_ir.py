@@ -70,6 +70,7 @@ def test_eight_threads_build_the_same_thousand() -> None:
     assert len({id(u) for mine in built for u in mine}) == 1000
 
 
+@pytest.mark.long
 def test_dropped_nodes_leave_the_cache() -> None:
     gc.collect()
     before = morok.ir.live()

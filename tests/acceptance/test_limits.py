@@ -112,6 +112,7 @@ def hostile() -> dict[str, tuple[bytes, type[Exception], str]]:
     }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", hostile())
 def test_hostile_rule_files(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     content, kind, code = hostile()[name]

@@ -333,6 +333,7 @@ REFERENCES: dict[str, Callable[[Any], Any]] = {
 EXACT = frozenset({"neg", "sqrt", "reciprocal", "trunc", "floor", "ceil", "round", "abs", "sign", "square"})
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", REFERENCES)
 def test_unary_ops_are_numpys(name: str) -> None:
     rng = np.random.default_rng(0)
@@ -365,6 +366,7 @@ BINARY: dict[str, Callable[[Any, Any], Any]] = {
 INTEGER_ONLY: dict[str, Callable[[Any, Any], Any]] = {"and": operator.and_, "or": operator.or_, "xor": operator.xor}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float32", "float64"])
 def test_binary_ops_are_numpys(name: str) -> None:
     """Every op in one compiled kernel a dtype, extremes and zeros against each other."""

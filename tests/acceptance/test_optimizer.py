@@ -96,6 +96,7 @@ LEGAL: dict[str, tuple[UOp, Target, tuple[Opt, ...], AxisType]] = {
 }  # fmt: skip
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", LEGAL)
 def test_opts_that_are_legal(name: str) -> None:
     """A legal one changes the kind of an axis, and the result is what it is without."""
@@ -174,6 +175,7 @@ RANDOM = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("target", [CPU, K.GPU], ids=["cpu", "gpu"])
 @pytest.mark.parametrize("name", RANDOM)
 def test_random_legal_sequences_change_no_value(name: str, target: Target) -> None:
@@ -344,6 +346,7 @@ def test_heuristics_choose_nothing_illegal_for_remainders(shape: tuple[int, int]
         assert heuristics.optimize(ast, target).arg.opts
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("target", [CPU, CUDA])
 def test_a_choice_that_a_kernel_cannot_have_ends_the_choices_and_no_program(
     target: Target, monkeypatch: pytest.MonkeyPatch

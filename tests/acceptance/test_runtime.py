@@ -84,6 +84,7 @@ def test_jit_cache() -> None:
     assert plain.kernels[0].kernel is not other.kernels[0].kernel
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_cuda_text(name: str) -> None:
     """NVRTC, which needs no GPU, compiles every kernel."""
@@ -240,6 +241,7 @@ EFFECTS: dict[str, Callable[[], object]] = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", EFFECTS)
 def test_settings_change_what_they_say(name: str) -> None:
     before = EFFECTS[name]()

@@ -155,6 +155,7 @@ def test_assigning_twice_adds_twice() -> None:
     assert a.tolist() == [2.0] * 4
 
 
+@pytest.mark.long
 def test_the_registry_forgets() -> None:
     gc.collect()
     before = len(registry.tensors())

@@ -121,6 +121,7 @@ def test_a_promise_is_part_of_what_is_recorded() -> None:
     assert ledger.rule_digest(rule) != ledger.rule_digest(other)
 
 
+@pytest.mark.long
 def test_code_has_a_name_of_its_own() -> None:
     s = subject(BUILT_IN["exp2_f32"], BUILT_IN["exp2_f32"].instances[0])
     assert "fma" in measured_code.arithmetic(s, "contracted")

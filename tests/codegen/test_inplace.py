@@ -94,6 +94,7 @@ def test_a_result_in_the_memory_of_its_input() -> None:
     np.testing.assert_array_equal(memory.numpy(), x.reshape(ROWS, ROW // 16, 16)[:, ::-1].ravel())
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "make",
     [

@@ -75,6 +75,7 @@ def cuda(tmp_path_factory: pytest.TempPathFactory) -> tuple[ctypes.CDLL, dict[st
     return build(list(texts.values()), tmp_path_factory.mktemp("cuda"), "-O1", options), texts
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("backwards", [False, True], ids=["forwards", "backwards"])
 @pytest.mark.parametrize("name", ON_GPU)
 def test_cuda_agrees_with_the_interpreter(name: str, backwards: bool, cuda: tuple[ctypes.CDLL, dict[str, Rendered]]) -> None:
@@ -85,6 +86,7 @@ def test_cuda_agrees_with_the_interpreter(name: str, backwards: bool, cuda: tupl
     same(e, arrays)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", ON_GPU)
 def test_nvrtc_accepts_the_text(name: str, cuda: tuple[ctypes.CDLL, dict[str, Rendered]]) -> None:
     compile_ptx(cuda[1][name].text, name)

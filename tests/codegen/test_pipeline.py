@@ -106,6 +106,7 @@ def test_settings_of_vectors_change_no_value_on_cuda(setting: str, tmp_path: Pat
     assert "float4" in programs["wide_softmax"].texts[0].text
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_nvrtc(name: str, built: dict[str, Program]) -> None:
     for text in built[name].texts:
@@ -146,6 +147,7 @@ SYMBOLIC: dict[str, Callable[[Tensor], Tensor]] = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", SYMBOLIC)
 def test_symbolic_lengths_compile_for_cuda(name: str) -> None:
     n = Variable("n", 1, 4096).bind(7)

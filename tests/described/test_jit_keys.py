@@ -304,7 +304,17 @@ class Box:
         self.number = 0
 
 
-BOX, NET, DICT, LIST = Box(), Net(), {"a": 1}, [1, 2]
+class Scaled(nn.Module):
+    """A module without weights."""
+
+    def __init__(self) -> None:
+        self.scale = 2.0
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x * self.scale
+
+
+BOX, NET, DICT, LIST = Box(), Scaled(), {"a": 1}, [1, 2]
 
 
 def counts(x: Tensor) -> Tensor:

@@ -65,6 +65,7 @@ def same(found: list[Any], wanted: list[Any]) -> None:
 SIZES = [(3, 4), (1, 1), (0, 4), (5, 4), (3, 4)]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "function",
     [

@@ -127,6 +127,7 @@ FORMS = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", FORMS)
 def test_form(name: str) -> None:
     text, expected = FORMS[name]

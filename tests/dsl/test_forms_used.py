@@ -438,21 +438,25 @@ def check_row(row: Row) -> None:
     assert found in (("proved", "bounded") if expected == "usable" else (expected,)), found
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("form", PATTERNS)
 def test_pattern(form: str) -> None:
     check_row(PATTERNS[form])
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("form", FACTS)
 def test_fact(form: str) -> None:
     check_row(FACTS[form])
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("form", TARGETS)
 def test_target(form: str) -> None:
     check_row(TARGETS[form])
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("form", GUARDS)
 def test_guard(form: str) -> None:
     """It lets 4 pass, and no other; the prover knows that from the guard, and refutes a target that is about another constant."""
@@ -465,6 +469,7 @@ def test_guard(form: str) -> None:
     assert verdict(rule_of(f"Sub(x: i32, @const(a)) if {GUARDS[form]} ~> Add(x, -5)")) == "refuted"
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("flag", ASSUMING)
 def test_assumption(flag: str) -> None:
     check_row(ASSUMING[flag])

@@ -43,6 +43,7 @@ def test_tables_that_are_kept_read_what_the_grammar_does(folder: Path, monkeypat
     assert parsed() == made
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("written", [b"", b"N", b"\xfb\x00\x00\x00\x00", b"no tables", b"\x00" * 100])
 def test_what_is_no_tables_is_made_again(folder: Path, written: bytes) -> None:
     made = parsed()
@@ -54,6 +55,7 @@ def test_what_is_no_tables_is_made_again(folder: Path, written: bytes) -> None:
     assert kept(entry)
 
 
+@pytest.mark.long
 def test_a_damaged_entry_is_made_again(folder: Path) -> None:
     made = parsed()
     (entry,) = entries(folder)

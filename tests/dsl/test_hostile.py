@@ -35,6 +35,7 @@ DEEP = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", DEEP)
 def test_deep_nesting(name: str) -> None:
     with pytest.raises(RuleError) as caught:
@@ -199,6 +200,7 @@ def _no_surprise(text: str) -> None:
     assert parse_text(format_text(text)) == checked.syntax
 
 
+@pytest.mark.long
 def test_a_library_of_3_000_lines() -> None:
     lines = (
         "r{i}: Add[Mod(x: index, n), Mul[Idiv(x, n), n]] if vmin(x) >= {i} and vmax(n) < 9",

@@ -57,6 +57,7 @@ def test_what_is_not_marked_cannot_be_named(head: str, extern: str) -> None:
     assert "a function that its module marks with @morok.helper" in shown
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("module", "said"),
     [
@@ -91,6 +92,7 @@ def test_what_is_no_marked_function(folder: Path, module: str, said: str) -> Non
     assert said in mistakes(f'helpers "mine"\n{HALF}{RULE}')
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "head",
     [
@@ -202,6 +204,7 @@ def test_an_import_of_a_marked_function_is_read(folder: Path) -> None:
     assert outline("away.deep").helpers() == ["half"]
 
 
+@pytest.mark.long
 def test_every_built_in_helper_is_marked() -> None:
     from morok.rewrite.library import rules_dir
 

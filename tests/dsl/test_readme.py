@@ -54,6 +54,7 @@ def test_every_rule_is_proved() -> None:
 GATED = "Index { buffer: b, indices: [i: index], gate: Some(g) }"
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("rule", "verdict"),
     [

@@ -79,6 +79,7 @@ def test_two_recordings_of_a_checkout_are_equal(tmp_path: Path) -> None:
     assert len(pages.read(tmp_path / "a" / "simplify.txt")) == 200
 
 
+@pytest.mark.long
 def test_a_part_records_what_users_see(tmp_path: Path) -> None:
     compare.record(sys.executable, tmp_path, ["simplify"], 0.001, ROOT)
     found = pages.read(tmp_path / "simplify.txt")

@@ -54,6 +54,7 @@ def test_a_rule_does_not_apply_where_its_value_would_be_captured() -> None:
     assert rules.rewrite_node(gather(K)) is None
 
 
+@pytest.mark.long
 def test_deep_graphs() -> None:
     deep = R * 1
     for i in range(30_000):

@@ -246,6 +246,7 @@ def test_errors_name_the_line_that_made_the_node() -> None:
     assert caught.value.place.file == __file__
 
 
+@pytest.mark.long
 def test_a_deep_chain() -> None:
     u = UOp.const(1.0)
     for n in range(100_000):

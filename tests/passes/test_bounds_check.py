@@ -170,6 +170,7 @@ def test_programs_that_pad_shrink_and_stride_pass() -> None:
     np.testing.assert_array_equal(got[8], a[[4, 4, 0]])
 
 
+@pytest.mark.long
 def test_a_kernel_compiled_unchecked_is_checked_when_that_is_asked_for() -> None:
     def run() -> int:
         before = schedule.COUNTERS.kernels_lowered

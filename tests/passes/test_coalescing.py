@@ -93,6 +93,7 @@ def by_order(program: Sequence[UOp], contents: dict[int, Array]) -> dict[tuple[U
     return {order: traffic(program, order, contents) for order in itertools.permutations(thread_indices(program))}
 
 
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_warps_touch_the_fewest_sectors(name: str) -> None:
     for ast, contents in steps(PROGRAMS[name]):

@@ -89,6 +89,7 @@ def correlate(x: np.ndarray, w: np.ndarray, stride: int, padding: int, dilation:
     return out
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("seed", range(40))
 def test_machine_code(seed: int) -> None:
     """Whole numbers, so that every order of the sums has the same value."""

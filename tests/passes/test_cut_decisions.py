@@ -49,6 +49,7 @@ def test_decisions_take_time_linear_in_edges(monkeypatch: pytest.MonkeyPatch) ->
         assert len(asked) <= 2 * len(state.order)
 
 
+@pytest.mark.long
 def test_decisions_are_the_same_in_every_process() -> None:
     program = (
         "from tests.passes.test_cuts import STORED; from tests.passes.test_cut_decisions import decided, blocks\n"
@@ -114,6 +115,7 @@ BEHIND: dict[str, tuple[Callable[[Tensor], Tensor], Callable[[np.ndarray], np.nd
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", BEHIND)
 def test_a_norm_is_stored_behind(name: str) -> None:
     program, numpys = BEHIND[name]
@@ -138,6 +140,7 @@ def numpys_group_norm(x: np.ndarray, groups: int) -> np.ndarray:
     return ((rows - rows.mean(1, keepdims=True)) / np.sqrt(rows.var(1, keepdims=True) + 1e-5)).reshape(x.shape)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("times", [1, 2, 3])
 @pytest.mark.parametrize("shape", [(1, 4, 1, 1), (2, 8, 5, 3), (1, 16, 29, 31), (3, 4, 40, 1), (1, 32, 40, 40)])
 def test_norms_of_what_is_repeated(shape: tuple[int, ...], times: int) -> None:
@@ -160,6 +163,7 @@ def test_of_what_is_repeated_and_cropped_no_more_is_stored_than_is_wanted() -> N
     np.testing.assert_allclose((cropped @ Tensor(w)).numpy(), wide @ w, rtol=1e-3, atol=1e-3)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("shape", [(0, 3), (3, 1), (1, 3), (33, 7), (129, 257), (384, 128)])
 def test_norms_of_columns(shape: tuple[int, int]) -> None:
     x = data(*shape)

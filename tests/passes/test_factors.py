@@ -82,6 +82,7 @@ def test_of_two_loops_and_of_indices() -> None:
     assert folded(after(2, row_sums(product, i, k))) == [product]  # the index need not fit an i32 as its factors do
 
 
+@pytest.mark.long
 def test_floats_round_unless_sums_may_be_regrouped() -> None:
     i, k = K.loop(M, 0), K.fold(N, 1)
     x, of_row = K.buffer(1, M * N).index(i * N + k), K.buffer(2, M).index(i)

@@ -44,6 +44,7 @@ def test_columns_fewer_than_a_register_holds_have_one_of_their_own() -> None:
     assert chosen(K.matmul(512, 128, 10), half)[:2] == ["UPCAST(1, 8)", "UPCAST(1, 2)"]
 
 
+@pytest.mark.long
 def test_columns_that_remain_have_tiles_too() -> None:
     """Where the loop over rows is inside, they have one of their own: row by row, each sum would wait for itself."""
     assert chosen(K.matmul(512, 1024, 20)) == [
@@ -62,6 +63,7 @@ def test_columns_that_remain_have_tiles_too() -> None:
         np.testing.assert_array_equal((Tensor(a) @ Tensor(b)).numpy(), a @ b)
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("columns", [2, 3, 4, 7, 9, 10, 15])
 @pytest.mark.parametrize("rows", [2, 5, 24])
 def test_values(rows: int, columns: int) -> None:

@@ -61,7 +61,7 @@ OPTS = [
 ]
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize(("down", "whole"), [(True, True), (False, False)])
 @pytest.mark.parametrize("opts", OPTS, ids=lambda opts: " ".join(map(str, opts)))
 def test_optimized_otherwise(opts: list[Opt], down: bool, whole: bool) -> None:
@@ -117,6 +117,7 @@ def masked(condition: UOp, value: UOp, j: UOp, k: UOp, n: int, other: float = -0
     return K.kernel(K.buffer(0, n).index(k).store(fold).end(k), name="masked")
 
 
+@pytest.mark.long
 def test_which_loops_continue_a_fold() -> None:
     n = 18
     k, j, x = K.loop(n, 0), K.fold(n, 1), K.buffer(1, n + 1)

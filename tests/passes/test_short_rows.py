@@ -76,7 +76,7 @@ def test_numbers_that_lie_apart_are_folded_one_by_one() -> None:
     assert {n.dtype.count for n in folds} == {1}
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("length", [3, 15, 16, 17, 24, 32, 40, 48, 63, 64])
 def test_values_of_rows_that_are_read_whole(length: int) -> None:
     x = np.random.default_rng(length).integers(-9, 10, (70, length)).astype(np.float32)

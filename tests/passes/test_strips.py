@@ -22,7 +22,7 @@ from tests.passes.test_values import check
 STRIP, UPCAST = OptOp.STRIP, OptOp.UPCAST
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("target", [K.CPU, K.AVX2, K.SCALAR], ids=["avx512", "avx2", "scalar"])
 @pytest.mark.parametrize(
     ("m", "n", "opts"),

@@ -53,6 +53,7 @@ def test_nothing_is_left_to_call(op: Op, d: DType) -> None:
     assert 1 not in lanes
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("op", OPS, ids=lambda op: op.name)
 def test_the_interpreter_finds_the_same_bits(op: Op) -> None:
     """Machine code and interpreter agree to the bit, specials included, where products and sums are rounded one by one."""
@@ -113,6 +114,7 @@ def test_a_machine_that_has_a_function_keeps_it() -> None:
     assert host().unsupported == TRANSCENDENTAL
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("d", [dtypes.f16, dtypes.f32, dtypes.f64], ids=str)
 @pytest.mark.parametrize("op", sorted(TOLERANCE, key=lambda op: op.name), ids=lambda op: op.name)
 def test_lanes_and_scalars_have_the_same_bits(op: Op, d: DType) -> None:

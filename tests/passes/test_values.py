@@ -78,7 +78,7 @@ ONE_AXIS = {
 }
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("kernel", ONE_AXIS)
 def test_one_axis(kernel: str, target: str) -> None:
@@ -98,7 +98,7 @@ TWO_AXES = {
 }
 
 
-@pytest.mark.sampled(13)
+@pytest.mark.sampled(17)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("kernel", TWO_AXES)
 def test_two_axes(kernel: str, target: str) -> None:
@@ -232,7 +232,7 @@ def _shapes() -> list[UOp]:
     ]  # fmt: skip
 
 
-@pytest.mark.sampled(9)
+@pytest.mark.sampled(18)
 @pytest.mark.parametrize("number", range(len(_shapes())))
 @pytest.mark.parametrize("target", ["avx2", "threads", "gpu"])
 def test_any_optimizations(number: int, target: str) -> None:

@@ -121,6 +121,7 @@ CREATED: Final[dict[str, tuple[Callable[[str, Any], Any], Callable[[str, Any], A
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("how", CREATED)
 @settings(max_examples=40)
 @given(d=st.sampled_from(trees.DTYPES), value=st.sampled_from(NUMBERS))
@@ -252,6 +253,7 @@ def test_a_number_is_searched_for(d: str, value: float) -> None:
     assert Tensor(x).searchsorted(value).item() == np.searchsorted(x, np.array(value, d))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("value", [v for v in FLOATS if v == v])
 def test_lists_beside_f64(value: float) -> None:
     x = np.array([1.0, -3.0])
@@ -263,6 +265,7 @@ def test_lists_beside_f64(value: float) -> None:
 # Comparisons with integers beyond the dtype: exact.
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("d", trees.INTS)
 @pytest.mark.parametrize("value", [-(2**70), -(2**63) - 1, -129, -1, 256, 2**31, 2**63, 2**64 - 1, 2**64, 2**70])
 def test_comparisons_with_any_integer(d: str, value: int) -> None:

@@ -39,11 +39,12 @@ def verdict(rule: CheckedRule) -> Verdict:
     return _found[key]
 
 
+@pytest.mark.long
 def test_the_corpora_are_large_enough() -> None:
     assert sum(len(corpus(name)) for name in ("false", "structure_false", "accesses_false", "contracts_false")) >= 170
 
 
-@pytest.mark.sampled(15)
+@pytest.mark.sampled(90)
 @pytest.mark.parametrize("rule", corpus("false"), ids=lambda r: r.name)
 def test_false_rules_are_refuted_and_run(rule: CheckedRule) -> None:
     found = verdict(rule)
@@ -99,7 +100,7 @@ def test_no_reading_proves_a_false_rule(monkeypatch: pytest.MonkeyPatch) -> None
     assert {"CountingEncoder", "encoder_for"} <= alone
 
 
-@pytest.mark.sampled(14)
+@pytest.mark.sampled(80)
 @pytest.mark.parametrize("rule", [*corpus("structure_false"), *corpus("accesses_false")], ids=lambda r: r.name)
 def test_false_rules_about_structure_are_refuted(rule: CheckedRule) -> None:
     """A false rule that no graph refutes, and that is read at every size alone, is not proved."""
@@ -107,12 +108,13 @@ def test_false_rules_about_structure_are_refuted(rule: CheckedRule) -> None:
     assert verdict(rule).verdict == ("unknown" if unproved else "refuted"), verdict(rule).message
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("rule", corpus("unread_false"), ids=lambda r: r.name)
 def test_false_rules_that_nothing_refutes_are_not_usable(rule: CheckedRule) -> None:
     assert verdict(rule).verdict == "unknown", verdict(rule).verdict
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("rule", corpus("true"), ids=lambda r: r.name)
 def test_true_rules_are_proved_at_every_dtype(rule: CheckedRule) -> None:
     found = verdict(rule)
@@ -123,7 +125,7 @@ def test_true_rules_are_proved_at_every_dtype(rule: CheckedRule) -> None:
             assert dtype in covered
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("rule", corpus("structure_true"), ids=lambda r: r.name)
 def test_true_rules_about_structure_are_proved(rule: CheckedRule) -> None:
     found = verdict(rule)
@@ -131,6 +133,7 @@ def test_true_rules_about_structure_are_proved(rule: CheckedRule) -> None:
     assert (found.verdict == "bounded") == any(s.startswith("bounded: ") for s in found.scope)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("rule", corpus("contracts_false"), ids=lambda r: r.name)
 def test_rules_that_ask_more_than_contracts_promise_are_refused(rule: CheckedRule) -> None:
     vacuous = rule.name.startswith("promised_too_much.")
@@ -190,6 +193,7 @@ PLACE = "Index {{ buffer: {b}, indices: [{i}: index x 1], gate: {g} }}"
 WRITTEN = "s @ Store(" + PLACE + ", v: T x 1)"
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("buffer", "place", "gate", "target"),
     [
@@ -210,6 +214,7 @@ def test_what_a_place_holds_behind_a_store_is_not_taken_for_less_than_it_may_be(
     assert not judge(rule, ENCODING_BUDGET, False).usable
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("dtype", "op", "least", "end", "target"),
     [
@@ -257,6 +262,7 @@ def test_folds_of_folds_are_not_one_over_other_iterations(guard: str, target: st
     assert not judge(rule, ENCODING_BUDGET, False).usable
 
 
+@pytest.mark.long
 def test_a_store_of_what_was_there_before_another_is_not_taken_for_none() -> None:
     first = f"Store({PLACE.format(b='b', i='i', g='None')}, _v: T x 1)"
     index = f"Index {{ buffer: After(b: ptr(T), {first}), indices: [i], gate: None }}"
@@ -279,7 +285,7 @@ def test_loops_that_a_store_closes_are_not_forgotten(ranges: str, after: str) ->
 ABOUT_STRUCTURE = [r for r in (*corpus("structure_false"), *corpus("accesses_false")) if not r.name.startswith("accumulated.")]
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(50)
 @pytest.mark.parametrize("rule", ABOUT_STRUCTURE, ids=lambda r: r.name)
 def test_a_counterexample_about_structure_is_run(rule: CheckedRule) -> None:
     """The rule's own matcher makes of some graph another one, and the interpreter finds that they differ."""

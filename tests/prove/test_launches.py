@@ -27,6 +27,7 @@ SHOWN = {
 }  # fmt: skip
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("rule", FALSE, ids=lambda r: r.name)
 def test_false_rules_are_not_proved(rule: CheckedRule) -> None:
     found = obligations.prove_rule(rule, DEFAULT_BUDGET)

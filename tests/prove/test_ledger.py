@@ -136,6 +136,7 @@ def test_what_every_proof_calls_is_part_of_every_digest(package: Path, file: str
     assert not set(before) & set(digests(RULES))
 
 
+@pytest.mark.sampled(3)
 def test_what_only_one_op_calls_is_part_of_its_rules_digests_alone(package: Path) -> None:
     text = 'group g "roots"\n\na: Sqrt(x: f32) ~> Sqrt(x)\nb: Add(x: f32, y) ~> Add(y, x)\n'
     root, total = digests(text)
@@ -249,6 +250,7 @@ FIRED_WITH = {
 }
 
 
+@pytest.mark.long
 def test_no_file_that_proofs_come_from_is_forgotten() -> None:
     files = [f for f in sources.core_files() if "prove" in f.parts]
     modules = {".".join(("morok", *f.relative_to(PACKAGE).with_suffix("").parts)) for f in sources.core_files()}
@@ -332,6 +334,7 @@ def test_a_rule_is_called_the_same_before_and_after_it_was_proved(pack: Path) ->
     assert folder == [f"{pack.parent.name}.pack.double", f"{pack.parent.name}.pack.bounded"]
 
 
+@pytest.mark.long
 def test_what_was_measured_in_code_of_rules_that_are_not_proved_now_is_not_proved(tmp_path: Path) -> None:
     """After a change of the prover every rule is unproved; the catalogue says so."""
     code = (

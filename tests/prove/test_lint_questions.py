@@ -42,6 +42,7 @@ COVERED = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("rules", COVERED.values(), ids=COVERED)
 def test_a_covered_rule(rules: str) -> None:
     ((line, message),) = said(rules, "MRK113")
@@ -62,6 +63,7 @@ NOT_COVERED = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("rules", NOT_COVERED.values(), ids=NOT_COVERED)
 def test_a_rule_that_gets_its_turn(rules: str) -> None:
     assert said(rules, "MRK113") == []

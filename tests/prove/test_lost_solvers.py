@@ -161,6 +161,7 @@ def test_bounds_that_are_refuted_by_a_model_that_is_lost_are_refuted() -> None:
     assert "died" in found.counterexample
 
 
+@pytest.mark.long
 def test_a_dialect_is_not_believed_while_nobody_answers_and_asked_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MOROK_CACHE_DIR", str(tmp_path))
 

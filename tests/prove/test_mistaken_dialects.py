@@ -292,7 +292,7 @@ def test_the_sound_dialect_has_no_mistakes(folder: Path) -> None:
         assert verdict in ("proved", "defined"), (name, message)
 
 
-@pytest.mark.sampled(19)
+@pytest.mark.sampled(23)
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS.keys())
 def test_a_mistake_names_op_and_field_and_spoils_what_uses_it(folder: Path, kind: Kind) -> None:
     made = kind.make()
@@ -357,6 +357,7 @@ LIES: dict[str, tuple[Callable[[Any, Any], Any], Any]] = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("opkey", "term"), LIES.values(), ids=LIES.keys())
 def test_a_rule_of_an_op_does_not_fire_at_another_whose_key_lies(folder: Path, opkey: Callable[..., Any], term: Any) -> None:
     """`Sub(x, x) ~> zero(x)` is true, and would make 0 of a node that says it is a difference and is none."""
@@ -383,6 +384,7 @@ def unlisted(closed: bool) -> Saturating:
     return made
 
 
+@pytest.mark.long
 def test_a_rule_of_the_bools_fires_at_nothing_else(folder: Path) -> None:
     made = dialect(type=lambda self, n: n[1] if n[0] in ("const", "var") else "bool" if n[0] == "lt" else self.type(n[1]))
     made.ops = unlisted(False).ops
@@ -453,6 +455,7 @@ def test_numbers_that_the_dialect_makes_others_of(folder: Path) -> None:
     assert HIGH == 100
 
 
+@pytest.mark.long
 def test_the_answer_is_kept_until_something_changes(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = dialect()
     tried = []

@@ -169,6 +169,7 @@ DAMAGED: dict[str, Callable[[dict[str, Any]], Any]] = {
 }
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("damage", DAMAGED)
 def test_damage_is_an_error_in_a_ledger_and_repaired_in_a_machines_own(damage: str, pack: Path) -> None:
     api.prove(pack, jobs=1, write=True)

@@ -128,6 +128,7 @@ def test_every_law_is_tried() -> None:
     assert functions - NO_LAWS - OF_THEIR_OWN == {f.__name__ for f in (*LAWS, *JOINED)}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("law", LAWS, ids=lambda f: f.__name__)
 def test_a_law_holds_at_all_small_sizes(law: Callable[..., Expr]) -> None:
     smt.forget()
@@ -258,6 +259,7 @@ def test_the_place_in_a_shape_of_parts_is_that_of_its_parts() -> None:
         assert valued(place, known), known
 
 
+@pytest.mark.long
 def test_shapes_of_one_number_of_elements_are_one_or_differ_twice() -> None:
     smt.forget()
     MEANINGS.update({laws.SIZE: math.prod})
@@ -686,7 +688,7 @@ PAIRS = {
 }  # fmt: skip
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(18)
 @pytest.mark.parametrize("name", PAIRS)
 def test_a_rule_is_shown_and_its_false_twin_is_not(name: str) -> None:
     true, false = PAIRS[name]

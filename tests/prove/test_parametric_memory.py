@@ -81,13 +81,13 @@ FALSE = {
 }
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("name", ACCESSES)
 def test_wide_accesses_are_shown(name: str) -> None:
     assert shown(rule(name))
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("what", FALSE)
 def test_false_twins_are_not(what: str) -> None:
     assert not shown(rule(*FALSE[what]))

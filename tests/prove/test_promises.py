@@ -68,7 +68,7 @@ def tested(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.Fixt
     return run
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize(
     ("pack", "body"),
     [
@@ -97,7 +97,7 @@ def test_contracts_that_hold(tested: Callable[..., State], pack: tuple[str, str]
     assert str(found).startswith("tested (1,")
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(14)
 @pytest.mark.parametrize(
     ("pack", "body", "said"),
     [
@@ -254,6 +254,7 @@ def f(x):
 """
 
 
+@pytest.mark.long
 def test_a_result_of_other_lanes_than_its_place_has_makes_no_node(pack: tuple[Path, Path, str]) -> None:
     """The value in each lane is as the contract says, how many lanes there are is not."""
     rules, module, name = pack
@@ -306,6 +307,7 @@ def test_a_tested_contract_is_remembered_until_its_code_changes(
             morok.load_rules(rules, trust_helpers=True)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "change", ["STEP = 3", "inner = lambda n: 7", "f = morok.helper(lambda n: 7)", "f.__code__ = (lambda n: 7).__code__"]
 )
@@ -337,6 +339,7 @@ def test_modules_that_do_not_survive_their_import(pack: tuple[Path, Path, str], 
     assert name not in sys.modules
 
 
+@pytest.mark.long
 def test_rules_of_a_pack_that_name_morok_s_own_helpers_are_tested_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MOROK_CACHE_DIR", str(tmp_path / "cache"))
     text = """helpers "morok.ir.sums"

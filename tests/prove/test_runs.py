@@ -91,6 +91,7 @@ def test_an_answer_is_one_of_what_has_a_part_in_it(part: str, tmp_path: Path, mo
     assert before == bytes_now() != changed
 
 
+@pytest.mark.long
 def test_an_answer_of_other_files_is_found_anew(pack: Path, asked: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     api.prove(pack, jobs=1, budget=1)
     monkeypatch.setattr(found_earlier, "answering_bytes", lambda: "others")

@@ -126,6 +126,7 @@ def applications(rng: random.Random, head: str, operand: Any) -> Iterator[Expr]:
         yield make(head, tuple(operand(form) for _ in range(count)), form if computes else BOOL, mode if rounds else None)
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("head", sorted(_FUNCTIONS))
 def test_every_function_is_computed_as_the_solver_computes_it(head: str) -> None:
     rng = random.Random(head)
@@ -195,6 +196,7 @@ def test_normal_forms_of_floats_are_equal_at_all_values(head: str) -> None:
                 assert computed(e, (x, a), (y, b)).data == computed(simple, (x, a), (y, b)).data, (e, simple, a, b)
 
 
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("factor", EVERY, ids=str)
 def test_normal_forms_of_fused_products_are_equal_at_all_values(factor: Expr) -> None:
     x, y = (smt.Const(named(n), SMALLEST) for n in "xy")
@@ -254,6 +256,7 @@ def computed(e: Expr, *values: tuple[Expr, Expr]) -> Expr:
     return smt.numeral(e.sort, found)
 
 
+@pytest.mark.long
 @given(st.integers(0, 2**32))
 def test_the_solver_reads_every_term_and_agrees_about_its_value(seed: int) -> None:
     rng = random.Random(seed)
@@ -346,6 +349,7 @@ def test_connectives_leave_out_what_is_plain() -> None:
     assert World("w").fresh("x", INT) is not World("w", introduced=1).fresh("x", INT)
 
 
+@pytest.mark.long
 def test_deep_terms_are_walked_without_recursion() -> None:
     x = smt.Int(named("x"))
     for i in range(20 * sys.getrecursionlimit()):

@@ -229,6 +229,7 @@ def costs(seeds: Sequence[int]) -> dict[int, int]:
     return {seed: ask(hard(seed), 300_000).resources for seed in seeds}
 
 
+@pytest.mark.long
 def test_a_question_costs_the_same_first_hundredth_in_another_order_and_in_a_thread() -> None:
     seeds = list(range(12))
     first = costs(seeds)

@@ -202,6 +202,7 @@ def test_what_two_encodings_introduce_is_not_the_same() -> None:
     assert one.fresh("wrap", smt.IntSort()) is not other.fresh("wrap", smt.IntSort())
 
 
+@pytest.mark.long
 def test_the_prover_makes_unknowns_in_one_place() -> None:
     """No file but those of `smt` calls a constructor of the library's, and nobody makes an unknown of a plain name."""
     found = []

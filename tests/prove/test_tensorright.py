@@ -57,7 +57,7 @@ def test_how_many_are_stated() -> None:
     assert len({r.name.split(".")[0] + r.name.split(".")[1].removesuffix("_float") for r in RULES}) == 105
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("rule", RULES, ids=lambda r: r.name)
 def test_it_is_proved_at_every_size(rule: CheckedRule) -> None:
     found = judge(rule, DEFAULT_BUDGET, False)
@@ -91,7 +91,7 @@ def test_what_is_not_proved_holds_of_graphs_of_several_sizes(rule: CheckedRule) 
     assert len(shapes) > 5
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(38)
 @pytest.mark.parametrize("rule", [*RULES, *OPEN], ids=lambda r: r.name)
 def test_something_near_it_is_refuted(rule: CheckedRule) -> None:
     assert any(judge(changed, DEFAULT_BUDGET, False).verdict == "refuted" for changed in near(rule))

@@ -92,6 +92,7 @@ def test_an_instance_that_guards_exclude_is_listed_and_not_claimed() -> None:
     assert not any(s.startswith("i8") for s in found.scope)
 
 
+@pytest.mark.long
 def test_out_of_resources_is_not_proved() -> None:
     found = verdict("Mul(x: f64, Mul(y, z)) ~> Mul(x, Mul(z, y))", budget=DEFAULT_BUDGET)
     assert found.verdict in ("unknown", "proved")
@@ -253,7 +254,7 @@ def test_a_range_is_split_by_an_index_map() -> None:
     assert verdict(split(), EXTERNS).verdict == "proved"
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(14)
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -331,7 +332,7 @@ CUT = """End(s: void, a, r @ Range { end: @const(n): index, axis, renumbered, ..
 WHOLE = {"GUARD": "n > 7", "FIRST": "7", "SECOND": "n - 7", "MAP": "Add(q, 7)"}
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     ("wrong", "usable"),
     [
@@ -442,6 +443,7 @@ def test_the_least_number_is_tried_where_the_solver_gives_up() -> None:
     assert found.counterexample["confirmed"] is True
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("said", ["x[0] == 3", "any(k == 3 for k in x)", "not x[0] != 3", "x == 3", "vmin(x) >= 0"])
 @pytest.mark.parametrize("then", ["ls == [0]", "all(x[k] == x[0] + k for k in ls)"])
 def test_a_helper_is_not_taken_to_decline_where_its_answer_hangs_on_values(said: str, then: str) -> None:

@@ -18,13 +18,14 @@ def corpus(name: str) -> list[CheckedRule]:
     return list(check_file(HERE / f"{name}.rules").rules())
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(40)
 @pytest.mark.parametrize("rule", corpus("usable_once"), ids=lambda r: r.name)
 def test_false_rules_that_were_usable_are_not(rule: CheckedRule) -> None:
     found = judge(rule, DEFAULT_BUDGET, False)
     assert found.verdict in ("refuted", "unknown", "inapplicable"), found.message
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("rule", corpus("usable_again"), ids=lambda r: r.name)
 def test_true_rules_beside_them_are_usable(rule: CheckedRule) -> None:
     found = judge(rule, DEFAULT_BUDGET, False)

@@ -45,6 +45,7 @@ def random_sum(rng: random.Random, depth: int) -> UOp:
     return make(depth)
 
 
+@pytest.mark.long
 def test_the_result_is_that_of_one_addition_after_the_other() -> None:
     plain = RuleSet(symbolic().parts)
     assert plain.whole is None

@@ -6,6 +6,7 @@ import math
 import random
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -97,6 +98,7 @@ def compare(before: UOp, after: UOp, maker: Maker) -> None:
         assert same_value(before.dtype, expected, evaluate(after, at)), f"{before.text()} at {at}"
 
 
+@pytest.mark.long
 @settings(max_examples=400)
 @given(st.integers(0, 2**40), st.sampled_from([dtypes.index, dtypes.index, *OPS]), st.integers(1, 5))
 def test_values_are_kept(seed, d, depth):

@@ -59,12 +59,14 @@ def fires(rules: RuleSet, node: UOp) -> bool:
 # Rules that hold where they were tried, and are false beyond.
 
 
+@pytest.mark.long
 def test_a_dropped_fourth_lane(pack: Pack) -> None:
     """It holds where all is tried, and graphs of more lanes refute it."""
     with pytest.raises(UnprovedRuleError, match="its verdict is refuted"):
         pack("r: Vectorize(xs..) if len(xs) > 1 ~> Vectorize(xs[min(i, 2)] for i in 0..len(xs))")
 
 
+@pytest.mark.long
 def test_a_permutation_taken_for_the_identity(pack: Pack) -> None:
     rules, verdict = pack(
         "r: Gep { vector: x: i32 x n, indices: is } if len(is) == n and is[0] == 0 and is[n - 1] == n - 1"
@@ -85,6 +87,7 @@ def test_a_list_without_a_name_is_measured_too(pack: Pack) -> None:
     assert "_size(n0.arg) <= 3" in rules.code
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("lanes", [4, 5, 9, 12, 16, 64])
 def test_a_fold_that_forgets_lanes(pack: Pack, lanes: int) -> None:
     """It is true of few lanes: a rule about a fold has no extent, and none is loaded that is false of more."""
@@ -98,6 +101,7 @@ def test_a_fold_that_forgets_lanes(pack: Pack, lanes: int) -> None:
     assert pack_verdict(text).verdict in ("unknown", "refuted")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("text", "kind"),
     [

@@ -118,6 +118,7 @@ def test_a_shared_term_is_rewritten_once():
     assert len(trace.firings) == 20
 
 
+@pytest.mark.long
 def test_a_deep_term():
     node = X
     for _ in range(20_000):

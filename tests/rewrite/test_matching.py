@@ -259,6 +259,7 @@ CASES = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", CASES)
 def test_form(name):
     text, node, expected = CASES[name]
@@ -436,6 +437,7 @@ def test_code_of_one_rule():
     assert "def match_Neg(n, context):" in group.code
 
 
+@pytest.mark.long
 def test_a_thousand_rules_are_indexed_by_op():
     many = "\n".join(f"r{i}: Add(x: index, {i}) ~> x" for i in range(1000))
     group = rules(many + "\nrange: Neg(x: index) ~> x")
@@ -489,6 +491,7 @@ def test_a_bitcast_and_back():
     assert fires(text, F.bitcast(dtypes.i32).bitcast(dtypes.u32)) is None
 
 
+@pytest.mark.long
 def test_ops_rule_out_most_of_a_thousand_rules() -> None:
     text = "\n".join(f"sub{n}: Sub(x: i32, {n}) ~> x" for n in range(600))
     text += '\nfor op in unary [*] {\n    one: op(op(x: number)) ~> x\n        "a template"\n}\n'

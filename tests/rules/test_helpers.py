@@ -102,7 +102,7 @@ def keeps_contract(name: str, *arguments: Any) -> bool:
 BY_CONSTANT = [n for n, e in EXTERNS.items() if [p.name for p in e.params] == ["x", "d"]]
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(14)
 @pytest.mark.parametrize("name", BY_CONSTANT)
 def test_division_helpers_keep_their_contracts(name: str) -> None:
     answers = 0
@@ -218,6 +218,7 @@ def test_products(parts: list[tuple[UOp, int]], k: int, c: int) -> None:
         assert keeps_contract("common_product", x, y)
 
 
+@pytest.mark.long
 @given(SUM, st.integers(2, 9), st.integers(-3, 3), st.integers(-4, 4).filter(bool), SUM, st.booleans())
 def test_remainder_pair(x: UOp, n: int, shift: int, k: int, other: UOp, mod_last: bool) -> None:
     y = sums.build(*sums.terms(x + constant(n * shift)), x.dtype)

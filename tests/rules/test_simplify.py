@@ -21,6 +21,7 @@ from morok.ir.uop import UOp
 REFERENCE: list[dict[str, Any]] = json.loads((Path(__file__).parent / "data" / "symbolic.json").read_text())
 
 
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("case", REFERENCE, ids=[f"{n}-{c['test']}" for n, c in enumerate(REFERENCE)])
 def test_reference(case: dict[str, Any]) -> None:
     before = parse(case["expression"])

@@ -78,6 +78,7 @@ def test_grids_and_variables(cuda: CUDADevice) -> None:
     assert buffer.numpy().tolist() == [k * 5 for k in range(24)] + [-1] * 40
 
 
+@pytest.mark.long
 def test_views_that_begin_anywhere_are_read_element_by_element(cuda: CUDADevice) -> None:
     kernel = cuda.compile(affine(2.0, 1.0), "affine")
     assert "float4" in kernel.code

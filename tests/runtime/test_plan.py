@@ -281,6 +281,7 @@ def test_what_cannot_be_compiled_says_so() -> None:
         CPU.compile(unknown_op(), "k")
 
 
+@pytest.mark.long
 def test_very_long_programs_compile_in_linear_time() -> None:
     """Fifty thousand instructions without a loop; the interpreter would need no recursion, and neither do renderers."""
     b = Listing()

@@ -41,6 +41,7 @@ def test_what_is_held_is_the_sum_of_the_entries() -> None:
     assert (len(table), table.held, table.get(0)) == (0, 0, None)
 
 
+@pytest.mark.long
 def test_large_programs_take_the_place_of_many_small_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     table: Remembered[schedule.Schedule] = Remembered(nbytes=1000 * NODE)
     monkeypatch.setattr(schedule, "_schedules", table)

@@ -60,6 +60,7 @@ def computed(name: str, count: int) -> tuple[np.ndarray, ExecutionPlan]:
         return plan.execute().numpy().copy(), plan
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_results_do_not_depend_on_threads(name: str, everything: None) -> None:
     one, plan = computed(name, 1)

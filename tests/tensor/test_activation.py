@@ -54,6 +54,7 @@ FORMULAS: dict[str, Callable[[Array], Array]] = {
 POINTS = [0.0, -0.0, 1.0, -1.0, 1e-3, -1e-3, 0.49, -0.51, 3.0, -3.0, 6.5, -8.0, 60.0, -60.0, np.nan, np.inf]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("d", ["float16", "float32", "float64"])
 @pytest.mark.parametrize("name", FORMULAS)
 def test_activations(name: str, d: str) -> None:

@@ -28,6 +28,7 @@ SLICES: dict[str, Callable[[Any], Any]] = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", SLICES)
 def test_elements_between_variables(name: str) -> None:
     for n in (1, 2, 4, 9, 10, 11, 20):

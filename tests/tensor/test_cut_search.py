@@ -98,6 +98,7 @@ def test_it_is_off_by_default(timed: Callable[[Times], list[list[int]]]) -> None
     assert not asked
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("times", [few, many])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_values_are_equal_however_it_is_cut(name: str, times: Times, timed: Callable[[Times], list[list[int]]]) -> None:
@@ -138,6 +139,7 @@ def test_no_more_than_so_many_decisions_are_tried(timed: Callable[[Times], list[
         assert 0 < len(asked) <= most
 
 
+@pytest.mark.long
 def test_what_was_found_is_remembered(timed: Callable[[Times], list[list[int]]]) -> None:
     asked = timed(few)
     with config.settings(search_cuts=4):

@@ -75,6 +75,7 @@ def test_all_reduce(op: str, count: int) -> None:
             np.testing.assert_array_equal(t.numpy(), expected)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("dtype", ["bool", "i8", "u64", "f16", "bf16", "f64"])
 def test_all_reduce_at_every_dtype(dtype: str) -> None:
     """As the elements would be folded along an axis, in the same dtype; wrapped where they do not fit."""

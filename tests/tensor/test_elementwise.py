@@ -79,6 +79,7 @@ BITWISE: dict[str, Callable[[Any, Any], Any]] = {"and": lambda a, b: a & b, "or"
 SHIFTS: dict[str, Callable[[Any, Any], Any]] = {"shl": lambda a, b: a << b, "shr": lambda a, b: a >> b}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("d", INTS + FLOATS, ids=str)
 def test_arithmetic_and_comparisons_are_numpys(d: DType) -> None:
     a, b = pairs(d)
@@ -89,6 +90,7 @@ def test_arithmetic_and_comparisons_are_numpys(d: DType) -> None:
     agree(compute(x.minimum(y)), np.minimum(a, b))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("d", INTS, ids=str)
 def test_bits_and_shifts_are_numpys(d: DType) -> None:
     a, b = pairs(d)
@@ -108,6 +110,7 @@ def test_bools_are_numpys() -> None:
         x - y
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("d", INTS + FLOATS, ids=str)
 def test_functions_of_one_element(d: DType) -> None:
     a = samples(d)
@@ -137,6 +140,7 @@ def test_transcendental_functions(d: DType) -> None:
     np.testing.assert_allclose(compute(x.sigmoid()), 1 / (1 + np.exp(-a)), rtol=1e-6)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("source", [dtypes.bool, *INTS, *FLOATS], ids=str)
 @pytest.mark.parametrize("target", [dtypes.bool, *INTS, *FLOATS], ids=str)
 def test_casts_are_numpys(source: DType, target: DType) -> None:

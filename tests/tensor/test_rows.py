@@ -70,6 +70,7 @@ def test_softmax_at_the_edges() -> None:
     assert np.isnan(found[2:]).all()
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_one_kernel_a_row(program: str, shape: tuple[int, ...]) -> None:
@@ -214,6 +215,7 @@ def convolved(x: Array, w: Array, padding: int) -> Array:
     return out
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("size", [(1, 1, 4, 5), (2, 3, 13, 17), (1, 5, 9, 40), (3, 2, 7, 1)], ids=str)
 @pytest.mark.parametrize("padding", [1, 2])
 def test_a_padded_operand_is_copied_once(size: tuple[int, ...], padding: int) -> None:

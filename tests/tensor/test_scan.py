@@ -25,6 +25,7 @@ def agree(ours: Tensor, theirs: np.ndarray[Any, Any]) -> None:
     np.testing.assert_array_equal(ours.numpy(), theirs)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("n", [0, 1, 2, 3, 8, 16, 17, 64, 65, 101, 1024, 1337])
 def test_every_length(n: int) -> None:
     x = whole((3, n))
@@ -139,6 +140,7 @@ def test_merged_loops_stay_around_those_they_were_around() -> None:
     assert ends[0] == 64 * 16
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("rows", "columns", "kept"), [(2, 26, 24), (3, 19, 16), (2, 26, 3), (5, 37, 32)])
 def test_of_columns_that_hold_one_number_in_part(rows: int, columns: int, kept: int) -> None:
     """Where they do, what is folded is the same in every row: each begins anew all the same."""

@@ -158,6 +158,7 @@ def test_long_chains_and_wide_diamonds() -> None:
     np.testing.assert_allclose(run(y)[0], data(4).numpy() * 2**20)
 
 
+@pytest.mark.long
 def test_live_tensors_only() -> None:
     gc.collect()
     before = len(registry.tensors())
@@ -169,6 +170,7 @@ def test_live_tensors_only() -> None:
     assert len(registry.tensors()) == before + 1
 
 
+@pytest.mark.long
 def test_memory_dies_with_its_tensors() -> None:
     import weakref
 

@@ -49,6 +49,7 @@ def test_one_kernel_stores_them(name: str) -> None:
             np.testing.assert_array_equal(found.numpy(), wanted)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", PAIRS)
 @pytest.mark.parametrize("values", [{"threads": 3}, {"noopt": True}, {"devectorize": 0}, {"cpu_backend": "interpreter"}], ids=str)
 def test_settings_change_no_value(name: str, values: dict[str, Any]) -> None:

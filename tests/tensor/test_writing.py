@@ -53,6 +53,7 @@ def agrees(x: np.ndarray[Any, Any], key: Any, value: Any, lazy: bool = False, po
     assert lazy or t.buffer is memory
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("key", KEYS, ids=[str(n) for n in range(len(KEYS))])
 def test_every_way_to_write(key: Any) -> None:
     values = np.random.default_rng(1).standard_normal(X[key].shape).astype(np.float32)

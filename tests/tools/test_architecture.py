@@ -64,6 +64,7 @@ def test_the_page_answers_thirty_questions_in_five_programs() -> None:
     assert len(PROGRAMS) == 5
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("file", "function", "program"), NAMED, ids=lambda x: x)
 def test_a_named_function_exists_and_runs_in_its_program(
     calls: dict[str, set[tuple[str, str]]], file: str, function: str, program: str
@@ -84,6 +85,7 @@ def rows(title: str) -> list[list[str]]:
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in table[1].splitlines()]
 
 
+@pytest.mark.long
 def test_the_floors_import_what_the_page_says() -> None:
     stated = {name.strip("`"): set(re.findall(r"`(\w+)`", below)) for name, _, below in rows("floor")}
     assert set(stated) == {floor(m) for m in MODULES if "." in m} - GROUND - {"__main__", "remembered"}
@@ -100,6 +102,7 @@ def circles() -> frozenset[frozenset[str]]:
     return frozenset(frozenset(o for o in leads[m] if m in leads[o]) for m in among if m in leads[m])
 
 
+@pytest.mark.long
 def test_imports_have_no_circle() -> None:
     assert "No modules import each other in a circle" in TEXT
     assert circles() == set()

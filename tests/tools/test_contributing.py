@@ -51,7 +51,7 @@ def test_there_is_a_walk_for_each_kind_of_addition() -> None:
     assert list(WALKS) == ["An op", "A rule", "A stage", "A backend", "A command"]
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.long
 @pytest.mark.parametrize("walk", WALKS)
 def test_a_walk_works_in_a_copy_of_the_checkout(checkout: Path, walk: str) -> None:
     for language, what, text in WALKS[walk]:

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+import pytest
+
 PACKAGE: Final = Path(__file__).resolve().parents[2] / "morok"
 CLAUSES: Final = ("What", "Whether", "How", "Of", "Those")
 MOST: Final = 5
@@ -22,11 +24,13 @@ def docstrings() -> Iterator[tuple[str, str]]:
                     yield f"{path.relative_to(PACKAGE)}:{getattr(node, 'name', '')}", text
 
 
+@pytest.mark.long
 def test_docstrings_begin_with_a_noun() -> None:
     found = [where for where, text in docstrings() if text.split()[0].rstrip(",.:;") in CLAUSES]
     assert len(found) <= MOST, found
 
 
+@pytest.mark.long
 def test_every_module_with_code_has_a_docstring() -> None:
     said = {where for where, _ in docstrings() if where.endswith(":")}
     modules = [p.relative_to(PACKAGE) for p in sorted(PACKAGE.rglob("*.py")) if p.read_text(encoding="utf-8").strip()]

@@ -131,6 +131,7 @@ def test_the_ir_stands_on_what_a_dialect_is() -> None:
     assert {(m, other) for m, other in strangers({"ir"}, {"ir", "dialect", *GROUND}) if other != SOLVER} == set()
 
 
+@pytest.mark.long
 def test_the_prover_stands_on_the_engine_and_the_ir() -> None:
     assert strangers({"prove"}, {"prove", "ir", *ENGINE, *GROUND}) == set()
 
@@ -151,6 +152,7 @@ def test_the_engine_the_prover_and_the_interpreter_have_no_circle_of_imports() -
     assert [m for m in sorted(among) if m in reached(m, among)] == []
 
 
+@pytest.mark.long
 def test_the_prover_asks_for_no_dialect_by_its_name() -> None:
     """A name is anybody's: `morok.dialect.built_in` says whose a dialect is."""
     compared = {

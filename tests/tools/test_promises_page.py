@@ -142,6 +142,7 @@ print(y.numpy().tobytes().hex())
 """
 
 
+@pytest.mark.long
 def test_bits_are_the_same_in_every_run(tmp_path: Path) -> None:
     printed = set()
     for folder, seed in (("a", "1"), ("a", "2"), ("b", "3")):  # cold, warm, cold

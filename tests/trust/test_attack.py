@@ -33,7 +33,7 @@ SHOWN = {
 }  # fmt: skip
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("name", HOLES)
 def test_every_hole_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     HOLES[name](monkeypatch)
@@ -68,6 +68,7 @@ def test_many_rules_are_usable_and_fire() -> None:
     assert {d for kind, d in report.seen if kind == "dtype"} >= {"i8", "index", "f16", "bool"}
 
 
+@pytest.mark.long
 def test_nearly_all_rules_are_well_typed() -> None:
     wrong: Counter[str] = Counter()
     for n in range(300):

@@ -112,6 +112,7 @@ FIRES = [
 ]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("clauses", FIRES)
 def test_the_prover_sees_what_fires(clauses: str) -> None:
     false = rule(f"Lt(x: index, 11) {clauses} ~> true")
@@ -195,6 +196,7 @@ def test_what_takes_too_many_steps_has_no_value(name: str) -> None:
     subprocess.run([sys.executable, "-c", textwrap.dedent(program)], check=True, timeout=120)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", ENDLESS)
 def test_nothing_is_proved_of_what_takes_too_many_steps(name: str) -> None:
     assert not judge(rule(f"Lt(x: index, 11) {ENDLESS[name]} ~> true"), DEFAULT_BUDGET, False).usable
