@@ -85,6 +85,31 @@ def test_no_encoding_proves_a_false_rule(name: str, monkeypatch: pytest.MonkeyPa
     assert sum(n > 0 for n in encodings.values()) >= (1 if name == "accesses_false" else 2), encodings
 
 
+# Numbers beyond their dtypes, which are the numbers that the dtypes make of them: what each encoding must take them for.
+BEYOND = {
+    "Min(2147483648, x: i32) ~> x": False,
+    "Min[Min(2147483648, Square(Sign(x: i32))), y: i32] ~> Min(Square(Sign(x)), y)": False,
+    "Max(x: u8, -1) ~> x": False,
+    "Lt(x: i8, 200) ~> true": False,
+    "Min(x: i64, 9223372036854775808) ~> x": False,
+    "Sub(Add(x: f16, 70000.0), 70000.0) ~> x assuming reassoc": False,
+    "Add(x: i32, 4294967296) ~> x": True,
+    "Min(x: u8, 511) ~> x": True,
+    "Max(x: i8, 128) ~> x": True,
+    "Mul(x: u16, 65537) ~> x": True,
+}
+
+
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize(("text", "holds"), BEYOND.items(), ids=BEYOND)
+def test_every_encoding_takes_a_number_for_what_its_dtype_makes_of_it(
+    text: str, holds: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (rule,) = check_text(f"group beyond\n\nr: {text}\n").rules()
+    found = {encoding: v.verdict for encoding, v in by_encoding(rule, monkeypatch)}
+    assert set(found.values()) <= ({"proved"} if holds else {"refuted", "unknown"}), found
+
+
 @pytest.mark.long
 def test_no_reading_proves_a_false_rule(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nor does any of the ways to read a rule about structure, the others being left out."""

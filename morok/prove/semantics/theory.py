@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from morok.ir.dtype import BY_NAME, DType, safe_cast
+from morok.ir.number import coerce
 from morok.prove import smt
 from morok.prove.semantics.bits import Bits
 from morok.prove.semantics.floats import Floats, Reals
@@ -66,8 +67,10 @@ class MorokWorld(World):
         return Term(value, TRUE, smt.Bool(Symbol("invalid", name)) if maybe_invalid and d.is_index else FALSE)
 
     def constant(self, dtype: str, value: Any) -> Term:
+        """The constant that the IR makes of a number at `dtype`: wrapped or rounded to it, in every encoding alike."""
         d = self.dtype(dtype)
-        return Term(smt.BoolVal(bool(value)) if d.is_bool else self.arithmetic(d).const(value))
+        held = coerce(d, value)
+        return Term(smt.BoolVal(held) if d.is_bool else self.arithmetic(d).const(held))
 
     def invalid(self) -> Term:
         return Term(smt.IntVal(0), TRUE, TRUE)
