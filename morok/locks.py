@@ -60,7 +60,7 @@ RULES: Final = Lock(waits=True)  # sets of rules, and their code
 PARSER: Final = Lock(waits=True)  # the parser of expressions
 KERNELS: Final = Lock(waits=True)  # from graphs to kernels, one at a time
 DEVICES: Final = Lock()  # the devices there are
-TEAM: Final = Lock()  # the threads that share kernels
+THREAD_POOL: Final = Lock()  # the threads that share kernels
 COMPILER: Final = Lock()  # LLVM
 REMEMBERED: Final = Lock()  # schedules and kernels
 TENSORS: Final = Lock()  # what tensors are
@@ -69,7 +69,21 @@ NUMBERS: Final = Lock()  # how many random numbers were drawn
 SOLVER: Final = Lock()  # the process that asks the solver
 MEMORY: Final = Lock()  # freed memory
 
-_ALL: Final = (WRITES, KERNELS, RULES, PARSER, DEVICES, TEAM, COMPILER, REMEMBERED, TENSORS, TRACES, NUMBERS, SOLVER, MEMORY)
+_ALL: Final = (
+    WRITES,
+    KERNELS,
+    RULES,
+    PARSER,
+    DEVICES,
+    THREAD_POOL,
+    COMPILER,
+    REMEMBERED,
+    TENSORS,
+    TRACES,
+    NUMBERS,
+    SOLVER,
+    MEMORY,
+)
 
 
 def _get_all() -> None:

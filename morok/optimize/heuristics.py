@@ -17,11 +17,11 @@ from morok.optimize.matmul_tiling import (
     copied_slot,
     dot_products,
     in_copied_tiles,
-    in_tiles,
     matmul,
     scattered,
+    tile_matmul,
+    transpose_tiles,
     transposed,
-    turn,
     windows,
 )
 from morok.optimize.opts import Opt, OptOp, Scheduler
@@ -98,14 +98,14 @@ def _cpu(s: Scheduler) -> None:
         if (product := windows(s, accesses, tile[1], outputs, reduced)) is not None:
             in_copied_tiles(s, accesses, product)
         else:
-            in_tiles(s, accesses, *tile, copied_slot(s, accesses, *tile))
+            tile_matmul(s, accesses, *tile, copied_slot(s, accesses, *tile))
         return
     lanes = native(s)
     if reduced and (dots := dot_products(s.ast, accesses, outputs, reduced, lanes)) is not None:
         row, column, along = dots
         slot = copied_slot(s, accesses, row, column) if length_of(column) >= 2 * lanes else None
         if slot is not None:
-            in_tiles(s, accesses, row, column, slot)
+            tile_matmul(s, accesses, row, column, slot)
             return
         unroll(s, along, lanes, 1)
         for r in (column, row):
@@ -115,7 +115,7 @@ def _cpu(s: Scheduler) -> None:
         in_copied_tiles(s, accesses, product)
         return
     if not reduced and (turned := transposed(accesses, outputs, lanes)) is not None:
-        turn(s, *turned, lanes)
+        transpose_tiles(s, *turned, lanes)
         return
     accesses = accesses.inside(reduced)  # what is read once a result is read little
     across = max(outputs, key=lambda r: (accesses.unit(r), r.arg[0]), default=None)

@@ -127,7 +127,7 @@ def transposed(accesses: Accesses, outputs: list[UOp], lanes: int) -> tuple[UOp,
     return None
 
 
-def turn(s: Scheduler, read: UOp, written: UOp, lanes: int) -> None:
+def transpose_tiles(s: Scheduler, read: UOp, written: UOp, lanes: int) -> None:
     """A tile of vectors along `read` by whole lines of memory along `written`, so that lines need not be read before they are
     written; tiles follow each other along `read`, in the order in which memory is read ahead.
     """
@@ -193,10 +193,10 @@ def in_copied_tiles(s: Scheduler, accesses: Accesses, product: Copied) -> None:
             vectorize(s, r, amount)
         s.apply(Opt(OptOp.PACK, product.slot, outside))
     else:
-        in_tiles(s, accesses, row, product.column, product.slot, across=True)
+        tile_matmul(s, accesses, row, product.column, product.slot, across=True)
 
 
-def in_tiles(s: Scheduler, accesses: Accesses, row: UOp, column: UOp, slot: int | None, across: bool = False) -> None:
+def tile_matmul(s: Scheduler, accesses: Accesses, row: UOp, column: UOp, slot: int | None, across: bool = False) -> None:
     """A block of `row` x `column` outputs in registers: rows broadcast one element, columns load vectors, from a copy of the
     columns that a block is wide if buffer `slot` is to be copied. Columns are neighbours in registers where rows are not read
     side by side, or where the copy alone makes them so (`across`).

@@ -3,7 +3,7 @@
 `out[k] = Reduce(Where(j <= k, x[j], identity), j)` is what cumsum means, and n additions for each of n elements. On a CPU the
 fold over j becomes one over a range as long as k + 1, and the loop over k one that runs in order, axis REDUCE: nothing may run
 its iterations side by side, or in another order. The value is what it was. Stage 11 makes a register of such a fold, that each
-iteration adds to (morok/passes/running.py).
+iteration adds to (morok/passes/prefix_scan_registers.py).
 
 In blocks of lanes a fold is one over the blocks before, and one of lanes among themselves, in as many steps as doubling takes.
 """
@@ -19,9 +19,9 @@ from morok.ir.ops.loop import identity
 from morok.ir.ranges import CLOSES, replace_range
 from morok.ir.uop import UOp, vconst
 from morok.passes.affine import linear
+from morok.passes.prefix_scan_registers import reach
 from morok.passes.range_stages import const_end
 from morok.passes.rebuilding import next_range_id
-from morok.passes.running import reach
 
 _BELOW: Final = {Op.Lt: 0, Op.Le: 1}  # a < b + 0, a < b + 1
 _ABOVE: Final = {Op.Gt: 0, Op.Ge: 1}

@@ -18,7 +18,7 @@ from morok.errors import UnprovedRuleError
 from morok.ir.maker import maker
 from morok.ir.op import Op
 from morok.ir.uop import UOp
-from morok.passes import shown, steps
+from morok.passes import listing_stream, steps
 from morok.passes.appended import admit, appended_to, joined
 from morok.passes.target import KernelInfo, Target
 from morok.rewrite import library
@@ -260,7 +260,7 @@ def _lower(ast: UOp, target: Target, observer: Observer | None, trial: RuleSet |
 
             verify(program, stage.number, target.unsupported)
         if show:
-            shown.show(section(ast, stage, before, program))
+            listing_stream.show(section(ast, stage, before, program))
         if observer is not None:
             observer(stage.number, stage.name, before, program)
         if watcher is not None:

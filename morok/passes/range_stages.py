@@ -10,7 +10,7 @@ from morok.ir.op import AxisType, Op
 from morok.ir.ranges import CLOSES
 from morok.ir.uop import UOp
 from morok.passes.affine import Linear, linear
-from morok.passes.range_rules import MergedRanges
+from morok.passes.range_splitting import MergedRanges
 from morok.passes.rebuilding import next_range_id, rebuild
 
 _CLOSED: Final = frozenset({Op.Range, Op.Unroll})

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 from morok.ir.graph import toposort
 from morok.ir.uop import UOp
+from morok.passes.listing_stream import show
 from morok.passes.rangeify import PASSES
 from morok.passes.rangeify.state import Decision, State
-from morok.passes.shown import show
 
 
 def printed() -> Callable[[str, State], None]:

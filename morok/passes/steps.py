@@ -11,16 +11,16 @@ from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.optimize import heuristics
 from morok.optimize.opts import Opt, Scheduler, read, vectors
-from morok.passes import cutting, local, range_stages, reduce, register_accumulators, running
+from morok.passes import index_set_splitting, local, prefix_scan_registers, range_stages, reduce, register_accumulators
 from morok.passes import linearize as _linearize
 from morok.passes import lower_index as _lower_index
 from morok.passes.access_widths import Widths
 from morok.passes.accumulators import Accumulators
 from morok.passes.appended import joined
-from morok.passes.axes import AxisOrder, refuse_unrolled
-from morok.passes.cutting import CutStores
+from morok.passes.axis_expansion import AxisOrder, refuse_unrolled
 from morok.passes.gpudims import Launch
-from morok.passes.range_rules import MergedRanges, RangeIds
+from morok.passes.index_set_splitting import CutStores
+from morok.passes.range_splitting import MergedRanges, RangeIds
 from morok.passes.target import KernelInfo, Target
 from morok.rewrite import library
 from morok.rewrite.engine import InitialSubstitution, graph_rewrite
@@ -89,7 +89,7 @@ def cut_stores(ast: UOp, target: Target) -> CutStores | None:
 
 
 def set_apart(ast: UOp, target: Target) -> UOp:
-    return cutting.set_apart(ast)
+    return index_set_splitting.set_apart(ast)
 
 
 def apply_opts(ast: UOp, target: Target) -> UOp:
@@ -118,7 +118,7 @@ def add_local_buffers(ast: UOp, target: Target) -> UOp:
 
 
 def separate_loops(ast: UOp, target: Target) -> UOp:
-    return reduce.separate_loops(running.registers(ast, target))
+    return reduce.separate_loops(prefix_scan_registers.registers(ast, target))
 
 
 def accumulators(ast: UOp, target: Target) -> Accumulators | None:

@@ -139,7 +139,7 @@ def _values(vars: Mapping[str, Any] | None) -> Mapping[str, Any]:
 
 
 class _Records:
-    """A CPU plan in memory as `team` walks it: a record a step, in the order of the groups. With threads, the kernels of a group
+    """A CPU plan in memory as threads walk it: a record a step, in the order of the groups. With threads, the kernels of a group
     that divide themselves come first, then those too small for a thread of their own, then those that run side by side.
 
     They know nothing of the plan, which knows them: a circle would keep its buffers until Python looks for circles.

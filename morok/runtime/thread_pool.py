@@ -24,7 +24,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from morok.locks import TEAM
+from morok.locks import THREAD_POOL
 from morok.runtime.cache import disk_cache
 from morok.runtime.jit import Code, compile_text
 
@@ -152,7 +152,7 @@ done:
   ret void
 }}
 
-define ptr @member(ptr %state) {{
+define ptr @worker(ptr %state) {{
 entry:
   %stop.at = getelementptr i64, ptr %state, i64 {stop}
   %epoch.at = getelementptr i64, ptr %state, i64 {epoch}
@@ -208,7 +208,7 @@ exit:
   ret ptr null
 }}
 
-define internal i1 @share(ptr %state, ptr %record, i64 %parts, ptr %times, i64 %workers) {{
+define internal i1 @run_shared(ptr %state, ptr %record, i64 %parts, ptr %times, i64 %workers) {{
 entry:
   %lock.at = getelementptr i64, ptr %state, i64 {lock}
   %taken = cmpxchg ptr %lock.at, i64 0, i64 1 acq_rel monotonic
@@ -306,7 +306,7 @@ stamp.start:
   call void @stamp(ptr %times.own)
   br label %shared
 shared:
-  %done.together = call i1 @share(ptr %state, ptr %record, i64 %parts, ptr %times.side, i64 %workers)
+  %done.together = call i1 @run_shared(ptr %state, ptr %record, i64 %parts, ptr %times.side, i64 %workers)
   br i1 %done.together, label %finished, label %single
 finished:
   br i1 %stamps, label %stamp.end, label %next.together
@@ -335,7 +335,7 @@ _RUN: Final = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
 
 def text() -> str:
-    """The LLVM IR of `run`, which walks records, and of `member`, which a worker runs until it is dismissed."""
+    """The LLVM IR of `run`, which walks records, and of `worker`, which a worker runs until it is dismissed."""
     machine = platform.machine()
     pause = _PAUSE.get(machine, "@llvm.donothing()")
     return _TEXT.format(
@@ -347,16 +347,16 @@ def text() -> str:
 
 @functools.cache
 def _loaded() -> tuple[Callable[[int], None], Code, Code]:
-    run, member = [compile_text(text(), name, "code", disk_cache()) for name in ("run", "member")]
-    return _RUN(run.address), run, member
+    run, worker = [compile_text(text(), name, "code", disk_cache()) for name in ("run", "worker")]
+    return _RUN(run.address), run, worker
 
 
 def _code() -> tuple[Callable[[int], None], Code, Code]:
-    """`run` as a function, and what keeps it and `member` loaded: once a process, since workers stay in what they began with.
+    """`run` as a function, and what keeps it and `worker` loaded: once a process, since workers stay in what they began with.
 
     Two threads that both asked first would both load it, and what one of them got would be unloaded under its workers.
     """
-    with TEAM:
+    with THREAD_POOL:
         return _loaded()
 
 
@@ -365,7 +365,7 @@ def _pthread() -> Any:
     return ctypes.CDLL(None, use_errno=True)
 
 
-class Team:
+class ThreadPool:
     """The workers of this process, made when they are first asked for.
 
     address  of the state that they and their callers share
@@ -378,18 +378,18 @@ class Team:
         self.handles: list[int] = []
         self.refused = False
 
-    def ensure(self, workers: int, member: int) -> None:
-        """See that there are so many workers, as far as the system lets us; the function at `member` is what they run."""
+    def ensure(self, workers: int, worker: int) -> None:
+        """See that there are so many workers, as far as the system lets us; the function at `worker` is what they run."""
         if len(self.handles) >= workers or self.refused:
             return
-        with TEAM:
+        with THREAD_POOL:
             # a signal meant for Python must not arrive in a thread that knows nothing of it
             before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
             try:
                 while len(self.handles) < min(workers, _MOST) and not self.refused:
                     handle = ctypes.c_ulong()
                     status = _pthread().pthread_create(
-                        ctypes.byref(handle), None, ctypes.c_void_p(member), ctypes.c_void_p(self.address)
+                        ctypes.byref(handle), None, ctypes.c_void_p(worker), ctypes.c_void_p(self.address)
                     )
                     if status:
                         self.refused = True  # the caller computes what they would have
@@ -410,7 +410,7 @@ class Team:
 
     def dismiss(self) -> None:
         """Let every worker finish what it does, and wait for it to leave."""
-        with TEAM:
+        with THREAD_POOL:
             self.state[_STOP] = 1
             self.state[_EPOCH] += 1
             futex = _FUTEX.get(platform.machine(), 202)
@@ -423,17 +423,17 @@ class Team:
             self.refused = True
 
 
-team = Team()
+pool = ThreadPool()
 
 
 def _forget() -> None:
     """The state of a forked child: there are no workers, and a caller that had them will never give them back."""
-    global team
-    team = Team()
+    global pool
+    pool = ThreadPool()
 
 
 def _dismiss() -> None:
-    team.dismiss()
+    pool.dismiss()
 
 
 os.register_at_fork(after_in_child=_forget)
@@ -449,14 +449,14 @@ class Job:
     def __init__(self, records: int, n: int, threads: int = 1, times: np.ndarray[Any, Any] | None = None) -> None:
         self.threads = threads
         self.times = times
-        self._team: Team | None = None
+        self._pool: ThreadPool | None = None
         self._words = np.array([records, n, 0, threads - 1, 0 if times is None else times.ctypes.data], np.int64)
         self._at: int = self._words.ctypes.data
         self._run = _code()[0]
 
     def run(self) -> None:
-        if self.threads > 1 and self._team is not team:
-            self._team = team
-            team.ensure(self.threads - 1, _code()[2].address)
-            self._words[2] = team.address
+        if self.threads > 1 and self._pool is not pool:
+            self._pool = pool
+            pool.ensure(self.threads - 1, _code()[2].address)
+            self._words[2] = pool.address
         self._run(self._at)

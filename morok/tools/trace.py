@@ -11,8 +11,8 @@ from morok import config
 from morok.errors import UsageError
 from morok.ir.uop import UOp
 from morok.passes import pipeline
+from morok.passes.listing_stream import showing_on
 from morok.passes.pipeline import Program, Stage, kernel_name
-from morok.passes.shown import showing_on
 from morok.passes.target import Target
 from morok.rewrite.trace import Trace, current, tracing
 from morok.tensor.plans import forget_kernels

@@ -12,9 +12,9 @@ import pytest
 
 from morok import Tensor, config
 from morok.ir.op import Op
+from morok.passes.listing_stream import showing_on
 from morok.passes.rangeify import rangeify
 from morok.passes.rangeify.state import State
-from morok.passes.shown import showing_on
 
 Array = np.ndarray[Any, Any]
 

@@ -14,7 +14,7 @@ from morok.ir.dtype import DType, dtypes
 from morok.ir.op import TABLE, AxisType, Op
 from morok.ir.uop import UOp, vconst
 from morok.passes import steps
-from morok.passes.axes import AxisOrder, refuse_unrolled, swizzle, union
+from morok.passes.axis_expansion import AxisOrder, refuse_unrolled, swizzle, union
 from morok.passes.pipeline import PRE
 from morok.rewrite.asserted_contracts import check_call
 from morok.rewrite.library import rules_dir

@@ -13,7 +13,7 @@ from morok.ir.launch import renames, told_apart
 from morok.ir.morok_dialect import MOROK
 from morok.ir.op import AxisType, Op
 from morok.ir.uop import UOp
-from morok.passes.axes import AxisOrder, shared
+from morok.passes.axis_expansion import AxisOrder, shared
 from morok.passes.pipeline import STAGES, run
 from morok.rewrite.asserted_contracts import check_call
 from morok.rewrite.library import rules_dir

@@ -425,7 +425,7 @@ def rule(text: str) -> CheckedRule:
     return next(iter(check_text(f'{AXES}\ngroup g "a group"\n@context AxisOrder;\n\nr: {text}\n    "a rule"\n').rules()))
 
 
-AXES = """helpers "morok.passes.axes"
+AXES = """helpers "morok.passes.axis_expansion"
 
 extern union(parts: seq) -> (c: seq)
     ensures all(all(any(p == q for q in c) for p in part) for part in parts)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from morok import helper
-from morok.passes.axes import AxisOrder, shared  # noqa: F401
+from morok.passes.axis_expansion import AxisOrder, shared  # noqa: F401
 from morok.passes.gpudims import Launch, coordinate, idle  # noqa: F401
 
 

@@ -100,12 +100,12 @@ def test_small_kernels_stay_on_one_thread() -> None:
         small, large = (Tensor(A) + 1).prepare(), (Tensor(np.zeros(1 << 20, np.float32)) + 1).prepare()
     assert [k.kernel.rendered.parts for k in small.kernels] == [0]
     assert [k.kernel.rendered.parts > 0 for k in large.kernels] == [True]
-    before = thread_pool.team.shared
+    before = thread_pool.pool.shared
     small.execute()
-    assert thread_pool.team.shared == before
+    assert thread_pool.pool.shared == before
     large.execute()
     large.execute()
-    assert thread_pool.team.shared == before + 2
+    assert thread_pool.pool.shared == before + 2
 
 
 def test_kernels_side_by_side() -> None:
@@ -120,9 +120,9 @@ def test_kernels_side_by_side() -> None:
     values = [int(b.numpy()[0]) for b in buffers]
     for b in buffers[:4]:
         b.numpy()[:] = 0
-    before = thread_pool.team.shared
+    before = thread_pool.pool.shared
     plan.execute()
-    assert thread_pool.team.shared == before + 1
+    assert thread_pool.pool.shared == before + 1
     assert [int(b.numpy()[0]) for b in buffers] == values
     times = {t.name: t for t in plan.profile()}
     assert list(times) == ["beside0", "small", "beside1", "beside2"]
@@ -133,12 +133,12 @@ def test_kernels_side_by_side() -> None:
 
 def test_workers_sleep_when_there_is_nothing_to_do(everything: None) -> None:
     computed("elementwise", 3)
-    workers = len(thread_pool.team.handles)
+    workers = len(thread_pool.pool.handles)
     assert workers >= 2
     deadline = time.monotonic() + 30
-    while thread_pool.team.asleep != workers and time.monotonic() < deadline:
+    while thread_pool.pool.asleep != workers and time.monotonic() < deadline:
         time.sleep(0.01)
-    assert thread_pool.team.asleep == workers
+    assert thread_pool.pool.asleep == workers
     assert computed("elementwise", 3)[0].tobytes() == computed("elementwise", 1)[0].tobytes()  # and wake
 
 
@@ -164,9 +164,9 @@ def test_many_callers(everything: None) -> None:
 
 
 def test_without_workers_the_caller_does_it_all(everything: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    alone = thread_pool.Team()
+    alone = thread_pool.ThreadPool()
     alone.refused = True  # as where the system lets nobody start a thread
-    monkeypatch.setattr(thread_pool, "team", alone)
+    monkeypatch.setattr(thread_pool, "pool", alone)
     assert computed("matmul", 4)[0].tobytes() == computed("matmul", 1)[0].tobytes()
     assert alone.shared > 0
     assert not alone.handles
@@ -180,7 +180,7 @@ def test_a_forked_child_has_workers_of_its_own(everything: None) -> None:
         status = 1
         try:
             same = plan.execute().numpy().tobytes() == expected.tobytes()
-            status = 0 if same and len(thread_pool.team.handles) == 1 and thread_pool.team.shared == 1 else 1
+            status = 0 if same and len(thread_pool.pool.handles) == 1 and thread_pool.pool.shared == 1 else 1
         finally:
             os._exit(status)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
@@ -249,4 +249,4 @@ def test_threads_that_ask_first_load_once(monkeypatch: pytest.MonkeyPatch) -> No
         t.start()
     for t in asking:
         t.join()
-    assert loads == ["run", "member"]
+    assert loads == ["run", "worker"]

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from morok.codegen.llvm.addresses import SUMS, Addresses
 from morok.codegen.llvm.builder import Builder
 from morok.codegen.llvm.nontemporal_stores import Streams
 from morok.codegen.llvm.prefetch import Ahead
+from morok.codegen.llvm.strength_reduction import SUMS, Addresses
 from morok.codegen.llvm.types import literal, memory_type, type_of
 from morok.codegen.register_memory import Registers, Slot
 from morok.codegen.rendered import Argument, Variable

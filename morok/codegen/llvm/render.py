@@ -15,13 +15,13 @@ from typing import Final
 from morok.codegen.inplace import overwritable
 from morok.codegen.llvm import library_calls as library_calls  # fills OPS
 from morok.codegen.llvm import short_loops
-from morok.codegen.llvm.addresses import addresses
 from morok.codegen.llvm.builder import Builder
 from morok.codegen.llvm.cost_model import parts_of, work_of
 from morok.codegen.llvm.kernel_memory import ALIGNMENT, Memory, element_of
 from morok.codegen.llvm.nontemporal_stores import Streams, streamed
 from morok.codegen.llvm.op_instructions import OPS, Emit
 from morok.codegen.llvm.prefetch import loads_ahead
+from morok.codegen.llvm.strength_reduction import addresses
 from morok.codegen.llvm.transpose_shuffles import columns, join
 from morok.codegen.llvm.types import constant, literal, type_of
 from morok.codegen.llvm.vectorizer_workarounds import folded_loops

@@ -7,7 +7,7 @@ import pytest
 from instruction_lists import Listing, c
 
 from morok.codegen.llvm import render
-from morok.codegen.llvm.addresses import Addresses, addresses
+from morok.codegen.llvm.strength_reduction import Addresses, addresses
 from morok.ir.dtype import DType, dtypes
 from morok.ir.op import AxisType
 from morok.ir.uop import UOp
