@@ -218,6 +218,22 @@ def inverses_forgotten(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(obligations, "evaluated", lambda rule: (None, True))
 
 
+def numbers_as_written(patch: pytest.MonkeyPatch) -> None:
+    """To the prover a number beyond its dtype is what is written, in lifted integers; and bit vectors have run out of budget."""
+    made, asked = MorokWorld.constant, MorokTheory.attempts
+
+    def constant(self: MorokWorld, dtype: str, value: Any) -> Term:
+        d = self.dtype(dtype)
+        return Term(smt.IntVal(int(value))) if self.integers and d.is_int else made(self, dtype, value)
+
+    def attempts(self: MorokTheory, *arguments: Any) -> list[Attempt]:
+        found = asked(self, *arguments)
+        return [a for a in found if not a.name.startswith("bit vectors")] or found
+
+    patch.setattr(MorokWorld, "constant", constant)
+    patch.setattr(MorokTheory, "attempts", attempts)
+
+
 HOLES: Final[dict[str, Hole]] = {
     "symbols coincide": symbols_coincide,
     "infinite arithmetic": infinite_arithmetic,
@@ -245,4 +261,5 @@ HOLES: Final[dict[str, Hole]] = {
     "divided by infinity": divided_by_infinity,
     "axes as they are": axes_as_they_are,
     "inverses forgotten": inverses_forgotten,
+    "numbers as written": numbers_as_written,
 }

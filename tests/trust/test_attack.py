@@ -29,7 +29,7 @@ SHOWN = {
     "contracts believed": 73, "shifts by any amount": 379, "NaN equals itself": 117, "zeros without signs": 2,
     "zeros alike": 156, "zeros read alike": 2, "any index fits": 8, "folds of floats are exact": 17,
     "items of folds regrouped": 617, "divisors of infinity": 335,
-    "divided by infinity": 291, "axes as they are": 366, "inverses forgotten": 136,
+    "divided by infinity": 291, "axes as they are": 366, "inverses forgotten": 136, "numbers as written": 506,
 }  # fmt: skip
 
 

@@ -29,7 +29,7 @@ from morok.rewrite.library import rules_dir
 SCHEDULE: Final = (
     "algebra", "conditional", "law", "lanes", "structure", "expanded", "rare", "law", "dropped", "mutant",
     "nearly", "law", "lanes", "library", "folds", "conditional", "tensors", "folds", "rare", "dropped",
-    "foreign", "expanded", "alike", "rare", "tensors", "conjecture", "lanes", "algebra", "anything", "foreign",
+    "foreign", "expanded", "alike", "rare", "tensors", "conjecture", "ends", "algebra", "anything", "foreign",
     "through", "elsewhere", "rare", "promised", "conditional", "rare", "assumed", "conjecture", "folds", "library",
 )  # fmt: skip
 

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 from morok.prove.attack import conjectures, expansions, identities, op_laws
+from morok.prove.attack.dtype_ends import ends
 from morok.prove.attack.features import KINDS
 from morok.prove.attack.guards import Clauses, Rephrased, holding
 from morok.prove.attack.random_terms import DOMAINS, FLOATS, INTS, TYPINGS, Printer, Term, Terms, substituted, walk
@@ -338,4 +339,5 @@ THEMES: Final[Mapping[str, Callable[[random.Random], str]]] = {
     "lanes": lanes,
     "alike": alike,
     "anything": anything,
+    "ends": ends,
 }
