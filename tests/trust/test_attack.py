@@ -23,7 +23,7 @@ from morok.tools import cli
 SEED, MOST = 14, 2400  # as CI attacks
 # The candidates of that seed that show a hole. Each is tried first; where it no longer does, some other has to.
 SHOWN = {
-    "symbols coincide": 182, "infinite arithmetic": 575, "negative places": 1735, "ragged pairs": 12, "exact targets": 90,
+    "symbols coincide": 182, "infinite arithmetic": 575, "negative places": 1735, "ragged pairs": 252, "exact targets": 90,
     "extents ignored": 3, "dialects unverified": 189, "types untested": 460, "evaluators forgotten": 29,
     "branches ahead": 85, "dtypes forgotten": 190, "logarithms of all": 415, "nothing overflows": 81,
     "contracts believed": 73, "shifts by any amount": 379, "NaN equals itself": 117, "zeros without signs": 2,
