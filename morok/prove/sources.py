@@ -33,13 +33,18 @@ _CORE: Final = ("kinds.py", "obligations.py", "judging.py", "progress.py", "solv
                                                   "simt_graphs", "structures", "tensor_graphs", "unrolled")),  # of what is fired
                 "symbol.py", "semantics/term.py", "semantics/theory.py", "semantics/numbers.py")  # fmt: skip
 _SEMANTICS: Final = "morok.prove.semantics"
-_FOLDS: Final = ("morok.ir.ops.loop", "identity_of")  # what folds begin with, for the evaluator and the solver alike
+# Functions of the IR that the evaluator and the solver share: what folds begin with, and what a dtype makes of a number.
+_SHARED: Final = (("morok.ir.ops.loop", "identity_of"), ("morok.ir.number", "coerce"))
 
 
 def core_files() -> tuple[Path, ...]:
     """The files of which all counts for every proof."""
     found = [file for pattern in _CORE for file in sorted((_PACKAGE / "prove").glob(pattern))]
     return (*found, *(_PACKAGE / name for name in _BESIDE))
+
+
+def _shared_files() -> list[Path]:
+    return [_PACKAGE.joinpath(*name.split(".")[1:]).with_suffix(".py") for name, _ in _SHARED]
 
 
 def _semantics_files() -> list[Path]:
@@ -72,9 +77,8 @@ class _Package:
             attrs |= said.attrs
             called += self.closure.references(at, said)
             parts.append(without_docstrings(at.tree))
-        folds = Closure(lambda name: loop if name == _FOLDS[0] else None)
-        loop = read_module(_FOLDS[0], _PACKAGE / "ir" / "ops" / "loop.py")
-        parts += [self.closure.of(called, attrs, self.modules).said(), folds.of([_FOLDS]).said()]
+        shared = Closure({name: read_module(name, file) for (name, _), file in zip(_SHARED, _shared_files(), strict=True)}.get)
+        parts += [self.closure.of(called, attrs, self.modules).said(), shared.of(list(_SHARED)).said()]
         return digest("\n".join(parts))
 
 
@@ -91,7 +95,7 @@ def _bytes() -> str:
     for file in (
         here / "sources.py",
         here / "static.py",
-        _PACKAGE / "ir" / "ops" / "loop.py",
+        *_shared_files(),
         *core_files(),
         *_semantics_files(),
     ):

@@ -121,6 +121,7 @@ def forget() -> None:
         ("prove/semantics/floats.py", "def read(self", "def read(self, *, _other=None"),
         ("prove/semantics/numbers.py", "def const(self", "def const(self, *, _other=None"),
         ("ir/ops/loop.py", "else -0.0 if", "else 0.0 if"),
+        ("ir/number.py", "def wrap(d: DType, v: int)", "def wrap(d: DType, v: int, *, _other: int = 0)"),
         ("ir/dtype.py", "def safe_cast(", "def unsafe_cast("),
         ("dsl/checked.py", "return sequences <= 1", "return sequences <= 2"),
         ("dsl/syntax.py", "todo += children(at)", "todo = children(at)"),
@@ -221,7 +222,8 @@ NEEDLESS = {
     "morok.ir.op.Undefined",
     "morok.locks.SOLVER",
     "morok.marks.trusted",  # whether helpers are called, without which a verdict is not final
-    "morok.ir.ops.loop.identity_of",  # in the digest, with what it calls
+    "morok.ir.number.coerce",  # in the digest, with what it calls
+    "morok.ir.ops.loop.identity_of",  # likewise
     "morok.prove.measuring",
     "morok.prove.sources",
     "morok.prove.fingerprints.digest",
