@@ -192,10 +192,12 @@ def _in_the_way(rules: list[CheckedRule]) -> set[int]:
     best = {id(r) for r in rules}
     for factors in _every_factors(rules):
         readings = {id(r): _differences(r, factors) for r in rules}
-        smaller, greater = _measure({n: d for n, d in readings.items() if d is not None}, len(rules))
-        greater |= {n for n, d in readings.items() if d is None}
-        if smaller and len(greater) < len(best):
-            best = greater
+        unread = {n for n, d in readings.items() if d is None}
+        if len(unread) >= len(best):
+            continue
+        smaller, greater = _measure({n: d for n, d in readings.items() if d is not None}, len(best) - len(unread) - 1)
+        if smaller:
+            best = greater | unread
     return best
 
 
@@ -266,7 +268,7 @@ def _differences(rule: CheckedRule, factors: Factors) -> list[Difference] | None
 def _measure(rules: Mapping[int, list[Difference]], spared: int) -> tuple[set[int], set[int]]:
     """The rules that some measure makes smaller, and those that it makes greater: as many and as few as possible.
 
-    spared   how many may be greater; each counts for more than any that is smaller
+    spared   at most so many may be greater; each counts for more than any that is smaller
     """
     if not rules:
         return set(), set()
@@ -285,7 +287,8 @@ def _measure(rules: Mapping[int, list[Difference]], spared: int) -> tuple[set[in
             conditions.append(not_greater)
         wishes.append((smt.And(*(d >= 1 for d in differences)), 1))
     if spared:
-        conditions.append(smt.Or(*(smt.And(*(d >= 1 for d in ds)) for ds in sums.values())))
+        conditions.append(smt.Sum([smt.If(wish, 0, 1) for wish, weight in wishes if weight == 2]) <= spared)
+    conditions.append(smt.Or(*(smt.And(*(d >= 1 for d in ds)) for ds in sums.values())))  # else it is of no use
     model = best(conditions, wishes)
     if model is None:
         return set(), set()
