@@ -15,6 +15,7 @@ from morok.prove.progress import Progress
 from morok.prove.refutation import searched
 from morok.prove.semantics.term import is_false, is_true, negation
 from morok.prove.smt import FALSE, TRUE
+from morok.prove.smt.evaluate import Evaluator
 from morok.prove.smt.propagate import refuted
 
 PROBES: Final = {
@@ -113,9 +114,10 @@ def probe(o: Obligation, world: Any, progress: Progress, most: int = MOST_PROBES
         options.append([(term.value, world.constant(dtype, v).value) for v in values])
         plain += [(term.defined, TRUE)] if not term.defined.args and not is_true(term.defined) else []
         plain += [(term.invalid, FALSE)] if not term.invalid.args and not is_false(term.invalid) else []
+    at = Evaluator(conditions, [*(t for t, _ in plain), *(among[0][0] for among in options)])
     for chosen in itertools.islice(itertools.product(*options), most):
-        there = smt.Substitution([*chosen, *plain])
-        if all(is_true(there(c)) for c in conditions):
+        at.choose([*(v.value for _, v in plain), *(v.value for _, v in chosen)])
+        if all(at.value(c) for c in conditions):
             result = progress.ask("probe", [*conditions, *(a == b for a, b in (*chosen, *plain))], 1.0)
             if result.answer is Answer.SAT:
                 return result.model

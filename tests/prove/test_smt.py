@@ -18,9 +18,11 @@ from morok.prove import smt
 from morok.prove.semantics.floats import FORMATS
 from morok.prove.semantics.term import World, both, either, negation
 from morok.prove.smt import FALSE, TRUE, Expr, Sort, smtlib
+from morok.prove.smt.evaluate import Evaluator
 from morok.prove.smt.fold import _FUNCTIONS, form_of, value_of
 from morok.prove.smt.ring import Polynomials, refuted_as_polynomials
 from morok.prove.smt.session import session
+from morok.prove.smt.term_graphs import constants, subterms
 from morok.prove.smt.terms import make
 from morok.prove.smt.z3_expressions import term_of
 from morok.prove.symbol import Symbol
@@ -158,8 +160,6 @@ def grown(rng: random.Random, sort: Sort, depth: int) -> Expr:
 
 
 def at_random(rng: random.Random, terms: Sequence[Expr]) -> list[tuple[Expr, Expr]]:
-    from morok.prove.smt.term_graphs import constants
-
     return [(c, number(rng, c.sort)) for c in constants(terms)]
 
 
@@ -178,6 +178,49 @@ def test_what_is_simplified_is_equal_wherever_it_has_a_value(seed: int, sort: So
         plain = smt.simplify(smt.substitute(e, *there))
         if plain.head == a.head == "value":
             assert plain is a
+
+
+@given(st.integers(0, 2**32))
+def test_terms_are_evaluated_to_what_they_become_with_values_in_place(seed: int) -> None:
+    rng = random.Random(seed)
+    terms = [grown(rng, rng.choice((BOOL, BOOL, INT, REAL, bits(8), FLOATS[0])), 4) for _ in range(3)]
+    unknowns = constants(terms)
+    given = [u for u in unknowns if rng.random() < 0.9]
+    at = Evaluator(terms, given)
+    values = [number(rng, u.sort) for u in given]
+    for _ in range(6):
+        values = [number(rng, u.sort) if rng.random() < 0.5 else v for u, v in zip(given, values, strict=True)]
+        at.choose([v.value for v in values])
+        there = smt.Substitution(zip(given, values, strict=True))
+        for t in rng.sample(terms, len(terms)):
+            found, numeral = at.value(t), there(t)
+            if found is not None:
+                assert numeral is smt.numeral(t.sort, found), t
+            elif len(given) == len(unknowns) and not any(s.head in OPEN for s in subterms(terms)):
+                raise AssertionError(f"{t} has no value at {values}")
+
+
+OPEN = ("div", "mod", "/", "fp.to_ubv", "fp.to_sbv", "fp.to_real")  # without a value by 0, or of what is no number
+
+
+def test_what_is_not_needed_is_not_evaluated() -> None:
+    x, y, p = smt.Int(named("x")), smt.Int(named("y")), smt.Bool(named("p"))
+    by_zero = smt.IntVal(7) / y == 1
+    for e, values, value in (
+        (smt.If(p, x, smt.IntVal(7) / y), (5, 0, True), 5),
+        (smt.If(p, x, smt.IntVal(7) / y), (5, 0, False), None),
+        (smt.And(by_zero, p), (5, 0, False), False),
+        (smt.And(by_zero, p), (5, 0, True), None),
+        (smt.Or(by_zero, p), (5, 0, True), True),
+        (smt.Or(by_zero, p), (5, 0, False), None),
+        (smt.Implies(by_zero, p), (5, 0, True), True),
+        (smt.Implies(p, by_zero), (5, 0, False), True),
+        (smt.Implies(p, by_zero), (5, 0, True), None),
+        (x + y, (5, None, True), None),
+    ):
+        at = Evaluator([e], [x, y, p])
+        at.choose(values)
+        assert at.value(e) == value, (e, values)
 
 
 SMALLEST = smt.FPSort(2, 3)  # 27 values: few enough to try all
@@ -357,6 +400,9 @@ def test_deep_terms_are_walked_without_recursion() -> None:
     assert smtlib.question([x == 0])[0]
     assert smt.simplify(x).sort is INT
     assert smt.Substitution([(smt.Bool(named("b0")), FALSE)])(x).sort is INT
+    at = Evaluator([x], flags := [smt.Bool(named(f"b{i}")) for i in range(7)])
+    at.choose([True] * len(flags))
+    assert at.value(x) is None
 
 
 # Expressions of the library
