@@ -101,6 +101,7 @@ def converse(over: socket.socket, context: Context) -> None:
 def serve(control: socket.socket, context: Context) -> None:
     """Fork for each conversation that is asked for, until nobody is left who could ask."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for children
+    context.send("")  # makes the tables of the language's names, once for all children: a millisecond of each
     while True:
         asked, given, _, _ = socket.recv_fds(control, 1, 1)
         if not asked:
