@@ -133,6 +133,12 @@ def test_false_rules_about_structure_are_refuted(rule: CheckedRule) -> None:
     assert verdict(rule).verdict == ("unknown" if unproved else "refuted"), verdict(rule).message
 
 
+@pytest.mark.sampled(6)
+@pytest.mark.parametrize("rule", corpus("facts_false"), ids=lambda r: r.name)
+def test_facts_of_one_node_say_nothing_of_another(rule: CheckedRule) -> None:
+    assert verdict(rule).verdict == "refuted", verdict(rule).message
+
+
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("rule", corpus("unread_false"), ids=lambda r: r.name)
 def test_false_rules_that_nothing_refutes_are_not_usable(rule: CheckedRule) -> None:

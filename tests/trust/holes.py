@@ -17,6 +17,7 @@ from morok.ir.morok_dialect import MOROK
 from morok.prove import foreign, obligations, promises, smt, symbol, verified
 from morok.prove.contract_state import Tested
 from morok.prove.encoding import encoder_state
+from morok.prove.encoding.facts import Facts
 from morok.prove.parametric import expressions, folds, op_functions
 from morok.prove.parametric import structural_ops as parametric_ops
 from morok.prove.parametric.reading import Reading
@@ -234,6 +235,16 @@ def numbers_as_written(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(MorokTheory, "attempts", attempts)
 
 
+def facts_of_values(patch: pytest.MonkeyPatch) -> None:
+    """To the prover two nodes of one value have the same bounds, and are one node."""
+
+    def one_answer(self: Facts, kind: str, make: Callable[[], Any], *of: Any) -> Any:
+        nodes = [self.expression(e) for e in of]
+        return self.world.once((kind, *(t.value for n in nodes for t in n.lanes)), make)
+
+    patch.setattr(Facts, "one_answer", one_answer)
+
+
 HOLES: Final[dict[str, Hole]] = {
     "symbols coincide": symbols_coincide,
     "infinite arithmetic": infinite_arithmetic,
@@ -262,4 +273,5 @@ HOLES: Final[dict[str, Hole]] = {
     "axes as they are": axes_as_they_are,
     "inverses forgotten": inverses_forgotten,
     "numbers as written": numbers_as_written,
+    "facts of values": facts_of_values,
 }

@@ -15,6 +15,7 @@ from morok.dsl.checked import CheckedRule
 from morok.dsl.format import format_file
 from morok.errors import RuleError
 from morok.prove.attack import conjectures, op_laws, themes
+from morok.prove.attack.fact_rules import facts
 from morok.prove.attack.fold_rules import folds
 from morok.prove.attack.foreign_dialects import foreign
 from morok.prove.attack.guards import clauses_of, holding
@@ -30,7 +31,7 @@ SCHEDULE: Final = (
     "algebra", "conditional", "law", "lanes", "structure", "expanded", "rare", "law", "dropped", "mutant",
     "nearly", "law", "lanes", "library", "folds", "conditional", "tensors", "folds", "rare", "dropped",
     "foreign", "expanded", "alike", "rare", "tensors", "conjecture", "ends", "algebra", "anything", "foreign",
-    "through", "elsewhere", "rare", "promised", "conditional", "rare", "assumed", "conjecture", "folds", "library",
+    "through", "elsewhere", "rare", "promised", "facts", "rare", "assumed", "conjecture", "folds", "library",
 )  # fmt: skip
 
 # What rules may assume that evaluation can judge.
@@ -120,6 +121,7 @@ def assumed(rng: random.Random) -> str:
 
 MADE: Final[Mapping[str, Callable[[random.Random], str]]] = {
     "folds": lambda rng: _text(folds(rng)),
+    "facts": lambda rng: _text(facts(rng)),
     "assumed": assumed,
     **{name: _plain(name) for name in themes.THEMES},
     "mutant": mutant,

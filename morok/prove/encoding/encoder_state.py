@@ -57,7 +57,8 @@ class Reading(ABC):
     unnamed  how many nodes and constants without a name were read so far: each becomes an unknown of its own
     counted  how many bounds were asked of what has no name
     calls    how many calls of extern functions were read
-    freedoms  what was asked of which nodes: whether the one is free of the other
+    meanings  what names mean in questions about nodes, other than themselves
+    bounded  the bounds that are known to be on their sides of which values
     needed  what must hold so that all parts of the expression that is being read have values; None outside of such
     steps   what is left of the budget for going over sequences
     """
@@ -76,7 +77,8 @@ class Reading(ABC):
         self.unnamed = 0
         self.counted = 0
         self.calls = 0
-        self.freedoms: list[tuple[list[Any], Expr]] = []
+        self.meanings: dict[str, Any] = {}
+        self.bounded: set[tuple[Any, ...]] = set()
         self.needed: list[Expr] | None = None
         self.steps = Steps(MOST_STEPS)
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from collections.abc import Sequence as Seq
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from morok.dialect import built_in
 from morok.dsl import syntax as S
 from morok.dsl.functions import FUNCTIONS, SPECIAL
 from morok.prove import smt
+from morok.prove.encoding.asked import ANY, words_of
 from morok.prove.encoding.pointwise import Pointwise
 from morok.prove.kinds import Constant, DtypeName, Made, Node, OpName, Truth
 from morok.prove.semantics.numbers import Num
@@ -17,6 +18,7 @@ from morok.prove.semantics.term import Term, Unsupported, both, either, negation
 from morok.prove.smt import FALSE, TRUE, Expr
 from morok.prove.symbol import Symbol
 
+T = TypeVar("T")
 MOST_LANES = 31  # bits that the number of lanes takes, of any vector that there can be
 REDUCTIONS: Final = ("Add", "Mul", "Max", "Min")
 ARITHMETIC_SIGN = {"Add": "+", "Sub": "-", "Mul": "*"}
@@ -75,17 +77,29 @@ class Facts(Pointwise):
             raise Unsupported("bounds of a dtype that the rule does not look at")
         kind = "vmin" if least else "vmax"
 
-        def make() -> Num:
-            unknown = self.world.symbol(kind)
-            numbers = [self.world.bound(node.dtype, unknown, t, least) for t in node.lanes]
-            self.premise(*(fact for _, fact in numbers))
+        def make() -> Symbol:
+            unknown: Symbol = self.world.symbol(kind)
             self.counted += 1
-            self.out.learn(f"{kind}.{x.name if isinstance(x, S.EName) else self.counted}", kind, numbers[0][0])
-            first: Num = numbers[0][0]
-            return first
+            number = self.world.bound(node.dtype, unknown, node.lanes[0], least)[0]
+            self.out.learn(f"{kind}.{x.name if isinstance(x, S.EName) else self.counted}", kind, number)
+            return unknown
 
-        number: Num = self.world.once((kind, *self.key_of(node)), make)
-        return number
+        unknown = self.one_answer(kind, make, x)
+        numbers = [self.world.bound(node.dtype, unknown, t, least) for t in node.lanes]
+        for t, (_, fact) in zip(node.lanes, numbers, strict=True):
+            if (unknown, t.value, t.defined, t.invalid) not in self.bounded:
+                self.bounded.add((unknown, t.value, t.defined, t.invalid))
+                self.premise(fact)
+        first: Num = numbers[0][0]
+        return first
+
+    def one_answer(self, kind: str, make: Callable[[], T], *of: S.Expr) -> T:
+        """What is made for a question about nodes: the same where it is asked again of the same ones."""
+        words = [words_of(e, self.meanings) for e in of]
+        if ANY in words:
+            return make()
+        found: T = self.world.once((kind, *(sorted(words, key=repr) if kind == "same" else words)), make)
+        return found
 
     def about(self, x: S.Expr) -> Any:
         """The node, constant or dtype that something is asked about."""
@@ -105,7 +119,7 @@ class Facts(Pointwise):
         """
         node = self.fact_node(x)
         if not self.world.is_int(node.dtype):  # bounds of floats say nothing: that it does not hold neither
-            return self.only_if(("no_overflow", *self.key_of(node)), TRUE)
+            return self.only_if("no_overflow", TRUE, x)
         if node.made is None:
             raise Unsupported("no_overflow of a node whose op is not known")
         fits = []
@@ -114,7 +128,7 @@ class Facts(Pointwise):
             numbers = [self.world.number_of(node.dtype, t) for t in lanes]
             exact = self.exact(node.made.op, numbers)
             fits.append(either(negation(term.defined), self.world.fits(node.dtype, exact)))
-        return self.only_if(("no_overflow", *self.key_of(node)), both(*fits))
+        return self.only_if("no_overflow", both(*fits), x)
 
     def call_defined(self, x: S.Expr) -> Truth:
         """A fact that says, where it holds: the node has a value, which is not Invalid, also where the pattern asks for none, as
@@ -122,16 +136,15 @@ class Facts(Pointwise):
         """
         node = self.fact_node(x)
         has_value = (both(t.defined, negation(t.invalid)) for t in node.lanes)
-        return self.only_if(("defined", *self.key_of(node)), both(*has_value))
+        return self.only_if("defined", both(*has_value), x)
 
-    def only_if(self, asked: tuple[Any, ...], implied: Expr) -> Truth:
-        """A fact that implies something, and whose absence implies nothing. Asked twice, it has one answer."""
-        return Truth(both(self.world.once(asked, lambda: self.world.fresh(str(asked[0]), smt.BoolSort())), implied))
+    def only_if(self, kind: str, implied: Expr, *of: S.Expr) -> Truth:
+        """A fact of nodes that implies something, and whose absence implies nothing."""
+        return Truth(both(self.unknown_truth(kind, *of), implied))
 
-    @staticmethod
-    def key_of(node: Node) -> tuple[Expr, ...]:
-        """The terms that tell a node from others of another value."""
-        return (*(t.value for t in node.lanes), *(t.invalid for t in node.lanes))
+    def unknown_truth(self, kind: str, *of: S.Expr) -> Expr:
+        """The answer to a question about nodes, of which nothing is known."""
+        return self.one_answer(kind, lambda: smt.Bool(self.world.symbol(kind)), *of)
 
     def exact(self, op: str, n: Seq[Num]) -> Num:
         a = self.numbers
@@ -157,21 +170,13 @@ class Facts(Pointwise):
         """One node has one value; two nodes may have the same."""
         x, y = self.expression(a), self.expression(b)
         if isinstance(x, Node) and isinstance(y, Node):
-            equal = both(*self.identical(x, y))
-            first, second = sorted((self.key_of(x), self.key_of(y)), key=lambda terms: [t.number for t in terms])
-            return Truth(TRUE) if x is y else self.only_if(("same", *first, *second), equal)
+            one = isinstance(a, S.EName) and isinstance(b, S.EName) and a.name == b.name
+            return Truth(TRUE) if one else self.only_if("same", both(*self.identical(x, y)), a, b)
         return self.compare("==", x, y)
 
     def call_free_of(self, x: S.Expr, r: S.Expr) -> Truth:
-        """It says nothing about one value; where loops matter, `freedom` reads it. Asked twice, it has one answer."""
-        asked = [self.names.get(getattr(e, "name", "")) for e in (x, r)]
-        if any(a is None for a in asked):
-            return Truth(self.world.fresh("free_of", smt.BoolSort()))
-        for nodes, answer in self.freedoms:
-            if all(a is b for a, b in zip(asked, nodes, strict=True)):
-                return Truth(answer)
-        self.freedoms.append((asked, self.world.fresh("free_of", smt.BoolSort())))
-        return Truth(self.freedoms[-1][1])
+        """It says nothing about one value; where loops matter, `freedom` reads it."""
+        return Truth(self.unknown_truth("free_of", x, r))
 
     def call_subst(self, x: S.Expr, r: S.Expr, t: S.Expr) -> Node:
         raise Unsupported("subst")

@@ -9,6 +9,7 @@ from typing import Any
 from morok.dsl import syntax as S
 from morok.prove import smt
 from morok.prove.answers import Answer
+from morok.prove.encoding.asked import ANY, words_of
 from morok.prove.encoding.obligation import Inapplicable
 from morok.prove.encoding.pattern_bindings import Patterns
 from morok.prove.kinds import Node, Truth
@@ -29,8 +30,9 @@ class Clauses(Patterns):
         value = clause.value
         if isinstance(value, S.ECall) and value.name in self.rule.externs:
             results = self.helper(self.rule.externs[value.name], value)
-            for name, result in zip(clause.names, results, strict=True):
+            for name, result, r in zip(clause.names, results, self.rule.externs[value.name].results, strict=True):
                 self.names[name] = result
+                self.meanings[name] = ("result", self.calls, r.name)
             return
 
         def read() -> tuple[Any, Expr]:
@@ -40,7 +42,9 @@ class Clauses(Patterns):
         if len(clause.names) != 1:
             raise Unsupported("several names for one value")
         self.premise(needed, self.existence(result))
+        words = words_of(value, self.meanings)
         self.names[clause.names[0]] = result
+        self.meanings[clause.names[0]] = ("let", clause.names[0]) if words is ANY else words
 
     def made(self, make: Callable[[], Any]) -> Any:
         """The nodes that a rule makes of a match. That it cannot be made is no reason to pass the match over, if there is one."""
@@ -70,6 +74,13 @@ class Clauses(Patterns):
         results = [self.result(extern, r, self.calls, arguments, defined, invalid) for r in extern.results]
         self.world.place = "contracts"
         outer, self.names = self.names, {**arguments, **{r.name: v for r, v in zip(extern.results, results, strict=True)}}
+        meant, self.meanings = (
+            self.meanings,
+            {
+                **{p.name: words_of(a, self.meanings) for p, a in zip(extern.params, call.args, strict=False)},
+                **{r.name: ("result", self.calls, r.name) for r in extern.results},
+            },
+        )
         try:
             for i, requirement in enumerate(extern.requires):
                 claim = self.has_and_holds(requirement)
@@ -77,7 +88,7 @@ class Clauses(Patterns):
             for promise in extern.ensures:
                 self.premise(either(negation(both(defined, negation(invalid))), self.has_and_holds(promise)))
         finally:
-            self.names, self.world.place = outer, ""
+            self.names, self.meanings, self.world.place = outer, meant, ""
         return results
 
     def has_and_holds(self, condition: S.Expr) -> Expr:

@@ -7,6 +7,7 @@ from typing import Any
 from morok.dsl import syntax as S
 from morok.dsl.values import OutOfBudget
 from morok.prove import smt
+from morok.prove.encoding.asked import ANY
 from morok.prove.encoding.compile_time import Values
 from morok.prove.encoding.encoder_state import MOST_STEPS
 from morok.prove.encoding.obligation import Inapplicable, OutOfSteps
@@ -66,7 +67,8 @@ class Sequences(Values):
 
     def comprehension(self, e: S.EComprehension) -> list[Any]:
         out = []
-        outer = self.names
+        outer, meant = self.names, self.meanings
+        self.meanings = {**meant, **dict.fromkeys(e.names, ANY)}
         try:
             for item in self.steps.taken(self.sequence(e.sequence)):
                 parts = item.items if len(e.names) > 1 and isinstance(item, Sequence) else (item,)
@@ -78,7 +80,7 @@ class Sequences(Values):
         except OutOfBudget:
             raise OutOfSteps("a comprehension beyond the budget of steps") from None
         finally:
-            self.names = outer
+            self.names, self.meanings = outer, meant
         return out
 
     def admitted(self, condition: S.Expr) -> bool:

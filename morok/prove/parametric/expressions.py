@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from morok.dsl import syntax as S
+from morok.dsl.checked import CheckedRule
 from morok.prove import smt
+from morok.prove.cached_per_rule import once_a_rule
 from morok.prove.parametric import axis_conditions, folds, kept_axes, laws, loops, number_ops, shared, tensors, views
 from morok.prove.parametric.conditions import axes
-from morok.prove.parametric.number_ops import LEAST, MOST, has_value
+from morok.prove.parametric.number_ops import has_value
 from morok.prove.parametric.op_functions import dtype_named, function, name_of, result_dtype
 from morok.prove.parametric.polynomials import INT, Integer, integer, least, within
 from morok.prove.parametric.rule_values import (
@@ -30,7 +33,7 @@ from morok.prove.parametric.rule_values import (
 from morok.prove.parametric.sequences import axis_list_or_none, constant, listed, segments, width
 from morok.prove.parametric.setting import occurs
 from morok.prove.semantics.term import Unsupported
-from morok.prove.smt import Applicable, Expr
+from morok.prove.smt import Expr
 from morok.prove.smt.term_graphs import subterms
 from morok.prove.symbol import Symbol
 
@@ -280,6 +283,8 @@ def _call(r: Reading, e: S.ECall) -> Any:
         return _sum(r, e.args[0])
     if e.name == "dtype":
         return _dtype(r, *e.args)
+    if e.name in _SIDES:
+        return _bound(r, e.name, e.args[0])
     if e.name == "subst":
         return shared.substituted(*(value(r, a) for a in e.args))
     if e.name == "where":
@@ -503,26 +508,34 @@ def _known(r: Reading, of: Any) -> Integer:
     return number_ops.number(r.setting, vector(of).at(r.here, integer(0)))
 
 
-def _least(r: Reading, of: Any) -> Integer:
-    """The lower bound of an index: a number that is not above it, where it has a value. Infinity is like a number far below."""
-    return _bound(r, of, LEAST, lambda bound, n: bound <= n)
+_SIDES: Final[dict[str, Callable[[Expr, Expr], Expr]]] = {"vmin": operator.le, "vmax": operator.ge}
 
 
-def _most(r: Reading, of: Any) -> Integer:
-    return _bound(r, of, MOST, lambda bound, n: bound >= n)
+def _bound(r: Reading, which: str, of: S.Expr) -> Integer:
+    """A bound of an index: a number on its side of it, where it has a value. Infinity is like a number far away.
 
-
-def _bound(r: Reading, of: Any, which: Applicable, holds: Callable[[Expr, Expr], Expr]) -> Integer:
-    if not r.tensors:
+    It is one of a node, not of its value: a function of the value for each name of a node, and no other has it.
+    """
+    if not r.tensors or not isinstance(of, S.EName) or of.name not in only_names(r.rule):
         raise Unsupported("bounds at every size")
-    found = vector(of)
-    t = found.at(r.here, integer(0))
-    bound = which(t)
+    t = vector(value(r, of)).at(r.here, integer(0))
+    bound = smt.Function(Symbol("function", which, of.name), laws.VALUE, INT)(t)
     there = smt.And(has_value(r.setting, t), number_ops.is_valid(r.setting, t))
     r.setting.instance(
-        "Bounds of a value are on both sides of it.", smt.Implies(there, holds(bound, number_ops.number(r.setting, t).term))
+        "Bounds of a value are on both sides of it.",
+        smt.Implies(there, _SIDES[which](bound, number_ops.number(r.setting, t).term)),
     )
     return integer(bound)
+
+
+@once_a_rule
+def only_names(rule: CheckedRule) -> frozenset[str]:
+    """The names of a rule that stand for one node wherever they stand: those of its pattern that nothing else is called."""
+    trees = [*rule.syntax.clauses, rule.syntax.target, *(c for e in rule.externs.values() for c in (*e.requires, *e.ensures))]
+    others = {n for c in S.walk(*trees) if isinstance(c, S.EComprehension) for n in c.names}
+    others |= {n for c in rule.syntax.clauses if isinstance(c, S.Let) for n in c.names}
+    others |= {p.name for e in rule.externs.values() for p in (*e.params, *e.results)}
+    return frozenset(rule.bindings.keys() - others)
 
 
 def _rank(r: Reading, of: Any) -> Integer:
@@ -551,8 +564,6 @@ def _several(of: Sequence[Any]) -> list[Integer]:
 _FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "len": _length,
     "constant": _known,
-    "vmin": _least,
-    "vmax": _most,
     "rank": _rank,
     "shape": _shape,
     "lanes": _lanes,

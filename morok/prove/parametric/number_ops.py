@@ -13,7 +13,7 @@ from typing import Final
 
 from morok.prove import smt
 from morok.prove.parametric import laws
-from morok.prove.parametric.polynomials import COMPARISONS, INT, Integer, integer
+from morok.prove.parametric.polynomials import COMPARISONS, Integer, integer
 from morok.prove.parametric.sequences import chosen
 from morok.prove.parametric.setting import Setting
 from morok.prove.semantics.term import Unsupported, both, is_true
@@ -23,8 +23,6 @@ from morok.prove.symbol import Symbol
 VALUE: Final = laws.VALUE
 HAS_VALUE: Final = smt.Function(Symbol("function", "has a value"), VALUE, laws.BOOL)
 TRUTH_OF: Final = smt.Function(Symbol("function", "truth of"), VALUE, laws.BOOL)
-LEAST: Final = smt.Function(Symbol("function", "least"), VALUE, INT)
-MOST: Final = smt.Function(Symbol("function", "most"), VALUE, INT)
 
 
 def op(name: str, *dtypes: str) -> Applicable:
