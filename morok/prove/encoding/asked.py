@@ -20,8 +20,10 @@ class _Several(Exception):
     """The words may mean one node now, and another one later."""
 
 
-def words_of(e: S.Expr, meanings: Meanings) -> Any:
-    """The words of a question, comparable with those of others; ANY where the same words may mean different nodes."""
+def words_of(e: S.Expr | S.Pattern, meanings: Meanings) -> Any:
+    """The words of a question, comparable with those of others; ANY where the same words may mean different nodes. Of a part of a
+    pattern, those of a question about what it matches.
+    """
     try:
         return _words(e, meanings)
     except _Several:
@@ -34,7 +36,11 @@ def _words(at: Any, meanings: Meanings) -> Any:
         if found is ANY:
             raise _Several
         return found
-    if isinstance(at, S.EComprehension):
+    if isinstance(at, (S.PVar, S.PBind)) and not at.name.startswith("_"):
+        return _words(S.EName(at.name), meanings)
+    if isinstance(at, S.POp) and len(at.ops) == 1 and not at.commutative:
+        return (S.ECall.__name__, at.ops[0], _words(at.args, meanings))
+    if isinstance(at, (S.EComprehension, S.Pattern)):
         raise _Several
     if isinstance(at, S.Syntax):
         return (type(at).__name__, *(_words(getattr(at, f), meanings) for f in at.__dataclass_fields__ if f != "span"))

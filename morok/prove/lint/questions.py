@@ -16,6 +16,7 @@ from morok.dsl.functions import BINARY, FUNCTIONS
 from morok.dsl.lint import fits
 from morok.prove import smt
 from morok.prove.answers import Answer
+from morok.prove.encoding.asked import ANY, words_of
 from morok.prove.encoding.encoder import Encoder
 from morok.prove.encoding.obligation import Choices, Inapplicable, OutOfSteps
 from morok.prove.kinds import Constant, Node, Truth
@@ -186,7 +187,7 @@ def _implied(above: CheckedRule, at: Instance, below: CheckedRule, instance: Ins
 
     def fails(encoder: Any) -> list[Any]:
         stands = {n: _stands_for(encoder, above, n, part) for n, part in names.items()}
-        return _fail(above, at, encoder.world, stands)
+        return _fail(above, at, encoder.world, stands, {n: _meaning(n, part) for n, part in names.items()})
 
     return _impossible(_Aside, below, instance, Choices(), None, fails)
 
@@ -198,12 +199,18 @@ def _stands_for(encoder: _Aside, above: CheckedRule, name: str, part: S.Syntax) 
     return node
 
 
-def _fail(rule: CheckedRule, instance: Instance, world: Any, names: dict[str, Any]) -> list[Any]:
+def _meaning(name: str, part: Any) -> Any:
+    """The words that a name of another rule stands for: those of a part of this one, or its own."""
+    words = words_of(part, {})
+    return ("other", name) if words is ANY else words
+
+
+def _fail(rule: CheckedRule, instance: Instance, world: Any, names: dict[str, Any], meanings: dict[str, Any]) -> list[Any]:
     """The condition that a clause of a rule does not hold where its names stand for these nodes; and the facts about bounds that
-    this reads.
+    this reads. In questions about nodes its names mean the words of another rule.
     """
     reader = Encoder(rule, instance, world, Choices())
-    reader.names = dict(names)
+    reader.names, reader.meanings = dict(names), dict(meanings)
     held: list[Any] = []
     for clause in rule.syntax.clauses:
         if isinstance(clause, S.If):
@@ -220,6 +227,8 @@ def _fail(rule: CheckedRule, instance: Instance, world: Any, names: dict[str, An
         elif not isinstance(value, Node):
             raise Unsupported("a value of this kind")
         reader.names[clause.names[0]] = value
+        words = words_of(clause.value, reader.meanings)
+        reader.meanings[clause.names[0]] = ("other", clause.names[0]) if words is ANY else words
     return [*reader.out.premises, negation(both(*held))]
 
 
@@ -250,7 +259,8 @@ def _onto(rule: CheckedRule, p: S.Pattern, e: S.Expr, names: dict[str, S.Expr]) 
 def _returns_at(rule: CheckedRule, instance: Instance, names: dict[str, S.Expr]) -> bool:
 
     def fails(encoder: Encoder) -> list[Any]:
-        return _fail(rule, instance, encoder.world, {n: encoder.node(e, None) for n, e in names.items()})
+        made = {n: encoder.node(e, None) for n, e in names.items()}
+        return _fail(rule, instance, encoder.world, made, {n: _meaning(n, e) for n, e in names.items()})
 
     return _impossible(Encoder, rule, instance, Choices(), None, fails)
 

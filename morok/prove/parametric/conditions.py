@@ -237,11 +237,12 @@ def _one_of_all(r: Reading, sequences: Items, names: tuple[str, str], condition:
     def meets(k: Integer, j: Integer) -> Expr:
         its = items(sequences.at(k))
         was, r.names = r.names, {**before, names[0]: its, names[1]: its.at(j)}
+        there, r.places = r.places, (*r.places, k.term, j.term)
         known, r.premising = r.premising, False
         try:
             return smt.And(within(k, 0, sequences.length), within(j, 0, its.length), r.truth(condition))
         finally:
-            r.names, r.premising = was, known
+            r.names, r.premising, r.places = was, known, there
 
     k, j = r.setting.witness("the one"), r.setting.witness("the one")
     if r.setting.trying:

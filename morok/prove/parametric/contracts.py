@@ -72,10 +72,11 @@ def _under(r: Reading, names: dict[str, Any], guarding: bool, read: Callable[[S.
     """An expression of a contract, read where its names stand for these."""
     before, r.names = r.names, names
     was, r.guarding = r.guarding, guarding
+    there, r.places = r.places, (*r.places, smt.Int(r.setting.symbol("call")))
     try:
         return read(e)
     finally:
-        r.names, r.guarding = before, was
+        r.names, r.guarding, r.places = before, was, there
 
 
 def _unknown(r: Reading, extern: S.Extern, p: S.Param, given: dict[str, Any]) -> Any:

@@ -151,18 +151,19 @@ def comprehension(r: Reading, e: S.EComprehension) -> Any:
     if e.condition is not None:
         raise Unsupported("a filter at every size")
     sequence = items(over)
-    outer, guarding = dict(r.names), r.guarding
+    outer, guarding, places = dict(r.names), r.guarding, r.places
 
     def at(k: Integer) -> Any:
         one = sequence.at(k)
         before, r.names = r.names, {**r.names, **outer, **_named(e.names, one)}
         was, r.guarding = r.guarding, guarding
+        there, r.places = r.places, (*places, k.term)
         r.setting.guard.append(within(k, 0, sequence.length))
         try:
             found = value(r, e.body)
             return found if not isinstance(e.body, S.ENumber) else number(found)
         finally:
-            r.names, r.guarding = before, was
+            r.names, r.guarding, r.places = before, was, there
             r.setting.guard.pop()
 
     if not r.guarding and not r.probing:
@@ -210,10 +211,11 @@ def _first(r: Reading, e: S.EComprehension) -> Any:
     def named(k: Integer, what: S.Expr, truth: bool) -> Any:
         before, was = r.names, r.premising
         r.names, r.premising = {**before, **outer, **_named(e.names, sequence.at(k))}, False
+        there, r.places = r.places, (*r.places, k.term)
         try:
             return r.truth(what) if truth else value(r, what)
         finally:
-            r.names, r.premising = before, was
+            r.names, r.premising, r.places = before, was, there
 
     with s.anywhere() as place:
         asked = named(place, condition, True)
@@ -514,17 +516,21 @@ _SIDES: Final[dict[str, Callable[[Expr, Expr], Expr]]] = {"vmin": operator.le, "
 def _bound(r: Reading, which: str, of: S.Expr) -> Integer:
     """A bound of an index: a number on its side of it, where it has a value. Infinity is like a number far away.
 
-    It is one of a node, not of its value: a function of the value for each name of a node, and no other has it.
+    It is one of a node, not of its value: what is asked in two places, or of two items, is a function of its own, or at another
+    place; of a name that stands for one node it is one function.
     """
-    if not r.tensors or not isinstance(of, S.EName) or of.name not in only_names(r.rule):
+    if not r.tensors:
         raise Unsupported("bounds at every size")
     t = vector(value(r, of)).at(r.here, integer(0))
-    bound = smt.Function(Symbol("function", which, of.name), laws.VALUE, INT)(t)
+    if isinstance(of, S.EName) and of.name in only_names(r.rule):
+        bound = smt.Function(Symbol("function", which, of.name), laws.VALUE, INT)(t)
+    else:
+        if (id(of), which) not in r.asked:
+            r.asked[id(of), which] = r.setting.symbol(which)
+        bound = smt.Function(r.asked[id(of), which], laws.VALUE, *[INT] * len(r.places), INT)(t, *r.places)
     there = smt.And(has_value(r.setting, t), number_ops.is_valid(r.setting, t))
-    r.setting.instance(
-        "Bounds of a value are on both sides of it.",
-        smt.Implies(there, _SIDES[which](bound, number_ops.number(r.setting, t).term)),
-    )
+    on_its_side = _SIDES[which](bound, number_ops.number(r.setting, t).term)
+    r.setting.instance("Bounds of a value are on both sides of it.", smt.Implies(there, on_its_side))
     return integer(bound)
 
 

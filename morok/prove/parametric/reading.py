@@ -76,6 +76,8 @@ class Reading:
     about_axes  truth of the rule having something to do with axes, and `asks` of it asking nodes for these
     numbers    truth of the operands that are read being sizes of tensors, or indices, and not tensors
     probing    greater than 0 where something is read again, of which all claims are made
+    places     the places, in the sequences that are gone over, of the items that names stand for
+    asked      the function that each question about a bound is, by the identity of its expression
     """
 
     def __init__(self, rule: CheckedRule, choices: Choices) -> None:
@@ -106,6 +108,8 @@ class Reading:
         self.wanted = integer(1)
         self.folded: Fold | None = None
         self.closing: set[str] = set()
+        self.places: tuple[smt.Expr, ...] = ()
+        self.asked: dict[tuple[int, str], Symbol] = {}
 
     def _case(self, condition: S.Expr) -> S.Expr:
         """One of two conditions on lanes of which a guard asks for either: a rule that holds under each holds under both."""
