@@ -36,6 +36,7 @@ from morok.prove.semantics.term import Unsupported
 from morok.prove.solve import version
 from morok.prove.verdict import Verdict
 
+FIRST: Final = {"base": "over no iterations", "first": "over one iteration"}  # where inductions over iterations begin
 ENOUGH_UNKNOWN: Final = 12  # instances of which nothing is known: no proof comes of the others, and whole graphs are tried yet
 
 
@@ -346,20 +347,31 @@ def by_induction(
     attempt: Any,
     progress: Progress,
 ) -> Obligation:
-    """A rule about folds: true of no iterations (a lemma), and of one more where it is true of some (what is returned)."""
-    apart = attempt.world()
-    apart.part = "base"  # what it introduces is not what `world` does, though one question is about both
-    choices.restart()
-    base = StructureEncoder(rule, instance, apart, choices, phase="base").encode()
-    for extent in apart.extents.values():
-        world.tries(extent)
+    """A rule about folds: true of no iterations (a lemma), and of one more where it is true of some (what is returned). That it
+    is true of one is a lemma, too, where a fold of nothing has no value.
+    """
+    lemmas: list[tuple[str, tuple[Any, ...], Any]] = []
+    for phase, said in FIRST.items():
+        apart = attempt.world()
+        apart.part = phase  # what it introduces is not what `world` does, though one question is about both
+        choices.restart()
+        encoder = StructureEncoder(rule, instance, apart, choices, phase=phase)
+        try:
+            found = encoder.encode()
+            lemmas += [*found.lemmas, (said, tuple(found.premises), found.claim)]
+        except Inapplicable:
+            pass  # the pattern has no value there
+        for extent in apart.extents.values():
+            world.tries(extent)
+        if not encoder.begins_anew():
+            break
     choices.restart()
     after = StructureEncoder(rule, instance, world, choices, phase="after").encode()
     assert before.pattern is not None
     defined = [lane.defined for lane in before.pattern.lanes]
     after.premises.append(smt.Or(smt.Not(smt.And(*defined)), before.claim))
     after.laws |= before.laws
-    after.lemmas.append(("over no iterations", tuple(base.premises), base.claim))
+    after.lemmas += lemmas
     return after
 
 

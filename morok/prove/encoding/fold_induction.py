@@ -14,7 +14,7 @@ from morok.prove.encoding.loop_ranges import Ranges
 from morok.prove.encoding.structure_parts import OPAQUE, Fold, Loop, Loops
 from morok.prove.kinds import ANY_FOLD, Node, OpName
 from morok.prove.meanings import solver_function
-from morok.prove.semantics.term import Term, Unsupported, both, either
+from morok.prove.semantics.term import Term, Unsupported, both, either, is_false
 from morok.prove.symbol import Symbol
 
 OF_TRUTHS: Final = {"Add": "Or", "Max": "Or", "Mul": "And", "Min": "And"}  # the ops that fold truth values
@@ -159,20 +159,28 @@ class Folds(Ranges):
         return found
 
     def step(self, op: str, info: OpInfo, body: Node, loops: tuple[Any, ...]) -> Term:
-        """The accumulator: the identity, any state, or the state after one more iteration, as the phase asks."""
+        """The accumulator: the identity, any state, or the state after one more iteration, as the phase asks. Where the identity
+        has no value, the first iteration begins the fold.
+        """
         if not self.by_induction:
             return self.unknown(op, body, loops)
         if self.inside or any(f.loops != loops for f in self.folds):
             raise Unsupported("induction over several loops at once")
         state = self.unknown(op, body, loops)
         self.folds.append(Fold(op, body.dtype, state, body.term, loops))
-        if self.phase == "base":
-            return self.identity(op, body.dtype)
-        if self.phase == "before":
+        if self.phase in ("base", "first"):
+            state = self.identity(op, body.dtype)
+        if self.phase in ("base", "before"):
             return state
+        if is_false(state.defined):
+            return body.term
         stepped: Term = solver_function(info)(self.world, self.world.dtype(body.dtype), state, body.term)
         # A fold has a value where each item has one, also of truths: And and Or of two nodes may decide without the other.
         return replace(stepped, defined=both(stepped.defined, state.defined, body.term.defined))
+
+    def begins_anew(self) -> bool:
+        """Truth of a fold of the rule having no value over no iterations: its first iteration continues none of its states."""
+        return any(is_false(self.identity(f.op, f.dtype).defined) for f in self.folds)
 
     def state(self, dtype: str) -> Term:
         unknown = self.world.symbol("accumulator")

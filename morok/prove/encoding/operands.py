@@ -34,7 +34,7 @@ ROLES: Final = {"take": ("op_gep", "vector", "indices"), "join": ("op_cat", "sou
 class Operands(Freedom):
     """A rule about structure: its parts.
 
-    phase       how a Reduce is read: "base" as its identity, "before" and "after" one step of the induction
+    phase       how a Reduce is read: "base" as its identity, "first" over one iteration, "before" and "after" one step
     behind      by the identity of a node that waits for effects: these, and what its lanes are without them
     stored      the places and values of a statement that stores, lane by lane, by its identity
     kept        what tables know by identity, so that no other object gets the same
