@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import importlib
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from morok.dialect import built_in
 from morok.dsl import syntax as S
+from morok.dsl.check import check_text
 from morok.dsl.checked import CheckedRule, Instance
 from morok.dsl.extent import plural, texts
+from morok.errors import RuleError
 from morok.marks import trusted
 from morok.prove import smt
 from morok.prove.answers import Answer, Result
@@ -28,7 +30,8 @@ from morok.prove.judging import judge, probe
 from morok.prove.meanings import asked
 from morok.prove.parametric.lane_by_lane import covered, lane_by_lane
 from morok.prove.parametric.proof import never_met, parametric_proof
-from morok.prove.parametric.tensor_rules import about_tensors
+from morok.prove.parametric.setting import Proves
+from morok.prove.parametric.tensor_rules import about_tensors, may_be_invalid
 from morok.prove.progress import Progress
 from morok.prove.refutation import evaluated, read, searched
 from morok.prove.rule_syntax import implied_ops, names_in, ops_of
@@ -37,6 +40,7 @@ from morok.prove.solve import version
 from morok.prove.verdict import Verdict
 
 FIRST: Final = {"base": "over no iterations", "first": "over one iteration"}  # where inductions over iterations begin
+OF_NUMBERS: Final = 200_000  # solver units an obligation of a rule about numbers that a proof needs
 ENOUGH_UNKNOWN: Final = 12  # instances of which nothing is known: no proof comes of the others, and whole graphs are tried yet
 
 
@@ -67,6 +71,10 @@ def prove_rule(rule: CheckedRule, budget: int, keep: bool = False) -> Verdict:
                     progress.refuted = searched(rule)
             else:
                 rule_out_beyond(rule, progress)
+        if not (progress.covered or progress.unknown or progress.refusal or progress.refuted) and built_in(rule.dialect):
+            progress.refuted, met = evaluated(rule)
+            if met:
+                progress.unknown.append("a graph is met on which it fires, and its pattern was read as never having a value")
     forgotten = asked.difference(ops_of(rule), implied_ops(rule))
     assert not forgotten, f"the digest of {rule.name} does not cover the meaning of {', '.join(sorted(forgotten))}"
     kind, message = conclude(rule, progress)
@@ -91,7 +99,7 @@ def prove_rule(rule: CheckedRule, budget: int, keep: bool = False) -> Verdict:
 def prove_beyond(rule: CheckedRule, progress: Progress) -> None:
     """The proof at every size of what was shown at some sizes, where it was met: it has no extents."""
     before = len(progress.obligations)
-    if progress.beyond and parametric_proof(rule, progress.ask).holds:
+    if progress.beyond and parametric_proof(rule, progress.ask, by_numbers(rule, progress)).holds:
         beyond = list(progress.extents)
     else:
         del progress.obligations[before:]
@@ -134,7 +142,7 @@ def decided_at_every_size(rule: CheckedRule, progress: Progress) -> str:
     none. Some of these must be met, as nothing else shows that its pattern and its guards can hold together.
     """
     before = len(progress.obligations)
-    proof = parametric_proof(rule, progress.ask)
+    proof = parametric_proof(rule, progress.ask, by_numbers(rule, progress))
     progress.beyond = proof.holds
     tensors = about_tensors(rule)
     met = False
@@ -151,6 +159,32 @@ def decided_at_every_size(rule: CheckedRule, progress: Progress) -> str:
         progress.final = False  # whoever trusts them may hear more
         return "no helper of its is called to try it: `morok prove --trust-helpers` and load_rules(.., trust_helpers=True) do"
     return proof.why or "no graph is found on which it fires"
+
+
+def by_numbers(rule: CheckedRule, progress: Progress) -> Proves | None:
+    """The judgement of rules about single numbers by a rule's ops, each by its text at a choice of dtypes: truth of one being
+    proved at all choices of the rule. None for a rule of which nothing computes, or numbers may be Invalid.
+    """
+    ops = {*ops_of(rule), *implied_ops(rule)}
+    if not built_in(rule.dialect) or "Where" not in ops or "Invalid" in ops or may_be_invalid(rule):
+        return None
+    found: dict[str, bool] = {}
+
+    def proved(text: str) -> bool:
+        try:
+            (of,) = check_text(f'group numbers "of a rule"\n\nr: {text}\n').rules()
+        except RuleError:
+            return False
+        own = Progress(min(progress.budget, OF_NUMBERS), progress.keep)
+        prove_instances(of, theory_of(of), own)
+        progress.resources += own.resources
+        progress.obligations += own.obligations
+        return bool(own.covered) and not (own.unknown or own.refusal or own.refuted or own.extents)
+
+    def every(text: Callable[[Mapping[str, str]], str]) -> bool:
+        return all(found[t] if t in found else found.setdefault(t, proved(t)) for t in (text(i.dtypes) for i in rule.instances))
+
+    return every
 
 
 def prove_instances(rule: CheckedRule, theory: Any, progress: Progress) -> None:

@@ -96,6 +96,8 @@ def implied_ops(rule: CheckedRule) -> tuple[str, ...]:
         if not folded or not _names_what_it_folds(rule):
             folded = frozenset(_FOLDED)
         found |= folded | {_FOLDED[op] for op in folded}
+    if len({bool(rule.dialect.ops[n].params) for n in ops_of(rule)}) > 1:
+        found.add("Where")  # below which rules about numbers are stated
     return tuple(sorted(found - set(ops_of(rule))))
 
 

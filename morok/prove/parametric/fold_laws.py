@@ -12,6 +12,7 @@ from typing import Final
 
 from morok.prove import smt
 from morok.prove.parametric import kept_axes
+from morok.prove.parametric.element_rules import relate
 from morok.prove.parametric.number_ops import has_value
 from morok.prove.parametric.polynomials import INT, Integer, integer, within
 from morok.prove.parametric.quantified import every, exception
@@ -117,8 +118,15 @@ def _equal(
     s.within, s.sides = (*f.within, inside), frozenset(f.sides)
     here = f.element(index(w))
     s.sides = frozenset(g.sides)
-    differ = smt.And(inside, smt.Not(here == g.element(w)))
+    there = g.element(w)
+    differ = smt.And(inside, smt.Not(here == there))
     s.within, s.sides = (), frozenset()
+    for (whole, a), b in (((t, here), there), ((u, there), here)):
+        if "pattern" in (f if a is here else g).sides and relate(s, f.by.dtype, a, b):
+            s.instance(
+                "A fold has a value where each of its elements has one.",
+                smt.Implies(smt.And(inside, has_value(s, whole)), has_value(s, a)),
+            )
     ranks = smt.Not(f.kept.rank.term == g.kept.rank.term)
     s.instance(
         "Folds of the same elements over the same indices are one.",

@@ -35,6 +35,8 @@ def name_of(part: Any) -> str:
 def function(r: Reading, op: str, dtypes: Sequence[str], to: str | None = None) -> Applicable:
     """The function of values that an op is, at these dtypes of its operands and, of a conversion, of its result."""
     f = smt.Function(Symbol("op", op, *dtypes, *([] if to is None else ["to", to])), *([VALUE] * len(dtypes)), VALUE)
+    if r.rule.dialect.ops[op].params:
+        r.setting.ops[f] = op, tuple(dtypes), to
     if r.rule.dialect.ops[op].commutative and len(set(dtypes)) == 1 and len(dtypes) == 2:
         r.setting.commutative.add(f)
     return f

@@ -9,13 +9,14 @@ from morok.dsl.checked import CheckedRule
 from morok.prove import smt
 from morok.prove.answers import Answer, Result
 from morok.prove.encoding.obligation import Choices, OutOfSteps
-from morok.prove.parametric import tensors
+from morok.prove.parametric import element_rules, tensors
 from morok.prove.parametric.instances import close
 from morok.prove.parametric.laws import NONE
+from morok.prove.parametric.number_ops import has_value
 from morok.prove.parametric.polynomials import integer, within
 from morok.prove.parametric.reading import Reading
 from morok.prove.parametric.rule_values import Statement, Vector, vector
-from morok.prove.parametric.setting import Setting, TooMany
+from morok.prove.parametric.setting import Proves, Setting, TooMany
 from morok.prove.parametric.statements import same, statement
 from morok.prove.semantics.term import Unsupported
 from morok.prove.smt import Expr
@@ -36,8 +37,9 @@ class Proof:
     why: str = ""
 
 
-def parametric_proof(rule: CheckedRule, ask: Asks) -> Proof:
-    """The proof of a rule at every size, one question for each choice among the alternatives of its pattern.
+def parametric_proof(rule: CheckedRule, ask: Asks, proves: Proves | None = None) -> Proof:
+    """The proof of a rule at every size, one question for each choice among the alternatives of its pattern; where these do not
+    show it, by what rules about single numbers say that are proved.
 
     It proves and never refutes. That pattern and guards can be met at all is for others to show: here only that what is known
     of them is no contradiction.
@@ -47,7 +49,7 @@ def parametric_proof(rule: CheckedRule, ask: Asks) -> Proof:
     choices = Choices()
     while True:
         try:
-            why = _shown(rule, choices, ask)
+            why = _shown(rule, choices, ask, proves)
             if why:
                 return Proof(False, why)
             if not choices.advance():
@@ -72,12 +74,17 @@ def never_met(rule: CheckedRule, ask: Asks) -> bool:
         return False
 
 
-def _shown(rule: CheckedRule, choices: Choices, ask: Asks) -> str:
+def _shown(rule: CheckedRule, choices: Choices, ask: Asks, proves: Proves | None) -> str:
     """The reason that one choice among the alternatives is not shown to be right; nothing where it is."""
     try:
         found = questions(rule, choices, ask)
     except NotShown:
-        return "not shown"
+        if proves is None:
+            return "not shown"
+        try:
+            found = questions(rule, choices, ask, proves)
+        except NotShown:
+            return "not shown"
     known = (ask(f"{rule.name}: what is known", q.known, SHARE, model=False).answer for q in found)
     return "what is known is a contradiction" if Answer.UNSAT in known else ""
 
@@ -86,7 +93,7 @@ class NotShown(Exception):
     """A claim that does not follow, as far as the solver can tell."""
 
 
-def questions(rule: CheckedRule, choices: Choices, ask: Asks) -> list[Question]:
+def questions(rule: CheckedRule, choices: Choices, ask: Asks, proves: Proves | None = None) -> list[Question]:
     """The questions that show one choice among the alternatives to be right: one of all claims together; where that is more than
     the solver can do, one of each. NotShown where they do not.
     """
@@ -98,7 +105,9 @@ def questions(rule: CheckedRule, choices: Choices, ask: Asks) -> list[Question]:
     claims = None
     found: list[Question] = []
     try:
-        whole = question(rule, choices)
+        whole = question(rule, choices, proves=proves)
+        if proves is not None and not whole.related:
+            raise NotShown
         if follows(whole):
             return [whole]
         claims = whole.claims
@@ -106,7 +115,7 @@ def questions(rule: CheckedRule, choices: Choices, ask: Asks) -> list[Question]:
         pass
     while claims is None or len(found) < claims:
         choices.restart()
-        one = question(rule, choices, only=len(found))
+        one = question(rule, choices, len(found), proves)
         if one.claims == 1 or not follows(one):
             raise NotShown
         found.append(one)
@@ -120,12 +129,15 @@ def within_reach(rule: CheckedRule) -> bool:
 
 
 class Question(NamedTuple):
-    """Premises about one lane of a rule's result, instances of laws, and the claim that must follow: one of so many, or all."""
+    """Premises about one lane of a rule's result, instances of laws, and the claim that must follow: one of so many, or all. Of
+    the laws some are rules about numbers where it is `related` by these.
+    """
 
     premises: list[Expr]
     laws: dict[Expr, str]  # with the law in words
     claim: Expr
     claims: int
+    related: bool
 
     @property
     def known(self) -> list[Expr]:
@@ -137,26 +149,27 @@ class Question(NamedTuple):
         return [*self.known, smt.Not(self.claim)]
 
 
-def question(rule: CheckedRule, choices: Choices, only: int | None = None) -> Question:
+def question(rule: CheckedRule, choices: Choices, only: int | None = None, proves: Proves | None = None) -> Question:
     """The question whether a rule holds at every size, or whether one of its claims does."""
     reading = Reading(rule, choices)
     setting = reading.setting
+    setting.proves = proves
     pattern, target = reading.sides()
     if isinstance(pattern, Statement):
         same(setting, reading.here, pattern, statement(target))
     elif reading.tensors and tensors.is_tensor(pattern):
         tensors.same(setting, tensors.of(vector(pattern)), tensors.of(vector(target)), reading.element(rule.syntax.pattern))
     else:
-        _same_lane(setting, reading.here, vector(pattern), vector(target))
+        _same_lane(setting, reading, vector(pattern), vector(target))
     claims = setting.claims
     if only is not None:
         setting.only(claims[only])
     claim = smt.And(*setting.claims) if setting.claims else smt.TRUE  # none where both sides do nothing
     close(setting)
-    return Question(setting.premises, setting.laws, claim, len(claims))
+    return Question(setting.premises, setting.laws, claim, len(claims), setting.related)
 
 
-def _same_lane(setting: Setting, here: Expr, pattern: Vector, target: Vector) -> None:
+def _same_lane(setting: Setting, r: Reading, pattern: Vector, target: Vector) -> None:
     """Claim that any lane of two vectors is the same."""
     lane = integer(smt.Int(Symbol("fixed", "lane")))
     setting.count(pattern.count)
@@ -166,9 +179,11 @@ def _same_lane(setting: Setting, here: Expr, pattern: Vector, target: Vector) ->
         if not target.count.same(pattern.count):
             setting.claim(target.count.term == pattern.count.term)
     setting.below(lane, pattern.count)
-    wanted = pattern.at(here, lane)
+    wanted, given = pattern.at(r.here, lane), target.at(r.here, lane)
     setting.guard += [inside, *setting.defined]
-    same = wanted == target.at(here, lane)
+    if element_rules.relate(setting, r.element(r.rule.syntax.pattern), wanted, given):
+        setting.guard.append(has_value(setting, wanted))
+    same = wanted == given
     setting.claim(smt.Or(wanted == NONE, same) if setting.selections else same)  # no value where a condition has none
     setting.guard.clear()
 

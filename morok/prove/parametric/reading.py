@@ -251,6 +251,8 @@ class Reading:
                 return self.constant(p)
             case S.PLiteral() if self.tensors and self.element(p) == "index":
                 return splat(laws.NUMBER(smt.IntVal(int(p.value))))
+            case S.PLiteral() if wraps(self, self.element(p)):
+                return splat(self.literal(str(int(p.value)), self.element(p)))
             case S.PLiteral():
                 return splat(smt.Const(self.setting.symbol("literal"), VALUE))  # of zeros it may match both
             case S.POp():
@@ -274,8 +276,10 @@ class Reading:
     def literal(self, text: str, dtype: str) -> Expr:
         if dtype == "index":
             return laws.NUMBER(smt.IntVal(int(text, 0)))
-        if wraps(self, dtype) and int(text, 0) == 0:
-            return zero_of(dtype)
+        if wraps(self, dtype):
+            text = str(int(text, 0))
+            if text == "0":
+                return zero_of(dtype)
         return smt.Const(Symbol("fixed", "literal", text, dtype), VALUE)
 
     def constant(self, p: S.PConst) -> Vector:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
@@ -21,6 +21,7 @@ DEEPEST: Final = 3  # products of so many factors are taken apart
 
 
 AtItems = Literal["lanes", "places"]
+Proves = Callable[[Callable[[Mapping[str, str]], str]], bool]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -118,6 +119,9 @@ class Setting:
     cuts        where, along which axis of how many, tensors begin behind others
     permuted    the permutations of axes: how many, from one to the other, and where it is one
     flipped     the axes that are read backwards, of how many
+    ops         by the function of values that it is, an op, the dtypes of its operands, and what it converts to
+    proves      truth of a rule about numbers being proved, by its text for a choice of dtypes; None where none is asked for
+    related     truth of such a rule being used
     rings, sums  the products, and the sums, of dtypes that are rings, with the zero there
     """
 
@@ -151,6 +155,9 @@ class Setting:
         self.cuts: list[tuple[Integer, Integer, list[Integer]]] = []
         self.permuted: list[tuple[Integer, Indices, Expr]] = []
         self.flipped: list[Items] = []
+        self.ops: dict[Applicable, tuple[str, tuple[str, ...], str | None]] = {}
+        self.proves: Proves | None = None
+        self.related = False
         self.rings: dict[Applicable, Expr] = {}
         self.sums: dict[Applicable, Expr] = {}
         self.ends: dict[Lane, Vector] = {}

@@ -12,8 +12,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from morok.prove import smt
-from morok.prove.parametric import laws
-from morok.prove.parametric.number_ops import has_value, is_valid, number, truth
+from morok.prove.parametric import element_rules, laws
+from morok.prove.parametric.number_ops import has_value
 from morok.prove.parametric.op_functions import ring
 from morok.prove.parametric.polynomials import INT, Integer, integer, within
 from morok.prove.parametric.rule_values import Indices, Tensor, Vector
@@ -163,21 +163,13 @@ def same(s: Setting, pattern: Tensor, target: Tensor, dtype: str) -> None:
     s.sides = frozenset({"target"})
     t = target.element(here, absent)
     s.sides = frozenset()
-    if dtype in ("index", "bool") and p is not t:
-        s.guard.append(has_value(s, p))
-        s.claim(has_value(s, t))
-        if dtype == "bool":
-            s.claim(truth(s, p) == truth(s, t))
-        else:
-            s.claim(is_valid(s, p) == is_valid(s, t))
-            s.claim(smt.Implies(is_valid(s, p), number(s, p).term == number(s, t).term))
-        s.guard.pop()
-    else:
-        if s.folded or s.rings:  # what has no value has none in another order either: that is not asked
-            s.guard.append(has_value(s, p))
-        s.claim(p == t)
-        if s.folded or s.rings:
-            s.guard.pop()
+    if p is not t:
+        # of floats, what has no value has none in another order either: that is not asked
+        partly = element_rules.relate(s, dtype, p, t) or dtype in ("index", "bool") or s.folded or s.rings
+        s.guard += [has_value(s, p)] if partly else []
+        for agrees in element_rules.agreement(s, dtype, p, t):
+            s.claim(agrees)
+        s.guard = s.guard[:-1] if partly else s.guard
     s.guard.pop()
 
 

@@ -1,0 +1,111 @@
+"""Terms that ops compute of the same values, as a rule about single numbers says, which is proved like any other.
+
+An op works lane by lane, and element by element (docs/ops.md). So two terms of ops are one value where, for all numbers in the
+places of what no op computes, the one is what the other is: a rule that is written down, checked, and proved at every choice of
+dtypes. In it the terms stand below a choice, since a value within a tolerance, or any NaN, may be another where it is the root.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from morok.prove import smt
+from morok.prove.parametric import laws
+from morok.prove.parametric.number_ops import has_value, is_valid, number, truth
+from morok.prove.parametric.setting import Setting
+from morok.prove.smt import Expr
+
+MOST: Final = 8  # ways in which what no op computes on one side may be the same on the other
+NO_NUMBERS: Final = (laws.INVALID, laws.NONE, laws.NOWHERE, laws.UNSAID)
+
+
+def agreement(s: Setting, dtype: str, one: Expr, other: Expr) -> list[Expr]:
+    """The conditions that a value, where it is one, is another value."""
+    if dtype == "bool":
+        return [has_value(s, other), truth(s, one) == truth(s, other)]
+    if dtype == "index":
+        valid = is_valid(s, one)
+        same = smt.Implies(valid, number(s, one).term == number(s, other).term)
+        return [has_value(s, other), valid == is_valid(s, other), same]
+    return [one == other]
+
+
+def relate(s: Setting, dtype: str, one: Expr, other: Expr) -> bool:
+    """Truth of it being said that a term of the pattern, where it has a value, is one of the target, where what they are made of
+    is the same.
+    """
+    said = False
+    for a, b in _branches(one, other) if s.proves is not None else ():
+        if a is not b and any(t.head == "apply" and t.data in s.ops for t in (a, b)):
+            said = _related(s, dtype, a, b) or said
+    return said
+
+
+def _branches(one: Expr, other: Expr) -> Iterator[tuple[Expr, Expr]]:
+    """The pairs of terms that two terms may be, whatever conditions on places say."""
+    if one.head == "ite":
+        for k in (1, 2):
+            yield from _branches(one.args[k], other.args[k] if other.head == "ite" and other.args[0] is one.args[0] else other)
+    elif other.head == "ite":
+        for k in (1, 2):
+            yield from _branches(one, other.args[k])
+    else:
+        yield one, other
+
+
+def _related(s: Setting, dtype: str, one: Expr, other: Expr) -> bool:
+    assert s.proves is not None
+    atoms, its = (dict(_atoms(s, t, dtype)) for t in (one, other))
+    if not {*NO_NUMBERS}.isdisjoint([*atoms, *its]):
+        return False
+    choices = [[a for a, d in atoms.items() if d == wanted and _may_be(a, b)] for b, wanted in its.items()]
+    for chosen in itertools.islice(itertools.product(*choices), MOST):
+        names = {a: f"x{k}" for k, a in enumerate(atoms)}
+        its_names = {b: names[a] for b, a in zip(its, chosen, strict=True)}
+
+        def text(dtypes: Mapping[str, str], its_names: Mapping[Expr, str] = its_names, names: Mapping[Expr, str] = names) -> str:
+            typed = {a: f"{names[a]}: {dtypes.get(d, d)}" for a, d in atoms.items()}
+            root = dtypes.get(dtype, dtype)
+            before, after = _written(s, one, typed, dtypes), _written(s, other, its_names, dtypes)
+            return f"Where(c: bool, {before}, d: {root}) ~> Where(c, {after}, d)"
+
+        if s.proves(text):
+            same = (a == b for a, b in zip(chosen, its, strict=True))
+            said = f"An op works lane by lane, and of numbers it is proved: {text({})}"
+            s.instance(said, smt.Implies(smt.And(has_value(s, one), *same), smt.And(*agreement(s, dtype, one, other))))
+            s.related = True
+            return True
+    return False
+
+
+def _may_be(a: Expr, b: Expr) -> bool:
+    """Truth of two terms being one, or of one function at places that may be the same."""
+    return a is b or (a.head == b.head == "apply" and a.data is b.data)
+
+
+def _atoms(s: Setting, t: Expr, dtype: str) -> Iterator[tuple[Expr, str]]:
+    """What no op computes of a term, with its dtype; numbers that the rule writes are none."""
+    if t.head == "apply" and t.data in s.ops:
+        for a, d in zip(t.args, s.ops[t.data][1], strict=True):
+            yield from _atoms(s, a, d)
+    elif not _numeral(t):
+        yield t, dtype
+
+
+def _numeral(t: Expr) -> str:
+    """A number, or a truth, as a rule writes it; nothing for an unknown."""
+    if t.head == "apply" and t.data in (laws.NUMBER, laws.TRUTH) and t.args[0].value is not None:
+        return str(t.args[0].value).lower()
+    if t.head == "const" and t.data.kind == "fixed" and t.data.parts[0] in ("literal", "zero"):
+        return str(t.data.parts[1]) if t.data.parts[0] == "literal" else "false" if t.data.parts[1] == "bool" else "0"
+    return ""
+
+
+def _written(s: Setting, t: Expr, names: Mapping[Expr, str], dtypes: Mapping[str, str]) -> str:
+    if t.head == "apply" and t.data in s.ops:
+        op, _, to = s.ops[t.data]
+        operands: Sequence[str] = [_written(s, a, names, dtypes) for a in t.args]
+        return f"{op}({', '.join([*operands, *([] if to is None else [dtypes.get(to, to)])])})"
+    return _numeral(t) or names[t]
