@@ -38,7 +38,6 @@ SECOND_OPEN = {
     "axes.transposed": "unknown",
     "axes.chosen_alike": "unknown",
     "loops.at_least": "unknown",
-    "loops.split_at": "unknown",
     "loops.partitioned": "unknown",
     "loops.sum_of_products": "unknown",
     "loops.nothing_in_loops": "unknown",
@@ -47,9 +46,7 @@ SECOND_OPEN = {
     "memory.done_once": "unknown",
     "memory.read_lanes": "unknown",
     "tensors.units_moved": "unknown",
-    "tensors.there_and_back": "unknown",
     "tensors.greatest_of_joined": "unknown",
-    "tensors.element_of_choice": "unknown",
     "tensors.sum_of_repeated": "unknown",
 }
 SECOND_NOT_REFUTED = {

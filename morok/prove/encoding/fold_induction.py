@@ -150,7 +150,7 @@ class Folds(Ranges):
         found: Term = self.world.choose(
             none, self.identity(op, body.dtype), self.world.choose(once, inner, self.unknown(op, body, loops))
         )
-        return replace(found, defined=both(found.defined, *(x.end.term.defined for x in single if x.end is not None)))
+        return replace(found, defined=both(found.defined, self.ends_have_values(loops)))
 
     def unknown(self, op: str, body: Node, loops: tuple[Any, ...]) -> Term:
         """Some fold: the same for the same op, body and loops, and nothing more is known of it."""

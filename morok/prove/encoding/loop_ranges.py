@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +15,7 @@ from morok.prove.forms import conjuncts
 from morok.prove.kinds import Node, Truth
 from morok.prove.rule_syntax import names_in
 from morok.prove.semantics.term import Term, Unsupported, both, choose, either
+from morok.prove.smt import TRUE, Expr
 from morok.prove.symbol import Symbol
 
 
@@ -82,6 +84,19 @@ class Ranges(Fragments):
             return Loop(v, Node((end_term,), "index" if opaque else v.dtype), unknown, unknown.label)
         raise Unsupported("a loop of this form")
 
+    def ends_have_values(self, loops: Sequence[Any]) -> Expr:
+        """The condition on the ends of loops that are closed together: each has a value. Of a pattern's that is known only where
+        all others have iterations, as nobody may have looked at it else.
+        """
+        n = self.numbers
+        ends = {x: x.end.term.defined for x in loops if isinstance(x, Loop) and x.end is not None}
+
+        def never(x: Any) -> Expr:
+            return both(ends[x], n.compare("<=", self.iterations(x), n.const(0))[1]) if x in ends else TRUE
+
+        others = ([never(y) for y in loops if y is not x] if self.side == "pattern" else [] for x in ends)
+        return both(*(either(end, *o) for end, o in zip(ends.values(), others, strict=True)))
+
     def op_end(self, parts: dict[str, Any], at: S.Syntax) -> Node:
         """A loop without iterations does nothing, one with one does its body; of any other nothing is known but its parts.
 
@@ -122,9 +137,9 @@ class Ranges(Fragments):
             none = n.compare("<=", count, n.const(0))[1]
             value = choose(either(none, value == NOTHING), NOTHING, choose(one, value, many))
             assert loop.end is not None
-            defined = both(loop.end.term.defined, either(none, defined))
+            defined = either(none, defined)
         # the body's value and whether it has one depend on the loops; where none runs neither matters
-        node = Node((Term(value, defined),), body.dtype)
+        node = Node((Term(value, both(defined, self.ends_have_values(loops))),), body.dtype)
         self.ended[id(node)] = (body, tuple(loops))
         self.kept += [node, body]
         return node

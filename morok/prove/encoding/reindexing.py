@@ -58,15 +58,17 @@ class ReindexingEncoder(StructureEncoder):
         op = closing.op if isinstance(closing, S.PStruct) else closing.ops[0] if isinstance(closing, S.POp) else ""
         if op not in BODY:
             raise Unsupported("no loops closed anew")
-        before = self.parts(op, closing)
+        before = self.closed_by(op, closing)
         body = before[BODY[op]]
         self.fold = fold = self.written(before.get("op"))
         self.folded_name = getattr(body, "name", "")
-        joins = self.joining(fold, body, closing) if op == "Reduce" else ""
+        joins = self.joining(fold, body) if op == "Reduce" else ""
+        self.lanes_folded = op == "Reduce" and not has_lanes_of_source(self.rule, body, closing)
         pieces = [self.piece(op, fold, part) for part in self.closings(op, joins, self.rule.syntax.target)]
         if not isinstance(body, S.PVar) or any(fold != self.written(p.get("op")) for p in pieces):
             raise Unsupported("a body that is looked at, or another fold")
         old = [self.old_slot(item) for item in self.listed(before["ranges"])]
+        self.closed = self.ends_have_values([s.loop for s in old])
         self.value_of(body)
         for clause in self.rule.syntax.clauses:
             self.clause(clause)
@@ -79,10 +81,12 @@ class ReindexingEncoder(StructureEncoder):
         self.labels: dict[int, Num] = {}
         self.fold = ""
         self.folded_name = ""
+        self.lanes_folded = False
+        self.closed = TRUE
 
-    def joining(self, fold: str, body: Any, closing: S.Pattern) -> str:
-        """The op that joins two folds of parts of the iterations; none where a fold is over lanes too, or has no such op."""
-        if not isinstance(body, S.PVar) or not has_lanes_of_source(self.rule, body, closing):
+    def joining(self, fold: str, body: Any) -> str:
+        """The op that joins two folds of parts of the iterations; none where a fold has no such op."""
+        if not isinstance(body, S.PVar):
             return ""
         found = self.rule.types.get(id(body)) or self.rule.bindings[body.name].type
         if found is None or found.pointer or found.place or fold not in OF_TRUTHS:
@@ -102,8 +106,19 @@ class ReindexingEncoder(StructureEncoder):
     def piece(self, op: str, fold: str, part: S.ECall | S.EStruct) -> dict[str, Any]:
         """The parts of what closes the body; an iteration by itself is a fold over no ranges."""
         if isinstance(part, S.ECall) and part.name == "subst":
+            if self.lanes_folded:
+                raise Unsupported("an iteration by itself, of which no lanes are folded")
             return {BODY[op]: part, "ranges": [], "op": S.EName(fold)}
-        return dict(self.parts(op, part))
+        return self.closed_by(op, part)
+
+    def closed_by(self, op: str, closing: Any) -> dict[str, Any]:
+        """The parts of what closes a body: of a fold of folds, where these have no order, with the ranges of all, the outer ones
+        first.
+        """
+        found = dict(self.parts(op, closing))
+        while op == "Reduce" and (inner := self.fold_within(found["src"], found, closing)) is not None:
+            found |= {"src": inner["src"], "ranges": [*self.listed(found["ranges"]), *self.listed(inner["ranges"])]}
+        return found
 
     def written(self, part: Any) -> str:
         if isinstance(part, S.PExpr):
@@ -240,7 +255,7 @@ class ReindexingEncoder(StructureEncoder):
             raise Unsupported("pieces of different loops")
         counts = [self.times([self.iterations(x) for x in p.new]) for p in pieces]
         before = self.times([self.iterations(x) for x in old])
-        known = [*out.premises, *(x.end.term.defined for x in old if x.end is not None), *self.world.axioms]
+        known = [*out.premises, self.closed, *self.world.axioms]
         mapped = [t.value for p in pieces for terms in p.maps for t in terms]
         loops = [*old, *(x for p in pieces for x in p.new)]
         known += products_keep_order([*known, *mapped, before, *counts], [self.iterations(x).value for x in loops])

@@ -75,7 +75,7 @@ def _compare(s: Setting, one: tuple[Expr, Folded], other: tuple[Expr, Folded]) -
     _equal(s, one, other, lambda p: p, lambda w: w)
     if one[1].by.combine is None:
         return
-    for rank, to, only_if in s.permuted:
+    for rank, to, _, only_if in s.permuted:
         if rank.same(one[1].kept.rank) and rank.same(other[1].kept.rank):
             for a, b in ((one, other), (other, one)):
                 _equal(s, a, b, to, _moved(to), only_if)

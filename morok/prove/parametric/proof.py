@@ -179,8 +179,9 @@ def _same_lane(setting: Setting, r: Reading, pattern: Vector, target: Vector) ->
         if not target.count.same(pattern.count):
             setting.claim(target.count.term == pattern.count.term)
     setting.below(lane, pattern.count)
-    wanted, given = pattern.at(r.here, lane), target.at(r.here, lane)
+    wanted = pattern.at(r.here, lane)
     setting.guard += [inside, *setting.defined]
+    given = target.at(r.here, lane)
     if element_rules.relate(setting, r.element(r.rule.syntax.pattern), wanted, given):
         setting.guard.append(has_value(setting, wanted))
     same = wanted == given

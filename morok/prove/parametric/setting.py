@@ -117,7 +117,7 @@ class Setting:
     sides       those of the rule of which an element is asked
     few_elements  it is asked what folds of one element are, and of none
     cuts        where, along which axis of how many, tensors begin behind others
-    permuted    the permutations of axes: how many, from one to the other, and where it is one
+    permuted    the permutations of axes: how many, from one to the other, and back, and where it is one
     flipped     the axes that are read backwards, of how many
     ops         by the function of values that it is, an op, the dtypes of its operands, and what it converts to
     proves      truth of a rule about numbers being proved, by its text for a choice of dtypes; None where none is asked for
@@ -153,7 +153,7 @@ class Setting:
         self.sides: frozenset[str] = frozenset()
         self.contexts: dict[Expr, set[tuple[Expr, ...]]] = {}
         self.cuts: list[tuple[Integer, Integer, list[Integer]]] = []
-        self.permuted: list[tuple[Integer, Indices, Expr]] = []
+        self.permuted: list[tuple[Integer, Indices, Indices, Expr]] = []
         self.flipped: list[Items] = []
         self.ops: dict[Applicable, tuple[str, tuple[str, ...], str | None]] = {}
         self.proves: Proves | None = None

@@ -16,8 +16,26 @@ MARKS: Final = frozenset({"Detach", "ContiguousBackward", "Contiguous"})  # whic
 
 
 def about_tensors(rule: CheckedRule) -> bool:
-    """Truth of a rule speaking of views, or of what makes tensors."""
-    return built_in(rule.dialect) and not OPS.isdisjoint(ops_of(rule))
+    """Truth of a rule speaking of views, or of what makes tensors, or of elements of what is computed."""
+    return built_in(rule.dialect) and (not OPS.isdisjoint(ops_of(rule)) or reads_computed(rule))
+
+
+def reads_computed(rule: CheckedRule) -> bool:
+    """Truth of a pattern having an element of what an op makes lane by lane."""
+    return any("Index" in ops_at(p) and _is_computed(rule, p) for p in S.walk(rule.syntax.pattern))
+
+
+def _is_computed(rule: CheckedRule, index: S.Syntax) -> bool:
+    match index:
+        case S.POp(args=(buffer, *_)):
+            found: S.Syntax | None = buffer
+        case S.PStruct(fields=fields):
+            found = next((f.value for f in fields if f.name == "buffer"), None)
+        case _:
+            return False
+    while isinstance(found, S.PBind):
+        found = found.inner
+    return isinstance(found, S.POp) and all(rule.dialect.ops[op].params for op in found.ops)
 
 
 def folds_one_element(rule: CheckedRule) -> bool:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 VALUE: Final = laws.VALUE
 NOWHERE: Final = laws.NOWHERE
+ABSENT: Final = smt.Const(Symbol("fixed", "absent"), VALUE)  # for elements that are read, and not their places
 
 
 def is_tensor(node: Vector) -> bool:
@@ -88,9 +89,7 @@ def elementwise(r: Reading, f: Callable[..., Expr], operands: Sequence[Vector]) 
             alike(r, t, other, numbers)
 
     def element(i: Indices, absent: Expr) -> Expr:
-        if absent is NOWHERE:
-            raise Unsupported("a place of what is computed")
-        return f(*(t.element(i, absent) for t in tensors))
+        return f(*(t.element(i, ABSENT) for t in tensors))  # a number: computed is with zeros where there is no element
 
     return Tensor(first.rank, first.size, element)
 
@@ -99,6 +98,11 @@ def alike(r: Reading, a: Tensor, b: Tensor, unless: Expr, but: Integer | None = 
     """Two tensors are of one shape, but for one axis."""
 
     def equal(k: Integer) -> Expr:
+        for rank, to, back, only_if in r.setting.permuted if r.part != "pattern" else ():
+            there = smt.And(only_if, within(k, 0, rank))
+            r.setting.instance(
+                "An axis is one of those that a permutation puts elsewhere.", smt.Implies(there, to(back(k)).term == k.term)
+            )
         same = smt.Or(unless, a.size(k).term == b.size(k).term)
         return same if but is None else smt.Or(k.term == but.term, same)
 
@@ -156,12 +160,11 @@ def same(s: Setting, pattern: Tensor, target: Tensor, dtype: str) -> None:
     def here(k: Integer) -> Integer:
         return integer(at(k.term))
 
-    absent = smt.Const(Symbol("fixed", "absent"), VALUE)
     s.guard.append(inside)
     s.sides = frozenset({"pattern"})
-    p = pattern.element(here, absent)
+    p = pattern.element(here, ABSENT)
     s.sides = frozenset({"target"})
-    t = target.element(here, absent)
+    t = target.element(here, ABSENT)
     s.sides = frozenset()
     if p is not t:
         # of floats, what has no value has none in another order either: that is not asked

@@ -210,7 +210,7 @@ def _permute(r: Reading, parts: Parts, dtype: str) -> Tensor:
         permutes = smt.Bool(s.symbol("permutes"))
     back = inverse(s, axes, permutes)
     if not s.trying:
-        s.permuted.append((x.rank, axes.at, permutes))
+        s.permuted.append((x.rank, axes.at, lambda p: integer(back(p.term)), permutes))
     if permutes is not smt.TRUE:  # an inverse there is only if the claims hold that were made so far
         s.supposed.append(permutes)
     return Tensor(

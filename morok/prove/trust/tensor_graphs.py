@@ -15,7 +15,7 @@ from morok.ir.op import REDUCE_OPS, TABLE, Op
 from morok.ir.shape import shape_of
 from morok.ir.uop import UOp
 from morok.prove.forms import mentions_maybe_invalid, root_of
-from morok.prove.parametric.tensor_rules import MARKS, OPS, has_one_lane
+from morok.prove.parametric.tensor_rules import MARKS, OPS, has_one_lane, reads_computed
 from morok.prove.rule_syntax import names_in
 from morok.prove.trust.graphs import Maker, Unmakeable, parts_of
 
@@ -34,7 +34,8 @@ class Misfit(Exception):
 def about_tensors_alone(rule: CheckedRule) -> bool:
     """Truth of a pattern being a tensor made of views, or an element of one: of these this maker makes graphs."""
     pattern = rule.syntax.pattern
-    return not OPS.isdisjoint(names_in(pattern)) and (root_of(pattern) == "Index" or has_one_lane(rule))
+    made = not OPS.isdisjoint(names_in(pattern)) or reads_computed(rule)
+    return made and (root_of(pattern) == "Index" or has_one_lane(rule))
 
 
 class TensorMaker(Maker):
