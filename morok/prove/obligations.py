@@ -163,10 +163,10 @@ def decided_at_every_size(rule: CheckedRule, progress: Progress) -> str:
 
 def by_numbers(rule: CheckedRule, progress: Progress) -> Proves | None:
     """The judgement of rules about single numbers by a rule's ops, each by its text at a choice of dtypes: truth of one being
-    proved at all choices of the rule. None for a rule of which nothing computes, or numbers may be Invalid.
+    proved at all choices of the rule. None for a rule of which nothing computes, numbers may be Invalid, or the bits of NaN tell.
     """
     ops = {*ops_of(rule), *implied_ops(rule)}
-    if not built_in(rule.dialect) or "Where" not in ops or "Invalid" in ops or may_be_invalid(rule):
+    if not built_in(rule.dialect) or "Where" not in ops or {"Invalid", "Bitcast"} & ops or may_be_invalid(rule):
         return None
     found: dict[str, bool] = {}
 

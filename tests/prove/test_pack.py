@@ -41,8 +41,6 @@ SECOND_OPEN = {
     "loops.partitioned": "unknown",
     "loops.sum_of_products": "unknown",
     "loops.nothing_in_loops": "unknown",
-    "memory.blended": "unknown",
-    "memory.waits_twice": "bounded",
     "memory.done_once": "unknown",
     "memory.read_lanes": "unknown",
     "tensors.units_moved": "unknown",

@@ -13,7 +13,7 @@ from morok.prove.encoding.obligation import Inapplicable
 from morok.prove.encoding.structure_parts import ABSENT, ELEMENT, NOTHING, Buffer, Place, Stored
 from morok.prove.kinds import Made, Node
 from morok.prove.semantics.term import Term, Unsupported, both, choose, either, negation
-from morok.prove.smt import TRUE, Expr
+from morok.prove.smt import TRUE, Applicable, Expr
 from morok.prove.smt.term_graphs import subterms
 from morok.prove.symbol import Symbol
 
@@ -29,7 +29,14 @@ def consecutive(places: tuple[Place, ...], lanes: int) -> tuple[Place, ...]:
 
 
 class Memory(Movement):
-    """Index, Load, Store and the order of effects."""
+    """Index, Load, Store and the order of effects.
+
+    stored_again  the functions from indices to elements of storage of which something is stored to it
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.stored_again: set[Applicable] = set()
 
     def op_index(self, parts: dict[str, Any], at: S.Syntax) -> Node:
         """A place, and the element there: 0 at a false gate or an Invalid index."""
@@ -157,11 +164,12 @@ class Memory(Movement):
         done: list[Expr] = []
         defined: list[Expr] = []
         values = value.lanes if len(value.lanes) > 1 else value.lanes * len(places)
-        for p, v in zip(places, values, strict=True):
+        for k, (p, v) in enumerate(zip(places, values, strict=True)):
             effect = smt.Function(Symbol("store", p.buffer.name), *(x.sort for x in p.indices), v.value.sort, ELEMENT)(
                 *p.indices, v.value
             )
-            done.append(choose(p.valid, self.unless_there(p, v, value.dtype, effect), NOTHING))
+            before = list(zip(places[:k], values[:k], strict=True))
+            done.append(choose(p.valid, self.unless_there(p, v, value.dtype, effect, before), NOTHING))
             defined.append(both(p.defined, either(negation(p.valid), both(self.within(p), v.defined))))
         effect, known = self.in_turn(done), both(*defined)
         for loop in loops:
@@ -172,14 +180,19 @@ class Memory(Movement):
             self.kept.append(node)
         return node
 
-    def unless_there(self, p: Place, v: Term, dtype: str, effect: Expr) -> Expr:
-        """The effect of a store, which is none where the place holds the value: asked of what was read from this storage."""
+    def unless_there(self, p: Place, v: Term, dtype: str, effect: Expr, before: Seq[tuple[Place, Term]]) -> Expr:
+        """The effect of a store, which is none where the place holds the value, and no lane before it stores another one there:
+        asked of storage of which the rule stores what it has read.
+        """
         if p.buffer.behind is not None or v.value.sort is not self.sort(dtype) or p.buffer.dtype != dtype:
             return effect
         held = self.cell(p, dtype).value
-        if not any(at.head == "apply" and at.data is held.data for at in subterms([v.value])):
+        if any(at.head == "apply" and at.data is held.data for at in subterms([v.value])):
+            self.stored_again.add(held.data)
+        if held.data not in self.stored_again or any(q.buffer is not p.buffer for q, _ in before):
             return effect
-        return choose(v.value == held, NOTHING, effect)
+        kept = (either(negation(q.valid), negation(self.same_place(q, p)), w.value == held) for q, w in before)
+        return choose(both(v.value == held, *kept), NOTHING, effect)
 
     def repeated(self, loop: Any, effect: Expr, defined: Expr) -> tuple[Expr, Expr]:
         """The effect of a loop, and its definedness: known is only that a loop that does not run needs none, and that nothing

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from morok.dsl import syntax as S
 from morok.prove import smt
 from morok.prove.parametric.laws import VALUE
+from morok.prove.rule_syntax import ops_of
 from morok.prove.semantics.term import Unsupported
 from morok.prove.smt import Applicable, Expr
 from morok.prove.symbol import Symbol
@@ -37,7 +38,8 @@ def function(r: Reading, op: str, dtypes: Sequence[str], to: str | None = None) 
     f = smt.Function(Symbol("op", op, *dtypes, *([] if to is None else ["to", to])), *([VALUE] * len(dtypes)), VALUE)
     if r.rule.dialect.ops[op].params:
         r.setting.ops[f] = op, tuple(dtypes), to
-    if r.rule.dialect.ops[op].commutative and len(set(dtypes)) == 1 and len(dtypes) == 2:
+    told = "Bitcast" in ops_of(r.rule) and not (exact(r, dtypes[0]) or dtypes[0] == "index")  # which NaN it is
+    if r.rule.dialect.ops[op].commutative and len(set(dtypes)) == 1 and len(dtypes) == 2 and not told:
         r.setting.commutative.add(f)
     return f
 

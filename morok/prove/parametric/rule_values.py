@@ -95,6 +95,7 @@ class Vector:
     tensor    what it is as a tensor; None where the rule does not ask for that
     register  the register of which it is the element
     shared    the storage of which it is a place, or the value there
+    waits     the node that it is behind statements, and what closes these: behind others, it is behind all of them
     """
 
     count: Integer
@@ -106,6 +107,7 @@ class Vector:
     tensor: Tensor | None = None
     register: Register | None = None
     shared: Shared | None = None
+    waits: tuple[Vector, tuple[Loops, ...]] | None = None
 
 
 @dataclass(frozen=True, slots=True)

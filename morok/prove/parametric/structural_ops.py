@@ -337,7 +337,8 @@ def _after(r: Reading, op: str, parts: Parts, at: Any) -> Vector | Register | Sh
     if isinstance(found, Shared):
         return shared.after(r, found, parts["deps"])
     x = vector(found)
-    waits = sorted(loops.closed(r, parts["deps"]), key=lambda w: w.name)
+    x, before = (x, ()) if x.waits is None else x.waits
+    waits = sorted({w.name: w for w in (*before, *loops.closed(r, parts["deps"]))}.values(), key=lambda w: w.name)
     if not waits:
         return x
     may_go = [w for w in waits if w.idle is not smt.FALSE]
@@ -356,7 +357,7 @@ def _after(r: Reading, op: str, parts: Parts, at: Any) -> Vector | Register | Sh
             found = smt.If(w.idle, behind([v for v in waits if v is not w], e, lane), found)
         return found
 
-    return Vector(x.count, at_lane)
+    return Vector(x.count, at_lane, waits=(x, tuple(waits)))
 
 
 VECTOR_AXES: Final = ("Upcast", "Unroll")
