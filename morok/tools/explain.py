@@ -17,7 +17,7 @@ from morok.prove import ledger, promises
 from morok.prove.answers import DEFAULT_BUDGET
 from morok.prove.api import prove
 from morok.prove.obligation_store import script
-from morok.prove.obligations import prove_rule
+from morok.prove.obligations import by_numbers, prove_rule
 from morok.prove.progress import Progress
 from morok.prove.verdict import Verdict
 from morok.rewrite.library import catalogue, rules_dir
@@ -92,9 +92,10 @@ def _whose(rule: CheckedRule, variable: str) -> str:
 
 def _proofs(rule: CheckedRule) -> list[dict[str, list[str]]]:
     """The questions of a proof at every size, without superfluous parts: the laws, the premises, and the conclusion."""
+    progress = Progress(DEFAULT_BUDGET, keep=False)
     return [
         {"laws": list(g.laws), "known": [infix(c) for c in g.known], "claims": conjuncts(g.claim)}
-        for g in grounds(rule, Progress(DEFAULT_BUDGET, keep=False).ask)
+        for g in grounds(rule, progress.ask, by_numbers(rule, progress))
     ]
 
 

@@ -10,6 +10,7 @@ from morok.prove import smt
 from morok.prove.answers import Answer
 from morok.prove.encoding.obligation import Choices, OutOfSteps
 from morok.prove.parametric.proof import Asks, NotShown, Question, questions, within_reach
+from morok.prove.parametric.setting import Proves
 from morok.prove.semantics.term import Unsupported
 from morok.prove.smt import Expr
 
@@ -37,7 +38,7 @@ class Asked:
     left: int
 
 
-def grounds(rule: CheckedRule, ask: Asks) -> list[Ground]:
+def grounds(rule: CheckedRule, ask: Asks, proves: Proves | None) -> list[Ground]:
     """The grounds of each question of a rule's proof at every size, for each choice among its alternatives; none where there is
     no such proof.
     """
@@ -47,7 +48,7 @@ def grounds(rule: CheckedRule, ask: Asks) -> list[Ground]:
     choices, left = Choices(), Asked(MOST_ASKED)
     try:
         while True:
-            found += [needed(q, ask, left) for q in questions(rule, choices, ask) if q.claims]
+            found += [needed(q, ask, left) for q in questions(rule, choices, ask, proves) if q.claims]
             if not choices.advance():
                 return found
     except (NotShown, Unsupported, OutOfSteps):

@@ -17,6 +17,7 @@ from morok.ir.interpret import run
 from morok.ir.op import AxisType, Op
 from morok.ir.uop import UOp
 from morok.prove import obligations
+from morok.prove.encoding.obligation import Inapplicable, Obligation
 from morok.prove.solve import DEFAULT_BUDGET
 from morok.prove.verdict import Verdict
 from morok.prove.workers import judge
@@ -327,6 +328,20 @@ def test_a_counterexample_about_structure_is_run(rule: CheckedRule) -> None:
 
 def test_what_is_not_run_is_in_the_corpora() -> None:
     assert {rule.name for rule in ABOUT_STRUCTURE} >= NOT_RUN | NOT_SHOWN
+
+
+def test_no_rule_that_fires_is_said_never_to_apply(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever an encoding takes for never having a value: a graph is met on which the rule fires."""
+
+    def never(self: object) -> Obligation:
+        raise Inapplicable
+
+    monkeypatch.setattr(obligations.StructureEncoder, "encode", never)
+    (rule,) = check_text(
+        'group g "g"\n\nr: Reduce { src: Not(x: i32), ranges: rs, op: Max } ~> Not(Reduce { src: x, ranges: rs, op: Min })\n'
+    ).rules()
+    found = judge(rule, DEFAULT_BUDGET, False)
+    assert found.verdict == "unknown", found.message
 
 
 def test_counterexamples_call_constants_what_the_rule_calls_them() -> None:

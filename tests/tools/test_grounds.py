@@ -11,6 +11,7 @@ from morok.dsl.check import check_text
 from morok.dsl.checked import CheckedRule
 from morok.prove import smt
 from morok.prove.answers import DEFAULT_BUDGET, Answer
+from morok.prove.obligations import by_numbers
 from morok.prove.progress import Progress
 from morok.prove.solve import ask
 from morok.prove.symbol import Symbol
@@ -37,7 +38,7 @@ def built_in(name: str) -> CheckedRule:
 @pytest.mark.parametrize("name", ["movement.permute", "movement.expand", "movement.flip", "push_lanes.cast"])
 def test_what_is_told_is_enough_and_nothing_can_be_left_out(name: str) -> None:
     rule = built_in(name)
-    found = grounds(rule, asked(rule).ask)
+    found = grounds(rule, asked(rule).ask, None)
     assert found
     for g in found:
         claim = smt.Not(g.claim)
@@ -51,7 +52,15 @@ def test_what_is_told_is_enough_and_nothing_can_be_left_out(name: str) -> None:
 def test_a_false_rule_has_no_grounds() -> None:
     twice = "Permute { src: Permute { src: x, axes: a }, axes: b } ~> Permute { src: x, axes: a }"
     (rule,) = check_text("group g\n\nr: " + twice + "\n").rules()
-    assert grounds(rule, asked(rule).ask) == []
+    assert grounds(rule, asked(rule).ask, None) == []
+
+
+def test_a_rule_about_numbers_is_among_the_grounds() -> None:
+    (rule,) = check_text("group g\n\nr: Permute { src: Neg(Neg(x: i32)), axes: a } ~> Permute { src: x, axes: a }\n").rules()
+    progress = asked(rule)
+    assert grounds(rule, progress.ask, None) == []
+    (found,) = grounds(rule, progress.ask, by_numbers(rule, progress))
+    assert any("Neg(Neg(x0: i32))" in law for law in found.laws)
 
 
 def test_the_laws_and_the_question_are_printed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -77,14 +77,9 @@ def never_met(rule: CheckedRule, ask: Asks) -> bool:
 def _shown(rule: CheckedRule, choices: Choices, ask: Asks, proves: Proves | None) -> str:
     """The reason that one choice among the alternatives is not shown to be right; nothing where it is."""
     try:
-        found = questions(rule, choices, ask)
+        found = questions(rule, choices, ask, proves)
     except NotShown:
-        if proves is None:
-            return "not shown"
-        try:
-            found = questions(rule, choices, ask, proves)
-        except NotShown:
-            return "not shown"
+        return "not shown"
     known = (ask(f"{rule.name}: what is known", q.known, SHARE, model=False).answer for q in found)
     return "what is known is a contradiction" if Answer.UNSAT in known else ""
 
@@ -93,10 +88,20 @@ class NotShown(Exception):
     """A claim that does not follow, as far as the solver can tell."""
 
 
-def questions(rule: CheckedRule, choices: Choices, ask: Asks, proves: Proves | None = None) -> list[Question]:
-    """The questions that show one choice among the alternatives to be right: one of all claims together; where that is more than
-    the solver can do, one of each. NotShown where they do not.
+def questions(rule: CheckedRule, choices: Choices, ask: Asks, proves: Proves | None) -> list[Question]:
+    """The questions that show one choice among the alternatives to be right: by rules about single numbers only where it is not
+    shown without. NotShown where none do.
     """
+    try:
+        return _questions(rule, choices, ask)
+    except NotShown:
+        if proves is None:
+            raise
+        return _questions(rule, choices, ask, proves)
+
+
+def _questions(rule: CheckedRule, choices: Choices, ask: Asks, proves: Proves | None = None) -> list[Question]:
+    """One question of all claims together; where that is more than the solver can do, one of each."""
 
     def follows(asked: Question) -> bool:
         return ask(f"{rule.name} at every size", asked.conditions, SHARE, model=False).answer is Answer.UNSAT
