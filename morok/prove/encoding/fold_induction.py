@@ -21,7 +21,14 @@ OF_TRUTHS: Final = {"Add": "Or", "Max": "Or", "Mul": "And", "Min": "And"}  # the
 
 
 class Folds(Ranges):
-    """Reduce: the identity, any state of the accumulator, or the state after one more iteration."""
+    """Reduce: the identity, any state of the accumulator, or the state after one more iteration.
+
+    named  the loops of the fold that is being read, the outer ones first
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.named: tuple[Any, ...] = ()
 
     def op_reduce(self, parts: dict[str, Any], at: S.Syntax) -> Node:
         was, source = self.inside, parts["src"]
@@ -38,6 +45,7 @@ class Folds(Ranges):
         body = self.value_of(source)
         self.inside = was
         op = self.reduction(parts.get("op", ANY_FOLD))
+        self.named = loops
         if self.has_no_order(at, op):
             loops = tuple(sorted(loops, key=lambda x: x.unknown))
         if not isinstance(body, Node):
@@ -150,7 +158,7 @@ class Folds(Ranges):
         found: Term = self.world.choose(
             none, self.identity(op, body.dtype), self.world.choose(once, inner, self.unknown(op, body, loops))
         )
-        return replace(found, defined=both(found.defined, self.ends_have_values(loops)))
+        return replace(found, defined=both(found.defined, self.ends_have_values(self.named)))
 
     def unknown(self, op: str, body: Node, loops: tuple[Any, ...]) -> Term:
         """Some fold: the same for the same op, body and loops, and nothing more is known of it."""

@@ -84,18 +84,18 @@ class Ranges(Fragments):
             return Loop(v, Node((end_term,), "index" if opaque else v.dtype), unknown, unknown.label)
         raise Unsupported("a loop of this form")
 
-    def ends_have_values(self, loops: Sequence[Any]) -> Expr:
-        """The condition on the ends of loops that are closed together: each has a value. Of a pattern's that is known only where
-        all others have iterations, as nobody may have looked at it else.
+    def ends_have_values(self, loops: Sequence[Any], named: bool = True) -> Expr:
+        """The condition on the ends of loops that are closed together, or of those that the rule names: each has a value. Of a
+        pattern's that is known where the loops around have iterations: else nobody has looked at it.
         """
         n = self.numbers
-        ends = {x: x.end.term.defined for x in loops if isinstance(x, Loop) and x.end is not None}
+        ends = {x: x.end.term.defined for x in loops if isinstance(x, Loop) and x.end is not None and (x.counted or not named)}
 
         def never(x: Any) -> Expr:
-            return both(ends[x], n.compare("<=", self.iterations(x), n.const(0))[1]) if x in ends else TRUE
+            return n.compare("<=", self.iterations(x), n.const(0))[1] if x in ends else TRUE
 
-        others = ([never(y) for y in loops if y is not x] if self.side == "pattern" else [] for x in ends)
-        return both(*(either(end, *o) for end, o in zip(ends.values(), others, strict=True)))
+        around = (loops[:k] if self.side == "pattern" else () for k, x in enumerate(loops) if x in ends)
+        return both(*(either(end, *map(never, outer)) for end, outer in zip(ends.values(), around, strict=True)))
 
     def op_end(self, parts: dict[str, Any], at: S.Syntax) -> Node:
         """A loop without iterations does nothing, one with one does its body; of any other nothing is known but its parts.
@@ -139,7 +139,7 @@ class Ranges(Fragments):
             assert loop.end is not None
             defined = either(none, defined)
         # the body's value and whether it has one depend on the loops; where none runs neither matters
-        node = Node((Term(value, both(defined, self.ends_have_values(loops))),), body.dtype)
+        node = Node((Term(value, both(defined, self.ends_have_values(loops, named=False))),), body.dtype)
         self.ended[id(node)] = (body, tuple(loops))
         self.kept += [node, body]
         return node
