@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -213,17 +213,19 @@ def _half_functions() -> Library:
     return link(emit(half.TEXT), half.NAMES, {})
 
 
-def load(code: bytes, name: str) -> Code:
-    """Object code made callable: the address of the function `name`. CompileError for a symbol nobody defines."""
+def load(code: bytes, name: str, also: Sequence[str] = ()) -> Code:
+    """Object code made callable: the address of the function `name`, beside which `also` are loaded. CompileError for a symbol
+    nobody defines.
+    """
     with COMPILER:
         imports = _half_functions().addresses if any(n.encode() in code for n in half.NAMES) else {}
-        library = link(code, (name,), imports)
+        library = link(code, (name, *also), imports)
         return Code(library.addresses[name], len(code), library)
 
 
-def compile_text(text: str, name: str, effort: Effort, cache: DiskCache | None) -> Code:
-    """The function `name` of IR `text` for the host, from `cache` if it holds it."""
-    return _begun(text, name, effort, cache, lambda work: work)()
+def compile_text(text: str, name: str, effort: Effort, cache: DiskCache | None, also: Sequence[str] = ()) -> Code:
+    """The function `name` of IR `text` for the host, and the functions `also` beside it, from `cache` if it holds them."""
+    return _begun(text, name, effort, cache, lambda work: work, also)()
 
 
 def begin_text(text: str, name: str, effort: Effort, cache: DiskCache | None) -> Callable[[], Code]:
@@ -232,13 +234,18 @@ def begin_text(text: str, name: str, effort: Effort, cache: DiskCache | None) ->
 
 
 def _begun(
-    text: str, name: str, effort: Effort, cache: DiskCache | None, how: Callable[[Callable[[], bytes]], Callable[[], bytes]]
+    text: str,
+    name: str,
+    effort: Effort,
+    cache: DiskCache | None,
+    how: Callable[[Callable[[], bytes]], Callable[[], bytes]],
+    also: Sequence[str] = (),
 ) -> Callable[[], Code]:
     key = digest(text, host_machine(), effort)
     if cache is not None and (found := cache.get(key)) is not None:
         with COMPILER:
             COUNTERS.from_disk += 1
-        return functools.partial(load, found, name)
+        return functools.partial(load, found, name, also)
     emission = how(_emission(text, host_machine(), effort))
 
     def finish() -> Code:
@@ -247,6 +254,6 @@ def _begun(
             COUNTERS.compiled += 1
         if cache is not None:
             cache.put(key, code)
-        return load(code, name)
+        return load(code, name, also)
 
     return finish

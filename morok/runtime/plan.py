@@ -17,7 +17,8 @@ from morok.runtime.buffer import Block, Buffer
 from morok.runtime.cpu import CPUKernel
 from morok.runtime.kernel import Kernel, pack
 from morok.runtime.memory import assign
-from morok.runtime.thread_pool import WORDS, Job
+from morok.runtime.shared_kernels import RECORD_WORDS
+from morok.runtime.thread_pool import Job
 
 SIDE_BY_SIDE: Final = 20_000  # instructions of a kernel that are worth another thread: several times what it costs to wake one
 
@@ -198,10 +199,9 @@ class _Records:
             r = kernel.rendered
             words, parts = (r.words, r.parts * self.threads) if r.parts and self.threads > 1 else (0, beside[row])
             rows.append((kernel.address, args_at + 8 * starts[row], vars_at + variable_starts[row], words, r.scratch, parts))
-        self.rows = np.array(rows, np.uint64).reshape(-1, WORDS)
-        self.base: int = self.rows.ctypes.data
+        self.rows = np.array(rows, np.uint64).reshape(-1, RECORD_WORDS)
         self.bound = not any(s.kernel.rendered.vars for s in steps)
-        self.job = Job(self.base, len(self.order), self.threads)
+        self.job = Job(self.rows, self.threads)
         self.run = self.job.run
 
     def _scratch_bytes(self, step: int) -> int:
@@ -242,7 +242,7 @@ class _Records:
     def profile(self) -> list[KernelTime]:
         times = np.zeros((len(self.order), 2), np.int64)
         begin = time.monotonic_ns()
-        Job(self.base, len(self.order), self.threads, times).run()
+        Job(self.rows, self.threads, times).run()
         found = {
             i: KernelTime(self.kernels[i].kernel.name, (int(start) - begin) / 1e9, int(end - start) / 1e9)
             for i, (start, end) in zip(self.order, times, strict=True)

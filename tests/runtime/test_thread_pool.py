@@ -18,7 +18,7 @@ import pytest
 from programs import busy
 
 from morok import Tensor, config
-from morok.codegen.rendered import WHOLE
+from morok.codegen.rendered import WHOLE, Effort
 from morok.errors import ConfigError
 from morok.ir.dtype import dtypes
 from morok.optimize import thread_loops
@@ -131,6 +131,22 @@ def test_kernels_side_by_side() -> None:
     assert b.start < a.start + a.seconds
 
 
+def test_the_times_of_shared_kernels(everything: None) -> None:
+    """A kernel that threads share is timed from the first part's begin to the last one's end, and computes the same."""
+    expected, _ = computed("softmax", 1)
+    _, plan = computed("softmax", 3)
+    assert any(k.kernel.rendered.parts for k in plan.kernels)
+    plan.output.numpy()[:] = 0
+    before = thread_pool.pool.shared
+    times = plan.profile()
+    assert thread_pool.pool.shared == before + sum(k.kernel.rendered.parts > 0 for k in plan.kernels)
+    assert plan.output.numpy().tobytes() == expected.tobytes()
+    assert [t.name for t in times] == [k.kernel.name for k in plan.kernels]
+    ends = [round((t.start + t.seconds) * 1e9) for t in times]
+    assert all(end <= round(t.start * 1e9) for end, t in zip(ends, times[1:], strict=False))
+    assert all(t.seconds > 0 for t in times)
+
+
 def test_workers_sleep_when_there_is_nothing_to_do(everything: None) -> None:
     computed("elementwise", 3)
     workers = len(thread_pool.pool.handles)
@@ -230,10 +246,10 @@ def test_threads_that_ask_first_load_once(monkeypatch: pytest.MonkeyPatch) -> No
     """What another thread loaded over it would be unloaded under its workers: a crash where they were woken."""
     loads: list[str] = []
 
-    def slowly(text: str, name: str, optimize: bool, cache: object) -> Code:
+    def slowly(text: str, name: str, effort: Effort, cache: object, also: tuple[str, ...]) -> Code:
         loads.append(name)
         time.sleep(0.02)
-        return compile_text(text, name, optimize, None)
+        return compile_text(text, name, effort, None, also)
 
     loaded = thread_pool._loaded
     monkeypatch.setattr(thread_pool, "compile_text", slowly)
@@ -242,11 +258,11 @@ def test_threads_that_ask_first_load_once(monkeypatch: pytest.MonkeyPatch) -> No
 
     def ask() -> None:
         start.wait()
-        thread_pool._code()
+        thread_pool._addresses()
 
     asking = [threading.Thread(target=ask) for _ in range(4)]
     for t in asking:
         t.start()
     for t in asking:
         t.join()
-    assert loads == ["run", "worker"]
+    assert loads == ["run"]
