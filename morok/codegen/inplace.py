@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from morok.codegen.memory_accesses import Access
+from morok.codegen.survey import Access
 from morok.ir.op import AxisType, Op
 from morok.ir.uop import UOp
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Final
 
-from morok.codegen.memory_accesses import Access
+from morok.codegen.survey import Access, Survey
 from morok.ir.dtype import DType, PtrType
-from morok.ir.op import AxisType, Op
+from morok.ir.op import Op
 from morok.ir.places import passed
 from morok.ir.uop import UOp
 
@@ -27,7 +27,6 @@ _IF: Final = Op.If
 _ENDIF: Final = Op.EndIf
 _LOAD: Final = Op.Load
 _STORE: Final = Op.Store
-_THREAD: Final = AxisType.Thread
 
 
 class Slot:
@@ -83,12 +82,12 @@ def _partition(intervals: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     return ordered
 
 
-def analyze(instructions: Sequence[UOp], accesses: Sequence[Access]) -> Registers:
-    """The use that `instructions`, whose accesses these are, make of their registers."""
-    result = Registers(shared_loops(instructions, accesses))
+def analyze(instructions: Sequence[UOp], survey: Survey) -> Registers:
+    """The use that `instructions` make of their registers, from what was found about them."""
+    result = Registers(shared_loops(survey))
     found: dict[UOp, set[tuple[int, int]]] = {u: set() for u in instructions if u.op is _REG}
     intervals: list[tuple[Access, tuple[int, int]]] = []
-    for a in accesses:
+    for a in survey.accesses:
         if a.kept.op is _REG:
             interval = _interval(a)
             if interval is None:
@@ -118,23 +117,15 @@ def _covering(slots: dict[int, Slot], start: int, lanes: int) -> tuple[Slot, ...
     return tuple(out)
 
 
-def shared_loops(instructions: Sequence[UOp], accesses: Sequence[Access]) -> frozenset[UOp]:
+def shared_loops(found: Survey) -> frozenset[UOp]:
     """The loops of a kernel that threads share: its THREAD axes, whose iterations they divide among them, and the outermost loops
     beside those that store to buffers, which one thread runs. What else there is every thread does for itself.
     """
-    shared: set[UOp] = set()
-    around: set[UOp] = set()  # loops with a THREAD axis in them
-    open_: list[UOp] = []
-    for u in instructions:
-        if u.op is _RANGE:
-            if u.arg[1] is _THREAD:
-                shared.add(u)
-                around.update(open_)
-            open_.append(u)
-        elif u.op is _END and open_:
-            open_.pop()
+    threads = [loop.ranges for loop in found.loops if loop.is_shared_by_threads]
+    shared = {ranges[-1] for ranges in threads}
+    around = {r for ranges in threads for r in ranges[:-1]}
     if shared:
-        for nest in {a.loops for a in accesses if a.stores and a.kept.op is _GLOBAL}:
+        for nest in {a.loops for a in found.accesses if a.stores and a.kept.op is _GLOBAL}:
             alone = next((r for r in nest if r not in around), None)
             if alone is not None and shared.isdisjoint(nest):
                 shared.add(alone)

@@ -7,8 +7,8 @@ import pytest
 from instruction_lists import Listing, c
 
 from morok.codegen.llvm import render
-from morok.codegen.memory_accesses import accesses
 from morok.codegen.register_memory import analyze
+from morok.codegen.survey import survey
 from morok.ir.dtype import dtypes
 from morok.ir.op import AxisType
 from morok.ir.uop import UOp
@@ -52,7 +52,7 @@ WANTED = np.arange(ROWS * LONG).reshape(ROWS, LONG).sum(1)
 @pytest.mark.parametrize(("axis", "ends"), [(AxisType.Loop, ROWS), (AxisType.Loop, N), (AxisType.Thread, ROWS)])
 def test_an_accumulator_set_anew_is_carried_by_the_inner_loop_alone(axis: AxisType, ends: UOp | int) -> None:
     program = sums(axis, ends, after=False)
-    merged = analyze(program, accesses(program)).merged
+    merged = analyze(program, survey(program)).merged
     assert [len(slots) for slots in merged.values()] == [1, 0]  # of the inner loop, of the outer one
     assert render(program, "k").text.count("phi float") == 1
     np.testing.assert_array_equal(run(program), WANTED)
@@ -60,7 +60,7 @@ def test_an_accumulator_set_anew_is_carried_by_the_inner_loop_alone(axis: AxisTy
 
 def test_what_is_read_behind_a_loop_that_may_not_run_is_carried() -> None:
     program = sums(AxisType.Loop, N, after=True)
-    merged = analyze(program, accesses(program)).merged
+    merged = analyze(program, survey(program)).merged
     assert [len(slots) for slots in merged.values()] == [1, 1]
     np.testing.assert_array_equal(run(program)[1:], WANTED[1:])
     assert run(program)[0] == WANTED[-1]

@@ -10,7 +10,7 @@ from instruction_lists import Listing
 
 from morok import Tensor
 from morok.codegen.inplace import overwritable
-from morok.codegen.memory_accesses import accesses
+from morok.codegen.survey import survey
 from morok.ir.dtype import DType, dtypes
 from morok.ir.op import AxisType
 from morok.ir.uop import UOp
@@ -81,7 +81,7 @@ def total() -> list[UOp]:
     ],
 )
 def test_inputs_that_are_read_before_they_are_overwritten(program: list[UOp], found: set[int]) -> None:
-    assert overwritable(accesses(program)) == found
+    assert overwritable(survey(program).accesses) == found
 
 
 def test_a_result_in_the_memory_of_its_input() -> None:

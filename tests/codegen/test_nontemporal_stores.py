@@ -8,7 +8,7 @@ from instruction_lists import Listing, c
 
 from morok.codegen.llvm import render
 from morok.codegen.llvm.nontemporal_stores import LEAST_BYTES, streamed
-from morok.codegen.memory_accesses import accesses
+from morok.codegen.survey import survey
 from morok.ir.dtype import dtypes
 from morok.ir.uop import UOp
 from morok.runtime.buffer import Buffer
@@ -45,7 +45,7 @@ def scaled(n: int, lanes: int = 16, step: int = 16, first: int = 0, in_place: bo
     ],
 )
 def test_large_outputs_in_whole_vectors_are_streamed(program: list[UOp], streams: bool) -> None:
-    assert set(streamed(accesses(program)).values()) == ({0} if streams else set())
+    assert set(streamed(survey(program).accesses).values()) == ({0} if streams else set())
     text = render(program, "k").text
     assert ("!nontemporal" in text) is streams
     assert text.count("define ") == 1
@@ -60,7 +60,7 @@ def test_parts_of_a_line_written_together_are_whole() -> None:
         at = b.add(r * 32 + part)
         b.store(out, at, b.load(x, at, f32.vec(8)))
     b.end(r)
-    assert set(streamed(accesses(b.list)).values()) == {0}
+    assert set(streamed(survey(b.list).accesses).values()) == {0}
 
 
 @pytest.mark.parametrize("offset", [0, 1, 4])
@@ -87,7 +87,7 @@ def test_what_a_loop_leaves_over_is_stored_as_usual() -> None:
     b.end(r)
     left = b.add(UOp.const(MANY, dtypes.i32))
     b.store(out, left, b.load(x, left, f32.vec(3)))
-    assert [s.src[1].dtype.count for s in streamed(accesses(b.list))] == [16]
+    assert [s.src[1].dtype.count for s in streamed(survey(b.list).accesses)] == [16]
     text = render(b.list, "k").text
     assert text.count("!nontemporal") == 1
     cpu = device("CPU")
@@ -101,4 +101,4 @@ def test_what_is_stored_once_is_no_stream() -> None:
     out, x = b.buffer(0, f32, MANY), b.buffer(1, f32, MANY)
     at = b.add(UOp.const(16, dtypes.i32))
     b.store(out, at, b.load(x, at, f32.vec(16)))
-    assert not streamed(accesses(b.list))
+    assert not streamed(survey(b.list).accesses)

@@ -8,6 +8,7 @@ from instruction_lists import Listing, c
 
 from morok.codegen.llvm import render
 from morok.codegen.llvm.strength_reduction import Addresses, addresses
+from morok.codegen.survey import survey
 from morok.ir.dtype import DType, dtypes
 from morok.ir.op import AxisType
 from morok.ir.uop import UOp
@@ -31,7 +32,7 @@ def tile(dtype: DType) -> list[UOp]:
 
 
 def plan(program: list[UOp]) -> Addresses:
-    return addresses(program, (), (), ())
+    return addresses(program, survey(program), (), (), ())
 
 
 def run(program: list[UOp], *arrays: np.ndarray, **values: int) -> None:

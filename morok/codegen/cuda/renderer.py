@@ -14,10 +14,10 @@ from morok.codegen.cuda import prelude
 from morok.codegen.cuda.c_expressions import OPS, Emit
 from morok.codegen.cuda.type_names import REGISTER, WIDE, from_memory, from_wide, literal, memory, to_wide
 from morok.codegen.machines import CUDA
-from morok.codegen.memory_accesses import accesses
 from morok.codegen.register_memory import Registers, Slot, analyze
 from morok.codegen.rendered import Argument, Rendered, Variable, symbol
 from morok.codegen.scopes import Values
+from morok.codegen.survey import survey
 from morok.errors import CompileError
 from morok.ir.dtype import DType, PtrType, dtypes
 from morok.ir.op import TABLE, Op
@@ -414,7 +414,7 @@ def render(instructions: Sequence[UOp], name: str) -> Rendered:
 
     Raises CompileError for an instruction that has no code.
     """
-    registers = analyze(instructions, accesses(instructions))
+    registers = analyze(instructions, survey(instructions))
     renderer = Renderer(name, registers)
     renderer.run(instructions)
     block = renderer.dims(tuple(THREAD))

@@ -12,7 +12,7 @@ from typing import Final
 
 from morok.codegen.llvm.builder import Builder
 from morok.codegen.llvm.types import memory_type
-from morok.codegen.memory_accesses import Access
+from morok.codegen.survey import Access
 from morok.ir.dtype import DType, PtrType
 from morok.ir.op import Op
 from morok.ir.uop import UOp

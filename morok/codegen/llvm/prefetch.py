@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from morok.codegen.memory_accesses import Access
+from morok.codegen.survey import Access
 from morok.ir.dtype import PtrType
 from morok.ir.op import Op
 from morok.ir.uop import UOp

@@ -25,10 +25,10 @@ from morok.codegen.llvm.strength_reduction import addresses
 from morok.codegen.llvm.transpose_shuffles import columns, join
 from morok.codegen.llvm.types import constant, literal, type_of
 from morok.codegen.llvm.vectorizer_workarounds import folded_loops
-from morok.codegen.memory_accesses import accesses
 from morok.codegen.register_memory import Slot, analyze, runs
 from morok.codegen.rendered import CONTRACT, Rendered, symbol
 from morok.codegen.scopes import PURE
+from morok.codegen.survey import survey
 from morok.errors import CompileError
 from morok.ir.op import TABLE, AxisType, Op
 from morok.ir.uop import UOp
@@ -372,15 +372,14 @@ def render(
     `avx512`: whether it has AVX-512.
     Raises CompileError for an instruction that has no code.
     """
-    found = accesses(instructions)
+    found = survey(instructions)
     builder = Builder(math, fma, half_fma, ieee_extremes, avx512)
     registers = analyze(instructions, found)
     tiles = columns(instructions)
-    plan = addresses(instructions, tiles, registers.slots, registers.shared)
+    plan = addresses(instructions, found, tiles, registers.slots, registers.shared)
     folded = folded_loops(instructions)
-    renderer = Renderer(
-        name, builder, registers, Streams(streamed(found)), loads_ahead(found), plan, columns=tiles, folded=folded
-    )
+    streams, ahead = Streams(streamed(found.accesses)), loads_ahead(found.accesses)
+    renderer = Renderer(name, builder, registers, streams, ahead, plan, columns=tiles, folded=folded)
     renderer.run(instructions)
     text = "\n".join(renderer.globals() + renderer.function())
     return Rendered(
@@ -390,7 +389,7 @@ def render(
         tuple(renderer.arguments[slot] for slot in sorted(renderer.arguments)),
         tuple(renderer.variables.values()),
         renderer.scratch,
-        parts_of(instructions),
-        *work_of(instructions),
-        overwritable(found),
+        parts_of(found.loops),
+        *work_of(found.loops),
+        overwritable(found.accesses),
     )

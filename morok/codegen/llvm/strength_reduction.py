@@ -14,6 +14,7 @@ from typing import Final
 
 from morok.codegen.overflow_flags import cannot_wrap
 from morok.codegen.scopes import PURE
+from morok.codegen.survey import Survey
 from morok.ir.op import Op
 from morok.ir.places import passed
 from morok.ir.uop import UOp
@@ -24,9 +25,6 @@ _CONST: Final = Op.Const
 _ADD: Final = Op.Add
 _MUL: Final = Op.Mul
 _RANGE: Final = Op.Range
-_END: Final = Op.End
-_IF: Final = Op.If
-_ENDIF: Final = Op.EndIf
 SUMS: Final = {Op.Add: "add", Op.Sub: "sub", Op.Mul: "mul"}
 
 Walk = tuple[UOp, UOp, int]  # a pointer that each iteration of a loop moves: into what, at which offset, by how many elements
@@ -91,12 +89,17 @@ def split(offset: UOp, depth: dict[UOp, int]) -> Step:
 
 
 def addresses(
-    instructions: Sequence[UOp], columns: Collection[UOp], in_registers: Collection[UOp], shared: Collection[UOp]
+    instructions: Sequence[UOp],
+    survey: Survey,
+    columns: Collection[UOp],
+    in_registers: Collection[UOp],
+    shared: Collection[UOp],
 ) -> Addresses:
     """The computation of the addresses in `instructions`. `columns`: those that use the vectors whose lanes they are made of as a
     whole; `in_registers`: the registers that are no memory; `shared`: the loops that may begin elsewhere than at 0.
     """
-    depth, outer = _nests(instructions)
+    depth = survey.depth
+    outer = {loop.ranges[-1] for loop in survey.loops[1:] if not loop.innermost}
     plan = Addresses()
     wide, unneeded = plan.wide, plan.unneeded
     wanted: set[UOp] = set()
@@ -138,20 +141,3 @@ def addresses(
         else:
             wanted.update(src)
     return plan
-
-
-def _nests(instructions: Sequence[UOp]) -> tuple[dict[UOp, int], set[UOp]]:
-    """The number of loops and branches around each instruction, a counter being inside of its own; the loops around others."""
-    depth: dict[UOp, int] = {}
-    outer: set[UOp] = set()
-    open_: list[UOp] = []
-    for u in instructions:
-        op = u.op
-        if op is _RANGE or op is _IF:
-            if op is _RANGE:
-                outer.update(open_)
-            open_.append(u)
-        elif op is _END or op is _ENDIF:
-            del open_[-1:]
-        depth[u] = len(open_)
-    return depth, outer

@@ -1,0 +1,143 @@
+"""One walk over an instruction list, for all who ask about its loops, loads and stores, and about what each loop computes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from morok.ir.dtype import DType
+from morok.ir.op import TABLE, AxisType, Op
+from morok.ir.places import passed, storage
+from morok.ir.uop import UOp
+from morok.passes.affine import Linear, linear
+
+_LOAD: Final = Op.Load
+_STORE: Final = Op.Store
+_RANGE: Final = Op.Range
+_END: Final = Op.End
+_IF: Final = Op.If
+_ENDIF: Final = Op.EndIf
+_INDEX: Final = Op.Index
+_REG: Final = Op.DefineReg
+_MULACC: Final = Op.MulAcc
+_COUNTED: Final = frozenset(op for op, entry in TABLE.entries.items() if entry.pointwise) | {Op.Bitcast}
+
+
+@dataclass(slots=True)
+class Loop:
+    """A loop, or the whole list, with its own instructions: those in no loop further in.
+
+    ranges    the loops around it, the outermost first, then itself
+    end       iterations; `times`: in all, in one of the kernel's runs
+    count     instructions without constants and addresses; `computed`: those that access no memory
+    products  whether some multiply and add
+    wide      accesses to memory by vectors
+    vectors   whether something has several lanes; `scalars`: whether an access to memory has one
+    """
+
+    ranges: tuple[UOp, ...]
+    end: int
+    times: int
+    count: int = 0
+    computed: int = 0
+    products: bool = False
+    wide: int = 0
+    vectors: bool = False
+    scalars: bool = False
+    innermost: bool = True
+
+    @property
+    def is_shared_by_threads(self) -> bool:
+        return bool(self.ranges) and self.ranges[-1].arg[1] is AxisType.Thread
+
+
+class Access:
+    """A Load or Store.
+
+    node    it
+    stores  whether it is a Store
+    place   where, without order edges
+    kept    the storage that the place is in
+    dtype   of the value
+    loops   the open loops, the outermost first
+    """
+
+    __slots__ = ("_at", "dtype", "kept", "loops", "node", "place", "stores")
+
+    def __init__(self, node: UOp, loops: tuple[UOp, ...]) -> None:
+        self.node = node
+        self.stores = node.op is _STORE
+        self.place = passed(node.src[0])
+        self.kept = storage(self.place)
+        self.dtype: DType = node.src[1].dtype if self.stores else node.dtype
+        self.loops = loops
+        self._at: Linear | None = None
+
+    @property
+    def consecutive(self) -> bool:
+        """True if it is of consecutive elements, ungated."""
+        place = self.place
+        return place.op is _INDEX and not place.arg and place.src[1].dtype.count == 1
+
+    @property
+    def at(self) -> Linear:
+        """The number of the first element, as a sum, if it is of consecutive elements."""
+        if self._at is None:
+            self._at = linear(self.place.src[1])
+        return self._at
+
+
+@dataclass(slots=True)
+class Survey:
+    """The findings, in the order of the list.
+
+    accesses  the loads and stores
+    loops     the whole list, then the loops in it
+    depth     of each instruction, the number of loops and branches around it; a counter is inside of its own
+    """
+
+    accesses: list[Access] = field(default_factory=list)
+    loops: list[Loop] = field(default_factory=lambda: [Loop((), 1, 1)])
+    depth: dict[UOp, int] = field(default_factory=dict)
+
+
+def survey(instructions: Sequence[UOp]) -> Survey:
+    """The findings about a list."""
+    found = Survey()
+    accesses, loops, depths = found.accesses, found.loops, found.depth
+    open_ = [loops[0]]
+    loop, depth = loops[0], 0
+    for u in instructions:
+        op = u.op
+        if op is _LOAD or op is _STORE:
+            access = Access(u, loop.ranges)
+            accesses.append(access)
+            lanes = access.dtype.count
+            loop.count += 1
+            loop.vectors |= lanes > 1
+            if access.kept.op is not _REG:
+                loop.wide += lanes > 1
+                loop.scalars |= lanes == 1
+        elif op is _RANGE:
+            depth += 1
+            loop.innermost = False
+            end = max(0, int(u.src[0].vmax))
+            loop = Loop((*loop.ranges, u), end, loop.times * end)
+            loops.append(loop)
+            open_.append(loop)
+        elif op is _END or op is _ENDIF:
+            depth -= depth > 0
+            if op is _END and len(open_) > 1:
+                open_.pop()
+                loop = open_[-1]
+        elif op is _IF:
+            depth += 1
+        else:
+            if op in _COUNTED:
+                loop.count += 1
+                loop.computed += 1
+                loop.products |= op is _MULACC
+            loop.vectors |= u.dtype.count > 1
+        depths[u] = depth
+    return found
