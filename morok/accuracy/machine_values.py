@@ -16,7 +16,7 @@ from morok.ir.number import to_bits
 from morok.ir.op import AxisType, Op
 from morok.ir.uop import UOp
 from morok.passes.pipeline import lower, unwatched
-from morok.passes.target import KernelInfo
+from morok.passes.target import KernelInfo, Target
 from morok.runtime.buffer import BITS, NUMPY, Buffer
 from morok.runtime.cpu import CPUKernel, elements
 from morok.runtime.device import device
@@ -40,7 +40,7 @@ def compiled(graph: UOp, variables: Sequence[UOp], n: int) -> CPUKernel:
     sink = UOp.sink(out.store(made).end(at), info=KernelInfo("attacked"))
     with unwatched(), config.settings(fast_math="", check=False, noopt=False, opts="", debug=""):
         listing = lower(sink, replace(host(), fma=False, unsupported=frozenset()))
-    text = render(listing, "attacked", frozenset(), False, False)
+    text = render(listing, "attacked", Target("LLVM", fma=False), frozenset())
     return CPUKernel(text, compile_text(text.text, text.symbol, text.effort, None))
 
 

@@ -46,7 +46,7 @@ def instructions(s: Subject, n: int, target: Target, build: str, rules: RuleSet 
 def rendered(listing: Sequence[UOp], name: str, build: str) -> Any:
     """The LLVM IR of these instructions."""
     fma = build == "contracted"
-    return render(listing, name, CONTRACT if fma else frozenset(), fma, False)
+    return render(listing, name, Target("LLVM", fma=fma), CONTRACT if fma else frozenset())
 
 
 def code_digests(rule: CheckedRule) -> list[str]:

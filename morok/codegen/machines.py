@@ -66,15 +66,26 @@ def host_machine() -> Machine:
 
 
 def llvm_target(m: Machine) -> Target:
-    """The abilities of LLVM on `m`: the width and the number of its vector registers, and FMA."""
-    if m.has("avx512f"):
+    """The abilities of LLVM on `m`: the width and the number of its vector registers, and what is one instruction."""
+    avx512 = m.has("avx512f")
+    if avx512:
         width, registers = 64, 32
     elif m.has("avx"):
         width, registers = 32, 16
     else:
         width, registers = 16, 32 if m.is_arm else 16
     fma = m.has("fma") or m.is_arm
-    return Target("LLVM", vector_bytes=width, memory_bytes=width, registers=registers, fma=fma, unsupported=TRANSCENDENTAL)
+    return Target(
+        "LLVM",
+        vector_bytes=width,
+        memory_bytes=width,
+        registers=registers,
+        fma=fma,
+        half_fma=m.has("avx512fp16"),
+        ieee_extremes=m.is_arm,
+        avx512=avx512,
+        unsupported=TRANSCENDENTAL,
+    )
 
 
 @functools.cache

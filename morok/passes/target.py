@@ -21,7 +21,9 @@ class Target:
     memory_bytes  the widest single load or store
     registers     vector registers that accumulators and operands may share
     caches        bytes of a core's first and second cache
-    fma           whether MulAcc is one instruction
+    fma           whether MulAcc is one instruction; half_fma: at f16 too
+    ieee_extremes whether the IEEE maximum and minimum of vectors are one
+    avx512        whether AVX-512 is there
     has_local     whether workgroups, shared memory and barriers exist
     threads       threads that share a kernel's THREAD axes; 1: there are no such axes
     grid_max, block_max, block_threads, local_bytes   limits of a GPU launch
@@ -38,6 +40,9 @@ class Target:
     registers: int = 16
     caches: tuple[int, int] = (48 << 10, 2 << 20)
     fma: bool = True
+    half_fma: bool = False
+    ieee_extremes: bool = False
+    avx512: bool = False
     has_local: bool = False
     threads: int = 1
     grid_max: tuple[int, ...] = ()

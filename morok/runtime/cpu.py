@@ -114,9 +114,7 @@ class CPUDevice(Device):
         return _adjusted(config.THREADS.value, config.L1_BYTES.value, config.L2_BYTES.value)
 
     def render(self, instructions: Sequence[UOp], name: str) -> Rendered:
-        machine = host_machine()
-        fp16, avx512 = machine.has("avx512fp16"), machine.has("avx512f")
-        return render(instructions, name, config.FAST_MATH.value, host().fma, fp16, machine.is_arm, avx512)
+        return render(instructions, name, host(), config.FAST_MATH.value)
 
     def begin(
         self, instructions: Sequence[UOp], name: str, between: Callable[[], None] = lambda: None, aside: bool = True

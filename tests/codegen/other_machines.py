@@ -23,10 +23,11 @@ from morok.runtime.jit import emit, load
 
 def main(cpu: str, features: str, lanes: str, how: str) -> None:
     m = machine(cpu, features)
+    target = llvm_target(m)
     widths = [int(n) for n in lanes.split(",")]
 
     def check(program: Program, name: str, exact: bool) -> None:
-        rendered = render(program.listing.list, name, frozenset(), llvm_target(m).fma, avx512=m.has("avx512f"))
+        rendered = render(program.listing.list, name, target, frozenset())
         code = emit(rendered.text, m)
         if how == "emit":
             return

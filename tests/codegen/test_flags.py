@@ -11,6 +11,7 @@ from morok.codegen.llvm import render
 from morok.ir.dtype import DType, dtypes
 from morok.ir.op import Op
 from morok.ir.uop import UOp
+from morok.passes.target import Target
 
 f32 = dtypes.f32
 
@@ -26,15 +27,16 @@ def multiply_add(d: DType, op: Op = Op.MulAcc) -> list[UOp]:
 def test_contraction_is_a_flag_on_each_operation() -> None:
     code = multiply_add(f32, Op.Add)
     assert "fmul contract <4 x float>" in render(code, "k").text
-    assert "fmul <4 x float>" in render(code, "k", frozenset()).text
+    assert "fmul <4 x float>" in render(code, "k", math=frozenset()).text
     assert (
-        "fmul arcp contract nsz reassoc <4 x float>" in render(code, "k", frozenset({"reassoc", "nsz", "arcp", "contract"})).text
+        "fmul arcp contract nsz reassoc <4 x float>"
+        in render(code, "k", math=frozenset({"reassoc", "nsz", "arcp", "contract"})).text
     )
 
 
 def test_fused_multiply_add_needs_the_instruction() -> None:
-    assert "@llvm.fma.v4f32" in render(multiply_add(f32), "k", fma=True).text
-    assert "@llvm.fma" not in render(multiply_add(f32), "k", fma=False).text
+    assert "@llvm.fma.v4f32" in render(multiply_add(f32), "k", Target("LLVM", fma=True)).text
+    assert "@llvm.fma" not in render(multiply_add(f32), "k", Target("LLVM", fma=False)).text
     assert "fmaf(" in render_cuda(multiply_add(f32), "k").text
     assert "__hfma(" in render_cuda(multiply_add(dtypes.f16), "k").text
 

@@ -65,7 +65,7 @@ def test_llvm_agrees_with_the_interpreter(name: str) -> None:
 def test_llvm_verifies_the_text(name: str) -> None:
     e = EXAMPLES[name]()
     for math in (frozenset[str](), frozenset({"contract"}), frozenset({"reassoc", "nsz", "arcp", "contract", "afn"})):
-        parse(render_llvm(e.listing.list, name, math).text)
+        parse(render_llvm(e.listing.list, name, math=math).text)
 
 
 @pytest.fixture(scope="module")

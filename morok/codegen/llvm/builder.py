@@ -10,7 +10,9 @@ from typing import Final
 
 from morok.codegen.llvm.types import splat, suffix, vector
 from morok.codegen.rendered import CONTRACT
+from morok.passes.target import Target
 
+ANY: Final = Target("LLVM")
 MOST_LINES: Final = 1000  # of a block
 
 
@@ -18,22 +20,17 @@ MOST_LINES: Final = 1000  # of a block
 class Builder:
     """The body of one function.
 
+    target    the processor that the code is for
     math      what float arithmetic may do, in LLVM's words
     lines     instructions so far; a loop's phi nodes are patched in when the loop closes
     entry     instructions of the entry block that must come first (memory of registers and locals)
     block     the label of the block being filled
     begun     the number of lines before it
     declared  functions used, and their declarations
-    fma       whether the target multiplies and adds in one instruction; half_fma: at f16 too
-    ieee_extremes  whether it has IEEE maximum and minimum of vectors in one
-    avx512    whether it has AVX-512
     """
 
+    target: Target = ANY
     math: frozenset[str] = CONTRACT
-    fma: bool = True
-    half_fma: bool = False
-    ieee_extremes: bool = False
-    avx512: bool = False
     lines: list[str] = field(default_factory=list)
     entry: list[str] = field(default_factory=list)
     block: str = "entry"

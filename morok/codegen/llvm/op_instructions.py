@@ -142,7 +142,7 @@ def mulacc(b: Builder, u: UOp, x: str, y: str, z: str) -> str:
     scalar, n = d.scalar(), d.count
     if not d.is_float:
         return b.emit(f"add {type_of(d)} {b.emit(f'mul {type_of(d)} {x}, {y}')}, {z}")
-    if scalar is dtypes.f64 or (scalar is dtypes.f32 and b.fma) or (scalar is dtypes.f16 and b.half_fma):
+    if scalar is dtypes.f64 or (scalar is dtypes.f32 and b.target.fma) or (scalar is dtypes.f16 and b.target.half_fma):
         return b.intrinsic("fma", WORK[scalar], n, x, y, z, flags=b.fast)
     return in_double(b, d, (x, y, z), lambda b, n, x, y, z: conversions.sum_to_odd(b, n, b.binary("fmul", "double", n, x, y), z))
 
@@ -264,7 +264,7 @@ def _float_extreme(b: Builder, name: str, base: str, n: int, x: str, y: str) -> 
     x86 does, that one in both orders: the two results differ in these cases alone, and then are the operands. All their bits
     together make a NaN of one, and the sign of a zero is that of both for the maximum, of either for the minimum.
     """
-    if b.ieee_extremes or n == 1 or base not in ("float", "double"):
+    if b.target.ieee_extremes or n == 1 or base not in ("float", "double"):
         return b.intrinsic(name, base, n, x, y)
     beyond = "ogt" if name == "maximum" else "olt"
     bits = {"float": "i32", "double": "i64"}[base]
@@ -272,7 +272,7 @@ def _float_extreme(b: Builder, name: str, base: str, n: int, x: str, y: str) -> 
     if name == "minimum":
         return b.convert("bitcast", bits, base, n, b.binary("or", bits, n, first, second))
     unsigned = b.const(bits, n, 2 ** (int(bits[1:]) - 1) - 1)
-    if b.avx512 and n * int(bits[1:]) == 512:
+    if b.target.avx512 and n * int(bits[1:]) == 512:
         return b.convert("bitcast", bits, base, n, b.ternary_logic(n, _MAJORITY, (first, second, unsigned)))
     signs = b.binary("and", bits, n, first, b.binary("or", bits, n, second, unsigned))
     return b.convert("bitcast", bits, base, n, b.binary("or", bits, n, signs, b.binary("and", bits, n, second, unsigned)))

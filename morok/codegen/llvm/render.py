@@ -15,7 +15,7 @@ from typing import Final
 from morok.codegen.inplace import overwritable
 from morok.codegen.llvm import library_calls as library_calls  # fills OPS
 from morok.codegen.llvm import short_loops
-from morok.codegen.llvm.builder import Builder
+from morok.codegen.llvm.builder import ANY, Builder
 from morok.codegen.llvm.cost_model import parts_of, work_of
 from morok.codegen.llvm.kernel_memory import ALIGNMENT, Memory, element_of
 from morok.codegen.llvm.nontemporal_stores import Streams, streamed
@@ -32,6 +32,7 @@ from morok.codegen.survey import survey
 from morok.errors import CompileError
 from morok.ir.op import TABLE, AxisType, Op
 from morok.ir.uop import UOp
+from morok.passes.target import Target
 
 _POINTWISE: Final[dict[Op, Emit]] = {
     op: OPS[entry.llvm] for op, entry in TABLE.entries.items() if (entry.pointwise or op is Op.Bitcast) and entry.llvm in OPS
@@ -356,24 +357,14 @@ _HANDLERS: Final[dict[Op, Callable[[Renderer, UOp], None]]] = {
 }
 
 
-def render(
-    instructions: Sequence[UOp],
-    name: str,
-    math: frozenset[str] = CONTRACT,
-    fma: bool = True,
-    half_fma: bool = False,
-    ieee_extremes: bool = False,
-    avx512: bool = False,
-) -> Rendered:
+def render(instructions: Sequence[UOp], name: str, target: Target = ANY, math: frozenset[str] = CONTRACT) -> Rendered:
     """The LLVM IR of `instructions` (the list after stage 22) as a function called `name`.
 
-    `math`: the liberties of float arithmetic (MOROK_FAST_MATH). `fma`: whether the target has fused multiply-add;
-    `half_fma`: at f16 too. `ieee_extremes`: whether it has IEEE maximum and minimum of vectors as instructions;
-    `avx512`: whether it has AVX-512.
+    `math`: the liberties of float arithmetic (MOROK_FAST_MATH).
     Raises CompileError for an instruction that has no code.
     """
     found = survey(instructions)
-    builder = Builder(math, fma, half_fma, ieee_extremes, avx512)
+    builder = Builder(target, math)
     registers = analyze(instructions, found)
     tiles = columns(instructions)
     plan = addresses(instructions, found, tiles, registers.slots, registers.shared)

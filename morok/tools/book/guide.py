@@ -124,5 +124,5 @@ def trace(path: Path) -> str:
     instructions = lower(
         item.ast, target, lambda n, name, before, after: texts.append(section(item.ast, STAGES[n - 1], before, after))
     )
-    code = render(instructions, item.ast.arg.name, frozenset({"contract"}), target.fma, False).text
+    code = render(instructions, item.ast.arg.name, target).text
     return f"```text\n{chr(10).join(texts)}\n```\n\nAnd the code that LLVM is given:\n\n```llvm\n{code.strip()}\n```"
