@@ -210,3 +210,19 @@ def test_what_cannot_be_rendered_is_a_compile_error(render: Any) -> None:
     double = place.load() + place.load()
     with pytest.raises(CompileError, match="before it is computed"):
         render([out, c(0), place, double, place.store(double)], "k")
+
+
+@pytest.mark.parametrize("render", [render_llvm, render_cuda], ids=["LLVM", "CUDA"])
+def test_loops_and_branches_close_from_the_inside_out(render: Any) -> None:
+    b = Listing()
+    r = b.range(4)
+    branch = b.if_(r < c(2))
+    endif = UOp.new(Op.EndIf, (branch,))
+    end = endif.end(r)
+    render([*b.list, endif, end], "k")
+    with pytest.raises(CompileError, match="an End closes the innermost open loop"):
+        render([*b.list, end, endif], "k")
+    with pytest.raises(CompileError, match="an EndIf without its If"):
+        render([*b.list, endif, endif, end], "k")
+    with pytest.raises(CompileError, match="an EndIf without its If"):
+        render([endif], "k")

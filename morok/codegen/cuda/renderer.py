@@ -13,9 +13,10 @@ from typing import Final
 from morok.codegen.cuda import prelude
 from morok.codegen.cuda.c_expressions import OPS, Emit
 from morok.codegen.cuda.type_names import REGISTER, WIDE, from_memory, from_wide, literal, memory, to_wide
+from morok.codegen.frame import Frame
 from morok.codegen.machines import CUDA
 from morok.codegen.register_memory import Registers, Slot, analyze
-from morok.codegen.rendered import Argument, Rendered, Variable, symbol
+from morok.codegen.rendered import Rendered, symbol
 from morok.codegen.scopes import Values
 from morok.codegen.survey import survey
 from morok.errors import CompileError
@@ -71,23 +72,20 @@ class Renderer:
     wide  whether loads and stores may take several elements at once; `widened`: whether one did
     """
 
-    name: str
+    frame: Frame
     registers: Registers
     wide: bool = True
     widened: bool = False
     lines: list[str] = field(default_factory=list)
     values: Values[list[str]] = field(default_factory=Values)
     factors: dict[UOp, int] = field(default_factory=dict)
-    arguments: dict[int, Argument] = field(default_factory=dict)
-    variables: dict[str, Variable] = field(default_factory=dict)
     specials: dict[str, UOp] = field(default_factory=dict)
     needed: dict[str, None] = field(default_factory=dict)
-    open: list[UOp] = field(default_factory=list)
     count: int = 0
     shared: int = 0
 
     def line(self, text: str) -> None:
-        self.lines.append("  " * (len(self.open) + 1) + text)
+        self.lines.append("  " * (len(self.frame.open) + 1) + text)
 
     def fresh(self) -> str:
         self.count += 1
@@ -104,7 +102,7 @@ class Renderer:
 
     def value(self, u: UOp) -> list[str]:
         """The names of the lanes of the value of `u`."""
-        return self.values.find(u, self.compute, self.name)
+        return self.values.find(u, self.compute, self.frame.name)
 
     def compute(self, u: UOp) -> None:
         _HANDLERS[u.op](self, u)
@@ -112,14 +110,10 @@ class Renderer:
     # Storage.
 
     def define_global(self, u: UOp) -> None:
-        assert isinstance(u.dtype, PtrType)
-        self.arguments[int(u.arg)] = Argument(int(u.arg), u.dtype.base, False)
-        self.values[u] = [f"data{u.arg}"]
+        self.values[u] = [f"data{self.frame.buffer(u)}"]
 
     def define_var(self, u: UOp) -> None:
-        label = str(u.arg[0])
-        self.variables.setdefault(label, Variable(label, u.dtype, u.vmin, u.vmax))
-        self.values[u] = [f"var{list(self.variables).index(label)}"]
+        self.values[u] = [f"var{self.frame.variable(u)}"]
 
     def define_local(self, u: UOp) -> None:
         assert isinstance(u.dtype, PtrType)
@@ -127,7 +121,7 @@ class Renderer:
         self.shared += size * u.dtype.base.scalar().itemsize
         if self.shared > CUDA.local_bytes:
             raise CompileError(
-                f"kernel {self.name} needs {self.shared} bytes of shared memory",
+                f"kernel {self.frame.name} needs {self.shared} bytes of shared memory",
                 expected=f"at most {CUDA.local_bytes}",
                 hint="use fewer threads a block, or smaller tiles",
             )
@@ -151,7 +145,9 @@ class Renderer:
         label = str(u.arg)
         where = BLOCK.get(label) or THREAD.get(label)
         if where is None:
-            raise CompileError(f"kernel {self.name}: no hardware index is called {label}", expected=", ".join([*BLOCK, *THREAD]))
+            raise CompileError(
+                f"kernel {self.frame.name}: no hardware index is called {label}", expected=", ".join([*BLOCK, *THREAD])
+            )
         self.specials[label] = u.src[0]
         self.values[u] = [label]
         self.line(f"const {REGISTER[u.dtype]} {label} = {where};")
@@ -161,7 +157,7 @@ class Renderer:
     def index(self, u: UOp) -> None:
         """An address is written where it is used."""
         if u.op is Op.Index and u.arg and u.src[-1].dtype.count not in (1, u.src[1].dtype.count):
-            raise CompileError(f"kernel {self.name}: an Index has one gate, or one a place")
+            raise CompileError(f"kernel {self.frame.name}: an Index has one gate, or one a place")
 
     pointer_index = index
 
@@ -242,15 +238,13 @@ class Renderer:
         place = passed(u.src[0])
         d, scalar = u.src[1].dtype, u.src[1].dtype.scalar()
         lanes = self.value(u.src[1])
-        kept = storage(place)
         touched = self.registers.touched.get(u)
         if touched is not None:
             names = [a for slot in touched for a in self.accumulators(slot)]
             for name, x in zip(names, lanes, strict=True):
                 self.line(f"{name} = {x};")
             return
-        if kept.op is Op.DefineGlobal:
-            self.arguments[int(kept.arg)] = Argument(int(kept.arg), self.arguments[int(kept.arg)].dtype, True)
+        self.frame.writes(storage(place))
         pointer, offsets, gates = self._pointer(place), self._offsets(place), self._gates(place)
         if len(offsets) > 1:
             each = d.count // len(offsets)
@@ -277,28 +271,21 @@ class Renderer:
         self.count += 1
         c = REGISTER[u.dtype]
         self.line(f"for ({c} {name} = 0; {name} < {self.value(u.src[0])[0]}; {name}++) {{")
-        self.open.append(u)
+        self.frame.open.append(u)
         self.values.open()
         self.values[u] = [name]
 
     def end(self, u: UOp) -> None:
-        if not self.open or self.open[-1] is not u.src[1] or len(u.src) != 2:
-            raise CompileError(f"kernel {self.name}: an End closes the innermost open loop, and exactly one")
-        self.open.pop()
+        self.frame.close(u)
         self.values.close()
         self.line("}")
 
     def if_(self, u: UOp) -> None:
         self.line(f"if ({self.value(u.src[0])[0]}) {{")
-        self.open.append(u)
+        self.frame.open.append(u)
         self.values.open()
 
-    def endif(self, u: UOp) -> None:
-        if not self.open or self.open[-1].op is not Op.If:
-            raise CompileError(f"kernel {self.name}: an EndIf without its If")
-        self.open.pop()
-        self.values.close()
-        self.line("}")
+    endif = end
 
     def barrier(self, u: UOp) -> None:
         self.line("__syncthreads();")
@@ -319,7 +306,7 @@ class Renderer:
         s, t = u.src[0].dtype, u.dtype
         if s.count != t.count:
             raise CompileError(
-                f"kernel {self.name}: a Bitcast from {s} to {t} changes the number of lanes",
+                f"kernel {self.frame.name}: a Bitcast from {s} to {t} changes the number of lanes",
                 hint="load the buffer at the other dtype",
             )
         self.values[u] = [self.define(t.scalar(), _bits(s.scalar(), t.scalar(), x)) for x in self.value(u.src[0])]
@@ -356,32 +343,24 @@ class Renderer:
 
     def run(self, instructions: Sequence[UOp]) -> None:
         for u in instructions:
-            handler = _HANDLERS.get(u.op)
-            if handler is None:
-                raise CompileError(
-                    f"kernel {self.name}: CUDA has no code for {u.op.name}",
-                    expected="an instruction that stage 22 may leave",
-                    hint="lower it in the pipeline; Target.unsupported names the ops to decompose",
-                )
+            handler = _HANDLERS.get(u.op) or self.frame.unknown(u, "CUDA")
             handler(self, u)
             if u.dtype.is_int:
                 self.factors[u] = _factor(u, self.factors)
-        if self.open:
-            raise CompileError(f"kernel {self.name}: a loop or IF is never closed")
 
     def text(self, threads: int) -> str:
         parameters = []
-        for slot in sorted(self.arguments):
-            a = self.arguments[slot]
-            parameters.append(f"{'' if a.written else 'const '}{memory(a.dtype.scalar())}* data{slot}")
-        parameters += [f"{REGISTER[v.dtype]} var{i}" for i, v in enumerate(self.variables.values())]
+        arguments, variables = self.frame.takes()
+        for a in arguments:
+            parameters.append(f"{'' if a.written else 'const '}{memory(a.dtype.scalar())}* data{a.slot}")
+        parameters += [f"{REGISTER[v.dtype]} var{i}" for i, v in enumerate(variables)]
         bounds = f"__launch_bounds__({threads}) " if threads else ""
         body = "\n".join(self.lines)
         out = [
             f"#include <{header}>" for word, header in (("__half", "cuda_fp16.h"), ("bfloat16", "cuda_bf16.h")) if word in body
         ]
         out += [prelude.text(self.needed)] if self.needed else []
-        out.append(f'extern "C" __global__ void {bounds}{symbol(self.name)}({", ".join(parameters)}) {{')
+        out.append(f'extern "C" __global__ void {bounds}{symbol(self.frame.name)}({", ".join(parameters)}) {{')
         return "\n".join([*out, body, "}", ""])
 
     def dims(self, names: Sequence[str]) -> tuple[UOp, ...]:
@@ -415,21 +394,20 @@ def render(instructions: Sequence[UOp], name: str) -> Rendered:
     Raises CompileError for an instruction that has no code.
     """
     registers = analyze(instructions, survey(instructions))
-    renderer = Renderer(name, registers)
+    renderer = Renderer(Frame(name), registers)
     renderer.run(instructions)
     block = renderer.dims(tuple(THREAD))
     threads = math.prod(int(d.arg) for d in block) if all(d.op is Op.Const for d in block) else 0
     narrow = ""
     if renderer.widened:
-        again = Renderer(name, registers, wide=False)
+        again = Renderer(Frame(name), registers, wide=False)
         again.run(instructions)
         narrow = again.text(threads)
     return Rendered(
         name,
         "CUDA",
         renderer.text(threads),
-        tuple(renderer.arguments[slot] for slot in sorted(renderer.arguments)),
-        tuple(renderer.variables.values()),
+        *renderer.frame.takes(),
         narrow=narrow,
         grid=renderer.dims(tuple(BLOCK)),
         block=block,

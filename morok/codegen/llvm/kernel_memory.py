@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from morok.codegen.frame import Frame
 from morok.codegen.llvm.builder import Builder
 from morok.codegen.llvm.nontemporal_stores import Streams
 from morok.codegen.llvm.prefetch import Ahead
 from morok.codegen.llvm.strength_reduction import SUMS, Addresses
 from morok.codegen.llvm.types import literal, memory_type, type_of
 from morok.codegen.register_memory import Registers, Slot
-from morok.codegen.rendered import Argument, Variable
 from morok.codegen.scopes import Scopes, Values
 from morok.errors import CompileError
 from morok.ir.dtype import DType, PtrType
@@ -58,10 +58,9 @@ class Memory(ABC):
     env      the current value of each register slot
     streams  the buffers whose stores go past the caches, and such stores
     ahead    the loads that fetch what lies further as well
-    around   the open loops
     """
 
-    name: str
+    frame: Frame
     b: Builder
     registers: Registers
     streams: Streams
@@ -71,9 +70,6 @@ class Memory(ABC):
     near: Scopes[tuple[UOp, UOp], str] = field(default_factory=Scopes)
     wide: Scopes[UOp, str] = field(default_factory=Scopes)
     env: dict[Slot, str] = field(default_factory=dict)
-    arguments: dict[int, Argument] = field(default_factory=dict)
-    variables: dict[str, Variable] = field(default_factory=dict)
-    around: list[UOp] = field(default_factory=list)
     stack_used: int = 0
     scratch: int = 0
     scratch_users: list[tuple[str, int]] = field(default_factory=list)
@@ -82,10 +78,11 @@ class Memory(ABC):
     def value(self, u: UOp) -> str:
         """The name (or constant) of the value of `u`."""
         found = self.values.names.get(u)
-        return self.values.find(u, self.compute, self.name) if found is None else found
+        return self.values.find(u, self.compute, self.frame.name) if found is None else found
 
-    def open(self) -> None:
-        """Begin a scope."""
+    def open(self, u: UOp) -> None:
+        """Begin the scope of a loop or branch."""
+        self.frame.open.append(u)
         self.values.open()
         self.near.open()
         self.wide.open()
@@ -103,18 +100,13 @@ class Memory(ABC):
     # Storage.
 
     def define_global(self, u: UOp) -> None:
-        assert isinstance(u.dtype, PtrType)
-        slot = int(u.arg)
-        self.arguments[slot] = Argument(slot, u.dtype.base, False)
+        slot = self.frame.buffer(u)
         self.values[u] = name = f"%data{slot}"
         self.b.entry.append(f"  {name}.at = getelementptr inbounds ptr, ptr %args, i64 {slot}")
         self.b.entry.append(f"  {name} = load ptr, ptr {name}.at, align 8")
 
     def define_var(self, u: UOp) -> None:
-        label = str(u.arg[0])
-        if label not in self.variables:
-            self.variables[label] = Variable(label, u.dtype, u.vmin, u.vmax)
-        slot = list(self.variables).index(label)
+        slot = self.frame.variable(u)
         name = f"%var{slot}"
         self.values[u] = name
         memory = memory_type(u.dtype)
@@ -156,10 +148,10 @@ class Memory(ABC):
         gated = u.op is _INDEX and bool(u.arg)
         offsets = u.src[1:-1] if gated else u.src[1:]
         if len(offsets) != 1:
-            raise CompileError(f"kernel {self.name}: an Index has one flat offset here, not {len(offsets)}")
+            raise CompileError(f"kernel {self.frame.name}: an Index has one flat offset here, not {len(offsets)}")
         offset = offsets[0]
         if gated and u.src[-1].dtype.count not in (1, offset.dtype.count):
-            raise CompileError(f"kernel {self.name}: an Index has one gate, or one a place")
+            raise CompileError(f"kernel {self.frame.name}: an Index has one gate, or one a place")
         if offset.dtype.count > 1:
             return  # one address a lane, computed where they are used
         if offset in self.addresses.steps:
@@ -330,9 +322,7 @@ class Memory(ABC):
             return
         place = passed(u.src[0])
         kept = storage(place)
-        if kept.op is _GLOBAL:
-            slot = int(kept.arg)
-            self.arguments[slot] = Argument(slot, self.arguments[slot].dtype, True)
+        self.frame.writes(kept)
         x = self._to_memory(d, self.value(u.src[1]))
         if place.op is _INDEX and place.src[1].dtype.count > 1:
             self.streams.close(self.b)
@@ -350,7 +340,7 @@ class Memory(ABC):
     def _once(self, kept: UOp, gate: str | None) -> str | None:
         """The gate of a store to `kept`: of threads that share a kernel one stores what is in none of the loops they share."""
         shared = self.registers.shared
-        if not shared or kept.op is not _GLOBAL or not shared.isdisjoint(self.around):
+        if not shared or kept.op is not _GLOBAL or not shared.isdisjoint(self.frame.open):
             return gate
         return "%first" if gate is None else self.b.binary("and", "i1", 1, "%first", gate)
 

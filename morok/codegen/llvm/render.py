@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from morok.codegen.frame import Frame
 from morok.codegen.inplace import overwritable
 from morok.codegen.llvm import library_calls as library_calls  # fills OPS
 from morok.codegen.llvm import short_loops
@@ -29,7 +30,6 @@ from morok.codegen.register_memory import Slot, analyze, runs
 from morok.codegen.rendered import CONTRACT, Rendered, symbol
 from morok.codegen.scopes import PURE
 from morok.codegen.survey import survey
-from morok.errors import CompileError
 from morok.ir.op import TABLE, AxisType, Op
 from morok.ir.uop import UOp
 from morok.passes.target import Target
@@ -122,9 +122,8 @@ class Renderer(Memory):
         tested_first = shared or not runs(u)
         loop = _Loop(u, t, header, before, begin, len(b.lines), counter, end, tested_first, exit_, phis)
         self.loops.append(loop)
-        self.around.append(u)
         b.lines.append("")  # the phi nodes, once the values from the end of the body are known
-        self.open()
+        self.open(u)
         if tested_first:
             body = b.label("body")
             inside = b.emit(f"icmp {'slt' if u.dtype.is_signed else 'ult'} {t} {counter}, {end}")
@@ -145,10 +144,8 @@ class Renderer(Memory):
 
     def end(self, u: UOp) -> None:
         b = self.b
-        if not self.loops or self.loops[-1].range is not u.src[1] or len(u.src) != 2:
-            raise CompileError(f"kernel {self.name}: an End closes the innermost open loop, and exactly one")
+        self.frame.close(u)
         loop = self.loops.pop()
-        self.around.pop()
         t = loop.type
         following = b.emit(f"add nuw{' nsw' if loop.range.dtype.is_signed else ''} {t} {loop.counter}, 1")
         grown = [b.emit(further) for _, _, further in loop.grow]
@@ -187,12 +184,11 @@ class Renderer(Memory):
         stored = self.registers.merged.get(u, ())
         self.branches.append(_Branch(b.block, merge, {slot: self.env[slot] for slot in stored}))
         b.start(then)
-        self.open()
+        self.open(u)
 
     def endif(self, u: UOp) -> None:
         b = self.b
-        if not self.branches:
-            raise CompileError(f"kernel {self.name}: an EndIf without its If")
+        self.frame.close(u)
         branch = self.branches.pop()
         self.close()
         inside = b.block
@@ -306,17 +302,9 @@ class Renderer(Memory):
                 if base in self.values.names:
                     self.pointer(base, u)
         self.streams.close(self.b)
-        if self.loops or self.branches:
-            raise CompileError(f"kernel {self.name}: a loop or IF is never closed")
 
     def _instruction(self, u: UOp) -> None:
-        handler = _HANDLERS.get(u.op)
-        if handler is None:
-            raise CompileError(
-                f"kernel {self.name}: LLVM has no code for {u.op.name}",
-                expected="an instruction that stage 22 may leave",
-                hint="lower it in the pipeline; Target.unsupported names the ops to decompose",
-            )
+        handler = _HANDLERS.get(u.op) or self.frame.unknown(u, "LLVM")
         if u.op not in PURE and u.op is not Op.Store:
             self.streams.close(self.b)
         handler(self, u)
@@ -327,15 +315,15 @@ class Renderer(Memory):
         return [*([zeros] if self.zeros else []), *([*self.b.declared.values(), ""] if self.b.declared else [])]
 
     def function(self) -> list[str]:
-        out = [f"define void @{symbol(self.name)}(ptr %args, ptr %vars) {{", "entry:"]
+        out = [f"define void @{symbol(self.frame.name)}(ptr %args, ptr %vars) {{", "entry:"]
         out += self.b.entry
         if self.scratch:
-            slot = max(self.arguments, default=-1) + 1
+            slot = max(self.frame.arguments, default=-1) + 1
             out.append(f"  %scratch.at = getelementptr inbounds ptr, ptr %args, i64 {slot}")
             out.append("  %scratch = load ptr, ptr %scratch.at, align 8")
             out += [f"  {name} = getelementptr i8, ptr %scratch, i64 {at}" for name, at in self.scratch_users]
         if self.registers.shared:
-            slot = max(self.arguments, default=-1) + 1 + bool(self.scratch)
+            slot = max(self.frame.arguments, default=-1) + 1 + bool(self.scratch)
             out += [
                 f"  %part.at = getelementptr inbounds ptr, ptr %args, i64 {slot}",
                 "  %part.both = load i64, ptr %part.at, align 8",
@@ -370,15 +358,15 @@ def render(instructions: Sequence[UOp], name: str, target: Target = ANY, math: f
     plan = addresses(instructions, found, tiles, registers.slots, registers.shared)
     folded = folded_loops(instructions)
     streams, ahead = Streams(streamed(found.accesses)), loads_ahead(found.accesses)
-    renderer = Renderer(name, builder, registers, streams, ahead, plan, columns=tiles, folded=folded)
+    renderer = Renderer(Frame(name), builder, registers, streams, ahead, plan, columns=tiles, folded=folded)
     renderer.run(instructions)
-    text = "\n".join(renderer.globals() + renderer.function())
+    arguments, variables = renderer.frame.takes()
     return Rendered(
         name,
         "LLVM",
-        text,
-        tuple(renderer.arguments[slot] for slot in sorted(renderer.arguments)),
-        tuple(renderer.variables.values()),
+        "\n".join(renderer.globals() + renderer.function()),
+        arguments,
+        variables,
         renderer.scratch,
         parts_of(found.loops),
         *work_of(found.loops),
