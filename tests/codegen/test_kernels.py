@@ -210,6 +210,8 @@ def test_what_cannot_be_rendered_is_a_compile_error(render: Any) -> None:
     double = place.load() + place.load()
     with pytest.raises(CompileError, match="before it is computed"):
         render([out, c(0), place, double, place.store(double)], "k")
+    with pytest.raises(CompileError, match="DefineGlobal is used before it is computed"):
+        render([c(0), c(0.0, f32), place, place.store(c(0.0, f32)), out], "k")
 
 
 @pytest.mark.parametrize("render", [render_llvm, render_cuda], ids=["LLVM", "CUDA"])

@@ -244,8 +244,8 @@ class Renderer:
             for name, x in zip(names, lanes, strict=True):
                 self.line(f"{name} = {x};")
             return
-        self.frame.writes(storage(place))
         pointer, offsets, gates = self._pointer(place), self._offsets(place), self._gates(place)
+        self.frame.writes(storage(place))
         if len(offsets) > 1:
             each = d.count // len(offsets)
             for i, x in enumerate(lanes):
