@@ -16,8 +16,8 @@ from morok.dialect import Node
 from morok.rewrite.matcher import Match
 
 if TYPE_CHECKING:
-    from morok.rewrite.fixpoint import RewriteState
     from morok.rewrite.specialize import operands, opkey, recall
+    from morok.rewrite.state import RewriteState
 
 
 def flatten(state: RewriteState, root: Node) -> list[Node]:

@@ -17,10 +17,11 @@ from morok.interrupts import check
 from morok.locks import RULES
 from morok.rewrite import trace as traces
 from morok.rewrite.ac_chains import flatten, gather
-from morok.rewrite.fixpoint import Held, Limits, Planned, RewriteState, map_of, rewrite_fixpoint
+from morok.rewrite.fixpoint import rewrite_fixpoint
 from morok.rewrite.matcher import Matcher
 from morok.rewrite.ruleset import RuleSet
 from morok.rewrite.specialize import specialize
+from morok.rewrite.state import Held, Limits, Planned, RewriteState, map_of
 
 DEFAULT_LIMITS: Final = Limits()
 _NO_RULES: Final = Matcher({}, None, ())

@@ -12,8 +12,8 @@ from typing import Any
 from morok.dialect import Instructions, Node, Traces
 from morok.errors import UsageError
 from morok.rewrite import trace as traces
-from morok.rewrite.fixpoint import map_of
 from morok.rewrite.ruleset import RuleSet
+from morok.rewrite.state import map_of
 
 
 def line_rewrite(

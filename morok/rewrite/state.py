@@ -1,0 +1,218 @@
+"""The state of one rewriting: the final forms so far, the limits, and the errors beyond them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Container, Hashable, Iterator, Mapping, Sequence
+from itertools import chain, repeat
+from typing import Any, Final, NamedTuple, Protocol
+
+from morok.dialect import Dialect, Node, Remembers
+from morok.errors import RewriteLimitError
+from morok.rewrite import trace as traces
+from morok.rewrite.abbreviate import abbreviate
+from morok.rewrite.identity import IdentityMap
+from morok.rewrite.matcher import Match, Matcher
+
+
+class Limits(NamedTuple):
+    """The limits of rewriting.
+
+    per_node   rewritings of one node, and of what they make of it
+    total      rewritings in one call, for a small graph
+    per_size   how many more for each node of the graph that was given
+    """
+
+    per_node: int = 1_000
+    total: int = 100_000
+    per_size: int = 100
+
+
+REBUILT: Final = -1  # stands where a rule's number would, in a trail
+BEFORE: Final = 1 << 30  # added to the numbers of rules that see original nodes
+WHOLE: Final = 1 << 29  # added to the numbers of rules that see whole nests
+
+
+Trail = tuple[Any, ...]  # earlier forms of a node, each with the number of the rule that replaced it
+# whether each leading operand is held, whether the others are, and how many come before the first one that is
+Held = tuple[tuple[bool, ...], bool, int]
+
+Planned = tuple["Match | None", "Held | None", "Match | None"]
+
+
+class Program(Protocol):
+    """The state that calls with the same rules share.
+
+    plan       by op key, whatever it is: the match function, the operands that are held, and the match function for whole chains
+    whole      the rules that see whole chains of one op
+    sketch     (node, operands): the node over other operands for these rules to look at, and nobody else
+    inert_ops  the op keys whose nodes, if they have no operands, are final as they are
+    new_map    makes a map keyed by node identity
+    """
+
+    @property
+    def dialect(self) -> Dialect: ...
+    @property
+    def memory(self) -> Remembers | None: ...
+    @property
+    def after(self) -> Matcher: ...
+    @property
+    def before(self) -> Matcher | None: ...
+    @property
+    def whole(self) -> Matcher | None: ...
+    @property
+    def sketch(self) -> Callable[[Node, tuple[Node, ...]], Node]: ...
+    @property
+    def flatten(self) -> Callable[..., list[Node]]: ...
+    @property
+    def gather(self) -> Callable[..., tuple[Node, int] | None]: ...
+    @property
+    def plan(self) -> Mapping[Hashable, Planned]: ...
+    @property
+    def inert_ops(self) -> Container[Hashable]: ...
+    @property
+    def new_map(self) -> Callable[[], Any]: ...
+
+
+class RewriteState:
+    """One call's state.
+
+    done       the final form of every node that is finished; PENDING: a rule has replaced this node and the replacement is
+               unfinished, so that meeting it again means the rules form a cycle
+    held       the same for nodes in positions where no rule fires
+    memo_key   under which finished nodes remember their final form; None where rules depend on a context
+    fired      how many rules have fired
+    in_chain   nodes that were looked at as parts of a chain of their op, and not on their own
+    """
+
+    __slots__ = (
+        "program", "context", "limits", "memo_key", "trace", "stage", "done", "held", "fired", "in_chain", "size", "root",
+        "stack",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        program: Program,
+        context: Any,
+        limits: Limits,
+        memo_key: int | None,
+        trace: traces.Trace | None,
+        stage: str,
+    ) -> None:
+        self.program = program
+        self.context = context
+        self.limits = limits
+        self.memo_key = memo_key
+        self.trace = trace
+        self.stage = stage
+        new_map = program.new_map
+        self.done = new_map()
+        self.held = new_map()
+        self.in_chain = new_map()
+        self.fired = 0
+        self.size: int | None = None
+        self.root: Node = None  # `rewrite_fixpoint` says it
+        self.stack: list[Any] = []
+
+    def rule_name(self, number: int) -> str:
+        if number >= BEFORE:
+            assert self.program.before is not None
+            return self.program.before.names[number - BEFORE]
+        if number >= WHOLE:
+            assert self.program.whole is not None
+            return self.program.whole.names[number - WHOLE]
+        return self.program.after.names[number]
+
+    def record(self, number: int, before: Node, after: Node) -> None:
+        assert self.trace is not None
+        self.trace.record(self.program.dialect, self.stage, self.rule_name(number), before, after)
+
+    def recall(self, node: Node) -> Node | None:
+        """The final form of a node if it is known: PENDING while it is in the making."""
+        found = self.done.get(node)
+        if found is None and self.memo_key is not None:
+            memory = self.program.memory
+            assert memory is not None
+            kept = memory.recall(node).get(self.memo_key)
+            if kept is not None:
+                found = node if kept is True else kept()
+                if found is not None:
+                    self.done[node] = self.done[found] = found
+        return found
+
+    def finals_of(self, kids: Sequence[Node], holds: Held) -> tuple[Node, ...]:
+        """The final forms of operands of which some are held, all of them finished."""
+        fires, held = self.done.get, self.held.get
+        return tuple([(held if h else fires)(kid) for kid, h in with_holds(kids, holds)])
+
+    def waiting(self, pairs: Iterator[tuple[Node, bool]]) -> tuple[Node | None, bool]:
+        """The next operand that is not finished, and True if rules fire on it, of operands and whether each is held; None if all
+        are.
+        """
+        for kid, hold in pairs:
+            if (self.held.get(kid) if hold else self.recall(kid)) is None:
+                return kid, not hold
+        return None, True
+
+    def trails(self) -> list[Trail]:
+        """The trails of the nodes that wait for their operands, outermost first."""
+        return [frame[2] for frame in self.stack]
+
+    def allow(self, trail: Trail) -> int:
+        """Called when the count of firings reaches `limits.total`: the count to stop at, or RewriteLimitError."""
+        if self.size is None:
+            self.size = _size(self.program.dialect, self.root)
+        allowed = self.limits.total + self.limits.per_size * self.size
+        if self.fired >= allowed:
+            raise self.too_many(trail, f"{self.fired:,} rewritings did not settle a graph of {self.size:,} nodes")
+        return allowed
+
+    def too_many(self, trail: Trail, what: str) -> RewriteLimitError:
+        names = [self.rule_name(n) for t in (*self.trails()[-50:], trail) for n in t[1::2] if n != REBUILT]
+        common = Counter(names[-1000:]).most_common(6)
+        fired = ", ".join(f"{name} ({times:,} times)" for name, times in common)
+        at = trail[0] if trail else self.root
+        return RewriteLimitError(
+            f"{what}; the last rules to fire: {fired}",
+            excerpt=f"  at {abbreviate(self.program.dialect, at)}",
+            hint="make each rule produce something simpler, or raise Limits",
+        )
+
+    def circle(self, again: Node, trail: Trail) -> RewriteLimitError:
+        """The error for a node whose final form depends on itself."""
+        names: list[str] = []
+        for path in (trail, *reversed(self.trails())):
+            forms = [i for i in range(0, len(path), 2) if path[i] is again]
+            first = forms[0] if forms else 0
+            names[:0] = [self.rule_name(n) for n in path[first + 1 :: 2] if n != REBUILT]
+            if forms:
+                break
+        rules = " then ".join(names)
+        return RewriteLimitError(
+            f"rewriting goes in a circle: {rules} lead{'s' if len(names) == 1 else ''} back to the same node",
+            excerpt=f"  at {abbreviate(self.program.dialect, again)}",
+            hint="two rules with opposite canonical forms; keep one, or guard both so that only one applies",
+        )
+
+
+def with_holds(kids: Sequence[Node], holds: Held) -> Iterator[tuple[Node, bool]]:
+    leading, rest, _ = holds
+    return zip(kids, chain(leading, repeat(rest)), strict=False)
+
+
+def _size(dialect: Dialect, root: Node) -> int:
+    seen = map_of(dialect)()
+    stack = [root]
+    total = 0
+    while stack:
+        node = stack.pop()
+        if seen.get(node) is None:
+            seen[node] = True
+            total += 1
+            stack.extend(dialect.operands(node))
+    return total
+
+
+def map_of(dialect: Dialect) -> Callable[[], Any]:
+    """The maker of maps keyed by node identity: dicts where nodes hash by identity (hash-consed ones), else by address."""
+    return dict if getattr(dialect, "hash_consed", False) else IdentityMap
