@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from itertools import count
+from types import ModuleType
 from typing import Any, Final, NamedTuple
 
 from morok import config
 from morok.dialect import Dialect, Nests, Node, Remembers, Traces
 from morok.interrupts import check
 from morok.locks import RULES
+from morok.rewrite import ac_chains, fixpoint
 from morok.rewrite import trace as traces
-from morok.rewrite.ac_chains import flatten, gather
-from morok.rewrite.fixpoint import rewrite_fixpoint
 from morok.rewrite.matcher import Matcher
 from morok.rewrite.ruleset import RuleSet
 from morok.rewrite.specialize import specialize
@@ -28,14 +28,14 @@ _NO_RULES: Final = Matcher({}, None, ())
 
 Rebuild = Callable[[Node, tuple[Node, ...]], Node]
 
-_specialized: dict[tuple[Any, int], tuple[Dialect, Any]] = {}
+_specialized: dict[tuple[str, int], tuple[Dialect, Mapping[str, Any]]] = {}
 
 
-def _for(function: Any, dialect: Dialect) -> Any:
-    """`function`, specialized for a dialect."""
-    found = _specialized.get((function, id(dialect)))
+def _for(module: ModuleType, dialect: Dialect) -> Mapping[str, Any]:
+    """The functions of a module, specialized for a dialect."""
+    found = _specialized.get((module.__name__, id(dialect)))
     if found is None or found[0] is not dialect:
-        found = _specialized[function, id(dialect)] = (dialect, specialize(function, dialect))
+        found = _specialized[module.__name__, id(dialect)] = (dialect, specialize(module, dialect))
     return found[1]
 
 
@@ -89,10 +89,10 @@ class _Program:
         self.plan = _Plan(after, seen, _positions(dialect, fires), [info.key for info in dialect.ops.values()])
         self.inert_ops = frozenset(k for k, (match, *_) in self.plan.items() if match is None and before is None)
         self.memo_key = _memo_key(_what(after, before, whole, fires))
-        self.rewrite_fixpoint = _for(rewrite_fixpoint, dialect)
+        self.rewrite_fixpoint = _for(fixpoint, dialect)["rewrite_fixpoint"]
         self.sketch: Any = getattr(dialect, "sketch", None)
-        self.flatten = _for(flatten, dialect)
-        self.gather = _for(gather, dialect)
+        self.flatten = _for(ac_chains, dialect)["flatten"]
+        self.gather = _for(ac_chains, dialect)["gather"]
         unproved = any(m is not None and m.unproved for m in (after, before, whole))
         self.memory = dialect if isinstance(dialect, Remembers) and not unproved else None
         self.new_map = map_of(dialect)
@@ -219,20 +219,20 @@ def rewrite_all(
     contextual = (rules is not None and rules.has_context) or (before is not None and before.has_context)
     # a trace is to show every firing, so what is remembered from earlier calls is not used
     own = contextual or known is not None or trace is not None or not remember
-    state = RewriteState(program, context, limits, None if own or program.memory is None else program.memo_key, trace, stage)
-    rebuild: Rebuild = dialect.rebuild
+    rebuild: Rebuild = dialect.rebuild if known is None else known.rebuild(dialect.rebuild)
+    memo_key = None if own or program.memory is None else program.memo_key
+    state = RewriteState(program, context, limits, memo_key, trace, stage, rebuild)
     if known is not None:
         for node, form in known.forms.items():
             state.done[node] = form
         for node, form in known.held.items():
             state.held[node] = form
-        rebuild = known.rebuild(rebuild)
     if program.history is None:
-        return [_finish(program, state, root, rebuild) for root in roots]
-    return _traced(program, program.history, state, roots, rebuild)
+        return [program.rewrite_fixpoint(state, root) for root in roots]
+    return _traced(program, program.history, state, roots)
 
 
-def _traced(program: _Program, history: Traces, state: RewriteState, roots: Sequence[Node], rebuild: Rebuild) -> list[Node]:
+def _traced(program: _Program, history: Traces, state: RewriteState, roots: Sequence[Node]) -> list[Node]:
     """The final forms of some roots, whose nodes come from them, and from the stage of this call."""
     maker, stage = history.maker, state.stage
     origin, maker_stage = maker.origin, maker.stage
@@ -242,7 +242,7 @@ def _traced(program: _Program, history: Traces, state: RewriteState, roots: Sequ
         out = []
         for root in roots:
             maker.origin = history.origin(root)
-            out.append(_finish(program, state, root, rebuild))
+            out.append(program.rewrite_fixpoint(state, root))
         return out
     finally:
         maker.origin = origin
@@ -285,11 +285,6 @@ def fire(node: Node, rules: RuleSet, *, stage: str = "") -> Node | None:
     if hit is not None and trace is not None:
         trace.record(dialect, stage, hit[1], node, hit[0])
     return None if hit is None else hit[0]
-
-
-def _finish(program: _Program, state: RewriteState, root: Node, rebuild: Rebuild) -> Node:
-    known = state.recall(root)
-    return program.rewrite_fixpoint(state, root, rebuild) if known is None else known
 
 
 __all__ = ["DEFAULT_LIMITS", "InitialSubstitution", "Limits", "RuleSet", "fire", "graph_rewrite", "rewrite_all"]

@@ -1,220 +1,248 @@
-"""The engine's loop: every node is finished after its operands, by explicit stacks."""
+"""Rewriting to a fixpoint: every node is finished after its operands.
+
+A visit finishes one node. It is a generator, and reads like the recursive function that it stands for: where that one would call
+itself for an operand, a visit yields the operand's visit, and goes on once that has ended. `rewrite_fixpoint` runs visits from a
+stack of its own, so that memory alone bounds the depth of a graph.
+
+Written against a dialect's accessors: `morok.rewrite.specialize` puts its own in their place.
+"""
 
 from __future__ import annotations
 
-import weakref
-from typing import TYPE_CHECKING, Any
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+from weakref import ref
 
 from morok.dialect import Node
 from morok.interrupts import check, waiting
+from morok.rewrite.matcher import Match
 from morok.rewrite.pending import PENDING
-from morok.rewrite.state import BEFORE, REBUILT, WHOLE, RewriteState, Trail, with_holds
+from morok.rewrite.state import BEFORE, REBUILT, WHOLE, Held, RewriteState, Trail, with_held
 
 if TYPE_CHECKING:
     from morok.rewrite.specialize import nests, operands, opkey, recall
 
+Visit = Iterator["Visit"]  # it waits for what it yields
+Hit = tuple[Node, int]  # what a rule makes of a node, and the rule's number
 
-def rewrite_fixpoint(state: RewriteState, root: Node, rebuild: Any) -> Node:
-    """The final form of `root`. Iterative: the depth of a graph is bounded by memory alone.
 
-    The operands of a node are gone through one after the other, by an iterator. At one that is not finished the node's frame is
-    left on the stack, to be taken up again behind that operand. In a frame are the node as it was given, its present form, its
-    trail, whether rules fire on it, the iterator, whether an operand before it has changed, the terms of its nest (if the
-    iterator is over them), its operands, which of them are held, its match function.
+def rewrite_fixpoint(state: RewriteState, root: Node) -> Node:
+    """The final form of a node on which rules fire."""
+    known = final_form(state, root)
+    if known is not None:
+        return known
+    state.root = root
+    suspended: list[Visit] = []
+    running = visit(state, root)
+    while True:
+        for operand in running:
+            suspended.append(running)
+            running = operand
+            break
+        else:
+            if not suspended:
+                return state.done[root]
+            running = suspended.pop()
 
-    rebuild  (node, operands): the node over other operands
-    """
+
+def visit(state: RewriteState, node: Node) -> Visit:
+    """The visit of a node on which rules fire: afterwards its final form is in `state.done`."""
     done = state.done
     lookup = done.get
-    held = state.held
-    program = state.program
-    plan = program.plan
-    inert_ops = program.inert_ops
-    before = program.before
-    context = state.context
     key = state.memo_key
-    ref = weakref.ref
-    tracing = state.trace is not None
-    longest = 2 * state.limits.per_node
-    fired = state.fired
-    allowed = state.limits.total
-    stack = state.stack
-    state.root = node = at = root
-    trail: Trail = ()
-    fires = True
-    original = before is not None
-    gathered = False
-    hit: Any = None
-    pending: Any
-    while True:  # `at` has not been looked at
-        op = opkey(at)
-        kids = operands(at)
-        changed = False
-        nest = None
-        match, holds, whole = plan[op]
-        if original:  # stage 0: the node as it was given
-            original = False
-            assert before is not None
-            first = before.table.get(op, before.default)
-            if first is not None:
-                hit = first(at, context)
-        if hit is not None:
-            hit = (hit[0], hit[1] + BEFORE)
-            holds = None
-            pending = ()
-        elif (
-            whole is not None
-            and not gathered
-            and fires
-            and ((opkey(kids[0]) is op and lookup(kids[0]) is None) or (opkey(kids[-1]) is op and lookup(kids[-1]) is None))
-            and nests(at)
-        ):  # its terms are finished first, whatever their depth
-            nest = program.flatten(state, at)
-            holds = None
-            pending = reversed(nest)
-        elif holds is None or len(kids) <= holds[2]:
-            holds = None
-            pending = iter(kids)
-        else:
-            pending = with_holds(kids, holds)
-        while True:  # what is pending of the operands, and behind them `at` itself
-            if holds is not None:
-                kid, below = state.waiting(pending)
-                if kid is not None:
-                    stack.append((node, at, trail, fires, pending, changed, None, kids, holds, match))
-                    node = at = kid
-                    trail = ()
-                    fires = below
-                    original = below and before is not None
-                    gathered = False
-                    break
-            for kid in pending:
-                new = lookup(kid)
-                if new is kid:
-                    continue
-                if new is None:
-                    if not operands(kid) and opkey(kid) in inert_ops:
-                        done[kid] = kid
-                        continue
-                    if key is not None and (facts := recall(kid)) and (kept := facts.get(key)) is not None:
-                        new = kid if kept is True else kept()
-                    if new is None:  # come back when it is finished
-                        stack.append((node, at, trail, fires, pending, changed, nest, kids, None, match))
-                        node = at = kid
-                        trail = ()
-                        fires = True
-                        original = before is not None
-                        gathered = False
-                        break
-                    done[kid] = done[new] = new
-                    if new is kid:
-                        continue
-                if new is PENDING:
-                    raise state.circle(kid, trail)
-                changed = True
-            else:  # all are finished
-                if hit is not None:
-                    pass
-                elif nest is not None:
-                    if len(nest) > len(kids):
-                        hit = program.gather(state, at, nest, not trail, plan[opkey(at)][2], match)
-                    if hit is None:
-                        nest = None
-                        changed = False
-                        pending = iter(kids)
-                        continue
-                    hit = (hit[0], hit[1] + WHOLE)
-                else:
-                    if holds is not None:
-                        fresh = state.finals_of(kids, holds)
-                        for kid, new in zip(kids, fresh, strict=True):
-                            if new is PENDING:
-                                raise state.circle(kid, trail)
-                            if new is not kid:
-                                changed = True
-                    if changed:
-                        if holds is None:
-                            if len(kids) == 2:
-                                a, b = kids
-                                fresh = (done[a], done[b])
-                            else:
-                                fresh = tuple(map(lookup, kids))
-                        trail += (at, REBUILT)
-                        op = opkey(at)
-                        at = rebuild(at, fresh)
-                        if not fires:
-                            known = held.get(at)
+    before = state.before
+    trail: Trail = []
+    state.trails.append(trail)
+    form = node  # its present form
+    unseen = before is not None  # by the rules that see original nodes
+    of_chain = False  # whether a rule for whole chains made this form
+    while True:
+        hit = match_original(state, form) if unseen else None
+        if hit is None:
+            kids = operands(form)
+            match, held, whole = state.plan[opkey(form)]
+            if whole is not None and not of_chain and opens_chain(state, form, kids):
+                hit = yield from match_chain(state, form, whole, match)
+                held = None
+        if hit is None:
+            if held is None or len(kids) <= held[2]:
+                changed = False
+                for kid in kids:  # `finish_each` and `final_form`, without their calls
+                    final = lookup(kid)
+                    if final is None:
+                        if not operands(kid) and opkey(kid) in state.inert_ops:
+                            done[kid] = kid
+                            continue
+                        kept = None if key is None else recall(kid).get(key)
+                        final = kid if kept is True else None if kept is None else kept()
+                        if final is None:
+                            yield visit(state, kid)
+                            final = lookup(kid)
                         else:
-                            known = lookup(at)
-                            if known is None and key is not None and (facts := recall(at)):
-                                kept = facts.get(key)
-                                known = at if kept is True else None if kept is None else kept()
-                                if known is not None:
-                                    done[at] = done[known] = known
-                        if known is not None:
-                            if known is PENDING:
-                                raise state.circle(at, trail)
-                            at = known
-                            match = None
-                        elif before is not None and fires:
-                            original = True
-                            break
-                        elif opkey(at) is not op:  # a constructor chose another op
-                            match = plan[opkey(at)][0]
-                    if match is not None and fires:  # stage 1: the node over finished operands
-                        hit = match(at, context)
-                if hit is None:  # `at` is final
-                    if fires:
-                        done[at] = at
-                        if key is not None:
-                            recall(at)[key] = True
-                    else:
-                        held[at] = at
-                        for form in trail[::2]:
-                            held[form] = at
-                else:
-                    new, number = hit
-                    hit = None
-                    fired += 1
-                    if waiting:
-                        check()
-                    trail += (at, number)
-                    if tracing:
-                        state.record(number, at, new)
-                    if fired >= allowed:
-                        state.fired = fired
-                        allowed = state.allow(trail)
-                    if len(trail) > longest:
-                        raise state.too_many(trail, f"one node was rewritten {len(trail) // 2:,} times")
-                    known = lookup(new)
-                    if known is None:
-                        if not operands(new) and opkey(new) in inert_ops:
-                            known = new
-                        elif key is not None and (facts := recall(new)) and (kept := facts.get(key)) is not None:
-                            known = new if kept is True else kept()
-                        if known is None:
-                            done[at] = PENDING
-                            at = new
-                            original = before is not None
-                            gathered = number >= WHOLE
-                            break
-                        done[new] = done[known] = known
-                    elif known is PENDING:
-                        raise state.circle(new, trail)
-                    at = known
-                if trail and fires:
-                    done[node] = at
-                    if len(trail) > 2:
-                        for form in trail[2::2]:
-                            done[form] = at
-                    if key is not None:
-                        recall(node)[key] = ref(at)
-                if not stack:
-                    state.fired = fired
-                    return at
-                moved = at is not node
-                node, at, trail, fires, pending, changed, nest, kids, holds, match = stack.pop()
-                if moved:
-                    changed = True
-                continue
+                            done[kid] = done[final] = final
+                    if final is not kid:
+                        if final is PENDING:
+                            raise state.circle(kid)
+                        changed = True
+                fresh = tuple(map(lookup, kids)) if changed else None
+            else:
+                fresh = yield from finish_held(state, kids, held)
+            if fresh is not None:
+                form, known = rebuilt(state, form, fresh)
+                if not known and before is not None:
+                    unseen = True
+                    continue
+                match = None if known else state.plan[opkey(form)][0]  # a constructor may have chosen another op
+            hit = None if match is None else match(form, state.context)
+        if hit is None:
+            done[form] = form
+            if key is not None:
+                recall(form)[key] = True
             break
+        form, known = fire(state, form, *hit)
+        if known:
+            break
+        unseen = before is not None
+        of_chain = hit[1] >= WHOLE
+    if trail:
+        remember(state, node, form)
+    state.trails.pop()
+
+
+def visit_held(state: RewriteState, node: Node) -> Visit:
+    """The visit of a node on which no rule fires: afterwards `state.held` has it over the final forms of its operands."""
+    trail: Trail = []
+    state.trails.append(trail)
+    kids = operands(node)
+    held = state.plan[opkey(node)][1]
+    if held is not None and len(kids) > held[2]:
+        fresh = yield from finish_held(state, kids, held)
+    else:
+        yield from finish_each(state, kids)
+        fresh = tuple(map(state.done.get, kids))
+    form = node
+    if fresh is not None and any(new is not kid for new, kid in zip(fresh, kids, strict=True)):
+        trail += (node, REBUILT)
+        form = state.rebuild(node, fresh)
+        known = state.held.get(form)
+        if known is not None:
+            form = known
+    state.held[form] = state.held[node] = form
+    state.trails.pop()
+
+
+def finish_each(state: RewriteState, nodes: Iterable[Node]) -> Visit:
+    """The visits of nodes on which rules fire, one after the other."""
+    for node in nodes:
+        final = final_form(state, node)
+        if final is None:
+            yield visit(state, node)
+        elif final is PENDING:
+            raise state.circle(node)
+
+
+def finish_held(state: RewriteState, kids: Sequence[Node], held: Held) -> Generator[Visit, None, tuple[Node, ...] | None]:
+    """The visits of operands some of which are held. Returns their final forms; None if these are the operands themselves."""
+    for kid, hold in with_held(kids, held):
+        if hold:
+            if state.held.get(kid) is None:
+                yield visit_held(state, kid)
+        elif final_form(state, kid) is None:
+            yield visit(state, kid)
+    in_place = (state.done.get, state.held.get)
+    fresh = tuple([in_place[hold](kid) for kid, hold in with_held(kids, held)])
+    changed = False
+    for kid, final in zip(kids, fresh, strict=True):
+        if final is PENDING:
+            raise state.circle(kid)
+        if final is not kid:
+            changed = True
+    return fresh if changed else None
+
+
+def opens_chain(state: RewriteState, node: Node, kids: Sequence[Node]) -> bool:
+    """True for the outermost node of an AC chain the inner nodes of which are not finished."""
+    op = opkey(node)
+    lookup = state.done.get
+    first, last = kids[0], kids[-1]
+    return ((opkey(first) is op and lookup(first) is None) or (opkey(last) is op and lookup(last) is None)) and nests(node)
+
+
+def match_chain(state: RewriteState, node: Node, whole: Match, match: Match | None) -> Generator[Visit, None, Hit | None]:
+    """The visits of the terms of an AC chain. Returns what a rule for whole chains makes of it; None if none applies."""
+    terms = state.program.flatten(state, node)
+    yield from finish_each(state, reversed(terms))
+    if len(terms) == len(operands(node)):
+        return None
+    hit = state.program.gather(state, node, terms, not state.trails[-1], whole, match)
+    return None if hit is None else (hit[0], hit[1] + WHOLE)
+
+
+def match_original(state: RewriteState, node: Node) -> Hit | None:
+    """What a rule that sees original nodes makes of one."""
+    before = state.before
+    assert before is not None
+    match = before.table.get(opkey(node), before.default)
+    hit = None if match is None else match(node, state.context)
+    return None if hit is None else (hit[0], hit[1] + BEFORE)
+
+
+def rebuilt(state: RewriteState, node: Node, fresh: tuple[Node, ...]) -> tuple[Node, bool]:
+    """A node over the final forms of its operands, and False; its final form and True, if there is one already."""
+    trail = state.trails[-1]
+    trail += (node, REBUILT)
+    form = state.rebuild(node, fresh)
+    known = final_form(state, form)
+    if known is PENDING:
+        raise state.circle(form)
+    return (form, False) if known is None else (known, True)
+
+
+def fire(state: RewriteState, node: Node, made: Node, number: int) -> tuple[Node, bool]:
+    """What a rule made of a node, and False; its final form and True, if there is one already. The firing is recorded.
+
+    RewriteLimitError where there are too many, or where the rules form a cycle.
+    """
+    state.fired += 1
+    if waiting:
+        check()
+    trail = state.trails[-1]
+    trail += (node, number)
+    if state.trace is not None:
+        state.record(number, node, made)
+    if state.fired >= state.allowed or len(trail) > state.longest:
+        state.limit(trail)
+    known = final_form(state, made)
+    if known is PENDING:
+        raise state.circle(made)
+    if known is not None:
+        return known, True
+    state.done[node] = PENDING
+    return made, False
+
+
+def remember(state: RewriteState, node: Node, final: Node) -> None:
+    """Note the final form of a node and of all forms that it had."""
+    done = state.done
+    done[node] = final
+    for form in state.trails[-1][2::2]:
+        done[form] = final
+    key = state.memo_key
+    if key is not None:
+        recall(node)[key] = ref(final)
+
+
+def final_form(state: RewriteState, node: Node) -> Node | None:
+    """The final form of a node, if there is one: of this call, remembered from another, or itself if no rule names its op and it
+    has no operands. PENDING while its replacement is unfinished.
+    """
+    done = state.done
+    known = done.get(node)
+    if known is None:
+        if not operands(node) and opkey(node) in state.inert_ops:
+            known = node
+        elif (key := state.memo_key) is not None and (facts := recall(node)) and (kept := facts.get(key)) is not None:
+            known = node if kept is True else kept()
+        if known is not None:
+            done[node] = done[known] = known
+    return known

@@ -1,7 +1,7 @@
-"""Functions written against `Dialect`, compiled anew with the dialect's own field accesses in place of its methods.
+"""Modules written against `Dialect`, compiled anew with the dialect's own field accesses in place of its methods.
 
-The engine's loop is one ordinary typed function. A dialect that offers code templates (`Dialect.inline`) gets a copy of
-it in which `opkey(n)`, `operands(n)` and their like are those templates, so that generality costs nothing at run time.
+The engine's loop is ordinary typed functions. A dialect that offers code templates (`Dialect.inline`) gets a copy of them in
+which `opkey(n)`, `operands(n)` and their like are those templates, so that generality costs nothing at run time.
 """
 
 from __future__ import annotations
@@ -9,13 +9,12 @@ from __future__ import annotations
 import ast
 import hashlib
 import importlib.util
-import inspect
 import linecache
 import marshal
 import sys
-import textwrap
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from morok.dialect import Dialect, Node
@@ -65,12 +64,12 @@ def _own(name: str) -> str:
     return f"_of_the_dialect_{name}"
 
 
-def specialize(function: Callable[..., Any], dialect: Dialect) -> Callable[..., Any]:
-    """`function` for `dialect`: its calls of what CALLS names inlined, or bound to the methods."""
+def specialize(module: ModuleType, dialect: Dialect) -> Mapping[str, Any]:
+    """The functions of `module` for `dialect`: their calls of what CALLS names inlined, or bound to the methods."""
     bound = {name: getattr(dialect, name, None) for name in CALLS}
     templates = {name: dialect.inline[name] for name in CALLS if name in dialect.inline}
-    title = f"<{function.__name__} for {dialect.name}>"
-    text = Path(function.__code__.co_filename).read_bytes()
+    title = f"<{module.__name__} for {dialect.name}>"
+    text = Path(str(module.__file__)).read_bytes()
     names: Mapping[str, Any] = getattr(dialect, "names", {})
     said = repr((importlib.util.MAGIC_NUMBER, sys.version, title, text, sorted(templates.items()), sorted(names)))
     key = hashlib.sha256(said.encode()).hexdigest()
@@ -78,12 +77,10 @@ def specialize(function: Callable[..., Any], dialect: Dialect) -> Callable[..., 
     if kept is not None:
         source, code = marshal.loads(kept)
     else:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
-        source = ast.unparse(ast.fix_missing_locations(_Inliner(templates, names).visit(tree)))
+        source = ast.unparse(ast.fix_missing_locations(_Inliner(templates, names).visit(ast.parse(text))))
         code = compile(source, title, "exec")
         store.save(key, marshal.dumps((source, code)))
     linecache.cache[title] = (len(source), None, source.splitlines(keepends=True), title)
-    namespace = {**function.__globals__, **bound, **{_own(name): value for name, value in names.items()}}
+    namespace = {"__name__": module.__name__, **bound, **{_own(name): value for name, value in names.items()}}
     exec(code, namespace)
-    specialized: Callable[..., Any] = namespace[function.__name__]
-    return specialized
+    return namespace

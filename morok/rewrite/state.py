@@ -33,7 +33,7 @@ BEFORE: Final = 1 << 30  # added to the numbers of rules that see original nodes
 WHOLE: Final = 1 << 29  # added to the numbers of rules that see whole nests
 
 
-Trail = tuple[Any, ...]  # earlier forms of a node, each with the number of the rule that replaced it
+Trail = list[Any]  # earlier forms of a node, each with the number of the rule that replaced it
 # whether each leading operand is held, whether the others are, and how many come before the first one that is
 Held = tuple[tuple[bool, ...], bool, int]
 
@@ -81,13 +81,14 @@ class RewriteState:
                unfinished, so that meeting it again means the rules form a cycle
     held       the same for nodes in positions where no rule fires
     memo_key   under which finished nodes remember their final form; None where rules depend on a context
-    fired      how many rules have fired
+    fired      how many rules have fired; at `allowed` of them the limits are looked at
+    trails     the trails of the nodes being visited, outermost first
     in_chain   nodes that were looked at as parts of a chain of their op, and not on their own
     """
 
     __slots__ = (
         "program", "context", "limits", "memo_key", "trace", "stage", "done", "held", "fired", "in_chain", "size", "root",
-        "stack",
+        "trails", "plan", "inert_ops", "rebuild", "allowed", "longest", "before",
     )  # fmt: skip
 
     def __init__(
@@ -98,8 +99,13 @@ class RewriteState:
         memo_key: int | None,
         trace: traces.Trace | None,
         stage: str,
+        rebuild: Callable[[Node, tuple[Node, ...]], Node],
     ) -> None:
         self.program = program
+        self.plan = program.plan
+        self.before = program.before
+        self.inert_ops = program.inert_ops
+        self.rebuild = rebuild
         self.context = context
         self.limits = limits
         self.memo_key = memo_key
@@ -111,8 +117,10 @@ class RewriteState:
         self.in_chain = new_map()
         self.fired = 0
         self.size: int | None = None
-        self.root: Node = None  # `rewrite_fixpoint` says it
-        self.stack: list[Any] = []
+        self.allowed = limits.total
+        self.longest = 2 * limits.per_node
+        self.root: Node = None  # set by `rewrite_fixpoint`
+        self.trails: list[Trail] = []
 
     def rule_name(self, number: int) -> str:
         if number >= BEFORE:
@@ -127,61 +135,32 @@ class RewriteState:
         assert self.trace is not None
         self.trace.record(self.program.dialect, self.stage, self.rule_name(number), before, after)
 
-    def recall(self, node: Node) -> Node | None:
-        """The final form of a node if it is known: PENDING while it is in the making."""
-        found = self.done.get(node)
-        if found is None and self.memo_key is not None:
-            memory = self.program.memory
-            assert memory is not None
-            kept = memory.recall(node).get(self.memo_key)
-            if kept is not None:
-                found = node if kept is True else kept()
-                if found is not None:
-                    self.done[node] = self.done[found] = found
-        return found
+    def limit(self, trail: Trail) -> None:
+        """RewriteLimitError if more rules have fired than may, in this call or on the node with this trail."""
+        if self.fired >= self.allowed:
+            if self.size is None:
+                self.size = _size(self.program.dialect, self.root)
+            self.allowed = self.limits.total + self.limits.per_size * self.size
+            if self.fired >= self.allowed:
+                raise self.too_many(f"{self.fired:,} rewritings did not settle a graph of {self.size:,} nodes")
+        if len(trail) > self.longest:
+            raise self.too_many(f"one node was rewritten {len(trail) // 2:,} times")
 
-    def finals_of(self, kids: Sequence[Node], holds: Held) -> tuple[Node, ...]:
-        """The final forms of operands of which some are held, all of them finished."""
-        fires, held = self.done.get, self.held.get
-        return tuple([(held if h else fires)(kid) for kid, h in with_holds(kids, holds)])
-
-    def waiting(self, pairs: Iterator[tuple[Node, bool]]) -> tuple[Node | None, bool]:
-        """The next operand that is not finished, and True if rules fire on it, of operands and whether each is held; None if all
-        are.
-        """
-        for kid, hold in pairs:
-            if (self.held.get(kid) if hold else self.recall(kid)) is None:
-                return kid, not hold
-        return None, True
-
-    def trails(self) -> list[Trail]:
-        """The trails of the nodes that wait for their operands, outermost first."""
-        return [frame[2] for frame in self.stack]
-
-    def allow(self, trail: Trail) -> int:
-        """Called when the count of firings reaches `limits.total`: the count to stop at, or RewriteLimitError."""
-        if self.size is None:
-            self.size = _size(self.program.dialect, self.root)
-        allowed = self.limits.total + self.limits.per_size * self.size
-        if self.fired >= allowed:
-            raise self.too_many(trail, f"{self.fired:,} rewritings did not settle a graph of {self.size:,} nodes")
-        return allowed
-
-    def too_many(self, trail: Trail, what: str) -> RewriteLimitError:
-        names = [self.rule_name(n) for t in (*self.trails()[-50:], trail) for n in t[1::2] if n != REBUILT]
+    def too_many(self, what: str) -> RewriteLimitError:
+        names = [self.rule_name(n) for t in self.trails[-51:] for n in t[1::2] if n != REBUILT]
         common = Counter(names[-1000:]).most_common(6)
         fired = ", ".join(f"{name} ({times:,} times)" for name, times in common)
-        at = trail[0] if trail else self.root
+        at = self.trails[-1][0]
         return RewriteLimitError(
             f"{what}; the last rules to fire: {fired}",
             excerpt=f"  at {abbreviate(self.program.dialect, at)}",
             hint="make each rule produce something simpler, or raise Limits",
         )
 
-    def circle(self, again: Node, trail: Trail) -> RewriteLimitError:
+    def circle(self, again: Node) -> RewriteLimitError:
         """The error for a node whose final form depends on itself."""
         names: list[str] = []
-        for path in (trail, *reversed(self.trails())):
+        for path in reversed(self.trails):
             forms = [i for i in range(0, len(path), 2) if path[i] is again]
             first = forms[0] if forms else 0
             names[:0] = [self.rule_name(n) for n in path[first + 1 :: 2] if n != REBUILT]
@@ -195,8 +174,8 @@ class RewriteState:
         )
 
 
-def with_holds(kids: Sequence[Node], holds: Held) -> Iterator[tuple[Node, bool]]:
-    leading, rest, _ = holds
+def with_held(kids: Sequence[Node], held: Held) -> Iterator[tuple[Node, bool]]:
+    leading, rest, _ = held
     return zip(kids, chain(leading, repeat(rest)), strict=False)
 
 
