@@ -94,6 +94,9 @@ def _op(dialect: Dialect, name: str, info: OpInfo) -> Iterator[Mistake]:
     yield from _domains(dialect, info, mistake)
     if info.params:
         yield from _params(dialect, info, mistake)
+    if info.params and info.fields:
+        what = "an op with params means a function of its operands alone, and nodes that differ in a field are not told apart"
+        yield mistake("fields", what, "() for fields, or for params")
     if info.kind and len(info.operands) != _ARITY[info.kind]:
         yield mistake("kind", f"a {info.kind} op of {len(info.operands)} operands", f"{_ARITY[info.kind]} operands")
     if info.commutative and (len(info.operands) != 2 or len(set(info.params)) > 1):

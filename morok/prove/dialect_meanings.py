@@ -14,12 +14,13 @@ from morok.dsl.declared import Mistake
 from morok.dsl.values import FAILURES, NoValue
 from morok.prove import smt
 from morok.prove.answers import DEFAULT_BUDGET, Answer
-from morok.prove.dialect_values import candidates, mentioned, same_number, worlds
+from morok.prove.dialect_values import candidates, denied, mentioned, same_number, worlds
 from morok.prove.meanings import meaning_of
 from morok.prove.semantics.term import Term, Unsupported
 from morok.prove.smt import FALSE, TRUE
 from morok.prove.smt.session import Died
 from morok.prove.solve import ask
+from morok.prove.symbol import Symbol
 
 MOST: Final = 240  # applications of one op at one choice of dtypes
 LEAST: Final = 24
@@ -29,11 +30,11 @@ CHOICES: Final = 40  # of dtypes
 
 
 class Wrong(Exception):
-    """A mistake in a field, in words."""
+    """A mistake in a field, in words; of all ops at some dtypes, where these are given."""
 
-    def __init__(self, field: str, message: str, expected: str = "") -> None:
+    def __init__(self, field: str, message: str, expected: str = "", dtypes: tuple[str, ...] = ()) -> None:
         super().__init__(message)
-        self.field, self.message, self.expected = field, message, expected
+        self.field, self.message, self.expected, self.dtypes = field, message, expected, dtypes
 
 
 def target(place: str) -> Any:
@@ -98,7 +99,7 @@ def meaning_mistakes(dialect: Dialect, theory: Any, info: OpInfo) -> Iterator[Mi
         for found in _at(dialect, theory, info, function, at, most):
             if found.field not in fields:
                 fields.add(found.field)
-                yield Mistake(info.name, found.field, found.message, found.expected)
+                yield Mistake("" if found.dtypes else info.name, found.field, found.message, found.expected, found.dtypes)
 
 
 def _at(
@@ -136,6 +137,7 @@ def _at(
         try:
             for v in tried:
                 compared |= _compare(dialect, info, function, attempt, names, result, v)
+            _over_unknowns(dialect, info, function, attempt, names, result, tried)
         except Wrong as wrong:
             yield wrong
             return
@@ -230,11 +232,8 @@ def _compare(
         terms = [world.constant(n, x) for n, x in zip(names, v, strict=True)]
     except Exception:  # no such constant in this encoding
         return False
-    converts = bool(dtype_for(info, names, result)[1])
-    d = world.dtype(names[0] if info.comparison else result)
-    extra = (world.dtype(names[0]),) if converts else ()
     try:
-        got = function(world, d, *terms, *extra)
+        got = function(world, *_dtypes_given(world, info, names, result, terms))
     except Unsupported:
         return False
     except Exception as problem:
@@ -257,6 +256,66 @@ def _compare(
     except Exception as problem:
         raise Wrong("solver", f"{info.solver} of {_values(v)} is no value of {result}: {said(problem)}") from None
     return True
+
+
+def _over_unknowns(
+    dialect: Dialect,
+    info: OpInfo,
+    function: Callable[..., Term],
+    attempt: Any,
+    names: Sequence[str],
+    result: str,
+    tried: Sequence[tuple[Any, ...]],
+) -> None:
+    """Compare applications to unknowns, with values for these: a rule is about unknowns, and Python code may take them for what
+    they are not.
+    """
+    if info.evaluate is None:
+        return
+    for places in _unknowns(names):
+        fixed = next((v for v in tried if all(v[i] == v[k] for i, k in enumerate(places) if k >= 0)), None)
+        if fixed is None:
+            continue
+        world = attempt.world()
+        try:
+            unknown = [world.variable(Symbol("constant", i), n) for i, n in enumerate(names)]
+            terms = [
+                world.constant(n, fixed[i]) if k < 0 else unknown[k] for i, (k, n) in enumerate(zip(places, names, strict=True))
+            ]
+            got = function(world, *_dtypes_given(world, info, names, result, terms))
+        except Exception:  # said of constants, or a rule that needs it is not proved
+            continue
+        for v in tried:
+            if any(v[i] != (fixed[i] if k < 0 else v[k]) for i, k in enumerate(places)):
+                continue
+            try:
+                want: Any = evaluated(dialect, info, names, result, v)
+            except NoValue:
+                want = NoValue
+            except Exception:
+                return  # said already
+            there = smt.Substitution(
+                (x.value, smt.term(world.constant(n, c).value)) for x, n, c in zip(unknown, names, v, strict=True)
+            )
+            here = attempt.world()
+            here.exact, here.axioms = world.exact, [a for a in map(there, world.axioms) if a is not TRUE]
+            _agree(here, info, result, Term(there(got.value), there(got.defined)), want, v)
+
+
+def _unknowns(names: Sequence[str]) -> list[tuple[int, ...]]:
+    """Which operands are which unknown, -1 for a constant: each its own, two the same, one a constant."""
+    own = tuple(range(len(names)))
+    pairs = [(i, k) for i, k in itertools.combinations(own, 2) if names[i] == names[k]]
+    same = [tuple(i if n == k else n for n in own) for i, k in pairs]
+    one = [tuple(-1 if n == i else n for n in own) for i in own] if len(own) > 1 else []
+    return [own, *same, *one]
+
+
+def _dtypes_given(world: Any, info: OpInfo, names: Sequence[str], result: str, terms: Sequence[Any]) -> tuple[Any, ...]:
+    """What a solver function is given behind the world: the dtype, the terms, and of a conversion the operand's dtype."""
+    converts = bool(dtype_for(info, names, result)[1])
+    d = world.dtype(names[0] if info.comparison else result)
+    return (d, *terms, *((world.dtype(names[0]),) if converts else ()))
 
 
 def _check_sorts(world: Any, info: OpInfo, result: str, got: Term, v: tuple[Any, ...]) -> None:
@@ -284,6 +343,10 @@ def _agree(world: Any, info: OpInfo, result: str, got: Term, want: Any, v: tuple
         if there is TRUE:
             raise Wrong("evaluate", f"{at} has no value, and has one to the solver", f"what {info.solver} says")
         return
+    if denied(world, result, want):
+        raise Wrong(
+            "theory", f"{at} is {want!r}, which is no value of {result} to the theory", "limits that no op leaves", (result,)
+        )
     if there is FALSE:
         raise Wrong("evaluate", f"{at} is {want!r}, and has no value to the solver", f"what {info.solver} says")
     if not world.exact:  # some values of it are known alone: the evaluator's must be possible

@@ -13,6 +13,7 @@ from morok.dialect import Dialect
 from morok.dsl.declared import Mistake
 from morok.prove import dialect_meanings as meanings
 from morok.prove import dialect_nodes as nodes
+from morok.prove.dialect_theory import theory_mistakes
 from morok.prove.dialect_trees import Trees
 from morok.prove.dialect_values import candidates, worlds
 from morok.prove.limits import Limits
@@ -83,20 +84,20 @@ def _all(dialect: Dialect, broken: frozenset[str], op: str, over: frozenset[str]
     values: dict[str, list[Any]] = {}
     used = {n for i in dialect.ops.values() if i.name not in broken for d in i.domains.values() for n in d}
     used |= {p for i in dialect.ops.values() if i.name not in broken for p in (*i.params, i.result) if p in dialect.dtypes}
-    world = None
+    made: list[Any] = []
     for name in dialect.dtypes:
         if name not in used:
             continue
         try:
-            attempts = worlds(theory, dialect, next(iter(dialect.ops), ""), [name])
-            world = attempts[0].world()
-            values[name] = candidates(world, name, (), random.Random(name))
+            made = [a.world() for a in worlds(theory, dialect, next(iter(dialect.ops), ""), [name])]
+            values[name] = candidates(made[0], name, (), random.Random(name))
         except Exception:  # said where an op is tried at it
             continue
     constants = list(nodes.constant_mistakes(dialect, values))
     if not op:
-        if world is not None:
-            yield from nodes.dtype_mistakes(dialect, world)
+        if made:
+            yield from nodes.dtype_mistakes(dialect, made[0])
+            yield from theory_mistakes(made, values)
         yield from constants
         return
     if over is None:

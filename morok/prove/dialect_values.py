@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Sequence
+import re
+from collections.abc import Hashable, Sequence
 from typing import Any, Final
 
-from morok.dialect import Dialect, OpInfo
+from morok.dialect import Dialect, OpInfo, built_in
 from morok.prove import smt
 from morok.prove.function_digest import code_of
 from morok.prove.symbol import Symbol
@@ -17,6 +18,8 @@ FLOATS: Final = (0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, 2.5, -2.5, math.inf, -mat
 WIDTHS: Final = (4, 7, 8, 15, 16, 31, 32, 63, 64)
 MOST: Final = 24  # values of one dtype
 RANDOM: Final = 6
+BUILT_IN: Final = 3  # encodings of the built-in dialect that are tried
+_ADDRESS: Final = re.compile(r" at 0x[0-9a-f]+")
 
 
 def same_number(a: Any, b: Any) -> bool:
@@ -70,21 +73,38 @@ def _closed(world: Any, name: str, value: Any) -> Any:
 def has(world: Any, name: str, value: Any) -> bool:
     """True if a value is one of the dtype's: its constant is it, and satisfies what is assumed of a variable."""
     try:
-        if not same_number(world.read(name, _closed(world, name, value)), value):
-            return False
-        before = len(world.axioms)
-        x = world.variable(Symbol("value", name), name).value
-        assumed = world.axioms[before:]
-        del world.axioms[before:]
-        c = world.constant(name, value).value
-        return not any(smt.Substitution([(x, c)])(a) is smt.FALSE for a in assumed)
+        return same_number(world.read(name, _closed(world, name, value)), value) and not denied(world, name, value)
     except Exception:  # the theory has no such constant
         return False
 
 
+def denied(world: Any, name: str, value: Any) -> bool:
+    """True if what is assumed of a variable of this dtype excludes a value."""
+    before = len(world.axioms)
+    x = world.variable(Symbol("value", name), name).value
+    assumed = world.axioms[before:]
+    del world.axioms[before:]
+    c = world.constant(name, value).value
+    return any(smt.Substitution([(x, c)])(a) is smt.FALSE for a in assumed)
+
+
 def worlds(theory: Any, dialect: Dialect, op: str, dtypes: Sequence[str]) -> list[Any]:
-    """The makers of the encodings that a rule with this op at these dtypes is tried in, each once."""
-    made: dict[str, Any] = {}
-    for attempt in theory.attempts(frozenset({op}), list(dtypes), False, False):
-        made.setdefault(attempt.name, attempt)
-    return list(made.values())[:3]
+    """The makers of the encodings that a rule with this op at these dtypes is tried in, each kind once: with it alone, and with
+    all others.
+    """
+    made: dict[Any, Any] = {}
+    asked = (
+        ((frozenset({op}), False),)
+        if built_in(dialect)
+        else [(o, n) for o in (frozenset({op}), frozenset(dialect.ops)) for n in (False, True)]
+    )
+    for ops, numeric in asked:
+        for attempt in theory.attempts(ops, list(dtypes), numeric, False):
+            made.setdefault(attempt.name if built_in(dialect) else kind_of(attempt), attempt)
+    return list(made.values())[: BUILT_IN if built_in(dialect) else None]
+
+
+def kind_of(attempt: Any) -> Hashable:
+    """What an encoding depends on: its class and its state, but for its name and its share of the budget."""
+    state = {n: getattr(attempt, n, None) for n in getattr(attempt, "__dataclass_fields__", getattr(attempt, "__dict__", ()))}
+    return type(attempt), *sorted((n, _ADDRESS.sub("", repr(v))) for n, v in state.items() if n not in ("name", "share"))

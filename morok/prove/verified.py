@@ -91,6 +91,20 @@ def literal_mistakes(rule: CheckedRule, theory: Any) -> Iterator[Mistake]:
                 yield Mistake("", "const", what, f"a number that is a value of {name}", constants=True)
 
 
+def encoding_mistakes(rule: CheckedRule, theory: Any, attempts: Iterable[Any]) -> Iterator[Mistake]:
+    """Encodings that a theory has for a rule, and for none of its ops: nobody has compared them with what runs."""
+    from morok.prove.dialect_values import kind_of, worlds  # lazy, like the trials
+
+    dtypes = sorted(_dtypes(rule))
+    known = {
+        kind_of(a) for op in ops_of(rule) for d in (dtypes, *([n] for n in dtypes)) for a in worlds(theory, rule.dialect, op, d)
+    }
+    if any(kind_of(a) not in known for a in attempts):
+        yield Mistake(
+            "", "theory", "`attempts` has encodings for the rule that it has for none of its ops", "the same for each op"
+        )
+
+
 def broken(rules: Sequence[CheckedRule]) -> dict[int, tuple[Mistake, ...]]:
     """The rules that mistakes of their dialects spoil, by their numbers."""
     dialects = {r.dialect.name: r.dialect for r in rules if not built_in(r.dialect)}

@@ -5,18 +5,19 @@ from __future__ import annotations
 import contextlib
 import importlib
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from morok.dialect import built_in
 from morok.dsl.checked import CheckedRule
+from morok.dsl.declared import Mistake
 from morok.errors import UntrustedHelperError
 from morok.prove import ledger, verified
 from morok.prove.effort import efforts
 from morok.prove.limits import UNLIMITED, Limits
 from morok.prove.measuring import measuring
 from morok.prove.obligation_store import digest_of
-from morok.prove.obligations import prove_rule, theory_of
+from morok.prove.obligations import encodings, prove_rule, theory_of
 from morok.prove.processes import DIED, in_processes
 from morok.prove.smt.session import Died, start
 from morok.prove.verdict import Verdict
@@ -37,7 +38,7 @@ def judge(rule: CheckedRule, budget: int, keep: bool) -> Verdict:
         if is_measured(rule):
             verdict = measuring().judge(rule)
             return replace(verdict, digest=ledger.rule_digest(rule)) if keep else verdict
-        if not built_in(rule.dialect) and (wrong := list(verified.literal_mistakes(rule, theory_of(rule)))):
+        if not built_in(rule.dialect) and (wrong := list(_unverified(rule))):
             return failure(rule, "broken", verified.message(rule.dialect.name, wrong))
         verdict = prove_rule(rule, budget, keep)
         return replace(verdict, questions=digest_of(verdict.obligations)) if keep else verdict
@@ -47,6 +48,13 @@ def judge(rule: CheckedRule, budget: int, keep: bool) -> Verdict:
         return failure(rule, "unknown", f"the solver's process died: {problem}")
     except Exception as problem:  # reported as the verdict `error`, which no gate lets pass
         return failure(rule, "error", f"{type(problem).__name__}: {problem}")
+
+
+def _unverified(rule: CheckedRule) -> Iterator[Mistake]:
+    """What the verification of a dialect has not seen, and a rule uses: its numbers, and encodings of its own."""
+    theory = theory_of(rule)
+    yield from verified.literal_mistakes(rule, theory)
+    yield from verified.encoding_mistakes(rule, theory, [a for i in rule.instances for a in encodings(rule, i, theory)])
 
 
 def is_measured(rule: CheckedRule) -> bool:

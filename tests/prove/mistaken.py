@@ -5,12 +5,15 @@ from __future__ import annotations
 import itertools
 import types
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import z3
 
 from morok.dialect import NOT_CONST, OperandInfo, OpInfo, register
-from morok.prove.semantics.plain import IntegerTheory
+from morok.prove import smt
+from morok.prove.semantics.numbers import Num
+from morok.prove.semantics.plain import IntegerTheory, IntegerWorld
 from morok.prove.semantics.term import Term as Meaning
 from morok.prove.semantics.term import comparison, strict
 
@@ -63,6 +66,62 @@ def solve_idiv(w: Any, d: Any, a: Any, b: Any) -> Any:
 
 def one_more(w: Any, d: Any, a: Any, b: Any) -> Any:
     return _clipped(a.value + b.value + 1, a, b)
+
+
+class Narrow(IntegerTheory):
+    limits = {"sat": (-10, 10)}
+
+
+def _theory(attempts: Callable[..., list[Any]]) -> type[IntegerTheory]:
+    return type("Changed", (Theory,), {"attempts": lambda self, ops, dtypes, numeric, reals: attempts(ops, numeric)})
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """An encoding in a world of this class."""
+
+    world_class: type[IntegerWorld]
+    limits: tuple[int, int] = (LOW, HIGH)
+    name: str = "integers"
+    share: float = 1.0
+
+    def world(self) -> IntegerWorld:
+        return self.world_class(self.name, limits={"sat": self.limits})
+
+
+class EqualWorld(IntegerWorld):
+    def equal(self, dtype: str, target: Any, pattern: Any) -> Any:
+        return smt.TRUE
+
+
+class OffWorld(IntegerWorld):
+    def number_of(self, dtype: str, term: Meaning) -> Num:
+        n = IntegerWorld.number_of(self, dtype, term)
+        return n if dtype == "bool" else Num(n.value + 1)
+
+
+class TurnedWorld(IntegerWorld):
+    def bound(self, dtype: str, name: Any, term: Meaning, least: bool) -> tuple[Num, Any]:
+        return IntegerWorld.bound(self, dtype, name, term, not least)
+
+
+AllEqual = _theory(lambda ops, numeric: [Encoding(EqualWorld)])
+OffByOne = _theory(lambda ops, numeric: [Encoding(OffWorld)])
+Turned = _theory(lambda ops, numeric: [Encoding(TurnedWorld)])
+TwoFaced = _theory(lambda ops, numeric: [Encoding(IntegerWorld, (0, 0) if len(ops) > 1 or numeric else (LOW, HIGH))])
+Paired = _theory(lambda ops, numeric: [Encoding(IntegerWorld, (0, 0) if len(ops) == 2 else (LOW, HIGH))])
+
+
+def seen_less(w: Any, d: Any, a: Any, b: Any) -> Any:
+    """True of numbers alone, as Python takes them."""
+    return comparison(smt.BoolVal(smt.simplify(smt.term(a.value < b.value)) is smt.TRUE), a, b)
+
+
+def seen_equal(w: Any, d: Any, a: Any, b: Any) -> Any:
+    """As if all that is no number were one unknown."""
+    if smt.simplify(smt.term(a.value)).head != "value" and smt.simplify(smt.term(b.value)).head != "value":
+        return strict(smt.IntVal(0), a, b)
+    return solve_sub(w, d, a, b)
 
 
 def no_term(w: Any, d: Any, a: Any, b: Any) -> Any:

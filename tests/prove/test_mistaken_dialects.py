@@ -110,6 +110,14 @@ KINDS = {
     "no theory": Kind(having(theory=""), "", "theory", ALL),
     "theory that is no path": Kind(having(theory="mistaken.Theory"), "", "theory", ALL),
     "theory that is no theory": Kind(having(theory="mistaken:clip"), "", "theory", ALL),
+    "theory of fewer values than ops make": Kind(having(theory="mistaken:Narrow"), "", "theory", ALL),
+    "theory that takes values for equal": Kind(having(theory="mistaken:AllEqual"), "", "theory", ALL),
+    "theory that counts from another number": Kind(having(theory="mistaken:OffByOne"), "", "theory", ALL),
+    "theory whose bounds are turned round": Kind(having(theory="mistaken:Turned"), "", "theory", ALL),
+    "theory with other values for several ops": Kind(having(theory="mistaken:TwoFaced"), "", "theory", ALL),
+    "solver that sees no unknowns": Kind(changed("Lt", solver="mistaken:seen_less"), "Lt", "evaluate", frozenset()),
+    "solver that takes two unknowns for one": Kind(changed("Sub", solver="mistaken:seen_equal"), "Sub", "evaluate", SUBS),
+    "fields of an op with params": Kind(changed("Max", fields=("how",), field_kinds={"how": "int?"}), "Max", "fields", MAXES),
     "solver missing": Kind(changed("Max", solver="mistaken:solve_maximum"), "Max", "solver", MAXES),
     "solver's module missing": Kind(changed("Max", solver="mistaken_not:solve_max"), "Max", "solver", MAXES),
     "solver empty": Kind(changed("Max", solver=""), "Max", "solver", MAXES),
@@ -325,6 +333,16 @@ def test_a_mistake_names_op_and_field_and_spoils_what_uses_it(folder: Path, kind
         file.write_text(f'dialect {made.name}\n\ngroup g "g"\n\n{name}: {RULES[name][0]}\n')
         with pytest.raises((DialectError, RuleError), match="MRK210"):
             load_rules(file)
+
+
+def test_encodings_that_a_theory_has_for_no_op_alone(folder: Path) -> None:
+    """Nobody has compared them with what runs: of two ops the theory knows 0 alone."""
+    made = having(theory="mistaken:Paired")()
+    assert verify(made) == []
+    verdict, message = verdict_of(made, "r", "Sub(Max(x, y), x) ~> zero(x)")
+    assert verdict == "broken"
+    assert "`attempts`" in message
+    assert verdict_of(made, "r", "Max(x, x) ~> x")[0] == "proved"
 
 
 def test_a_file_of_rules_with_mistakes_and_without(folder: Path) -> None:

@@ -32,7 +32,7 @@ from morok.rewrite.ruleset import RuleSet
 
 HERE: Final = __name__
 PREFIX: Final = "attacked_"
-MISTAKES: Final = ("none", "none", "none", "evaluator", "evaluator", "key", "commutes", "constant")
+MISTAKES: Final = ("none", "none", "none", "evaluator", "evaluator", "key", "commutes", "constant", "values", "unknowns")
 WIDE: Final = 1000  # nodes of the type that no dialect lists
 GRAPHS: Final = 12
 BUDGET: Final = 3_000  # solver units an obligation
@@ -173,7 +173,8 @@ def __getattr__(name: str) -> Any:
 
 @functools.cache
 def _theory(s: Sketch) -> Any:
-    return type("Theory", (IntegerTheory,), {"limits": {"n": (s.low, s.high)}})
+    high = s.high - 1 if s.mistake == "values" else s.high
+    return type("Theory", (IntegerTheory,), {"limits": {"n": (s.low, high)}})
 
 
 @functools.cache
@@ -186,6 +187,8 @@ def _meaning(op: str, s: Sketch) -> Callable[..., Any]:
 
     def solve(w: Any, d: Any, a: Any, *more: Any) -> Any:
         b = more[0].value if more else None
+        if s.mistake == "unknowns" and op == s.wrong and smt.simplify(a.value).head != "value":
+            return strict(a.value, a, *more)  # right of numbers alone
         made: dict[str, Callable[[], Any]] = {
             "Add": lambda: fitted(a.value + b),
             "Sub": lambda: fitted(a.value - b),
@@ -205,7 +208,7 @@ def foreign(rng: random.Random) -> str:
     """A rule file over a random dialect."""
     rule = rng.choice(templates()["foreign"]).replace("OP", rng.choice(("Add", "Sub", "Max", "Min")))
     s = sketch(rng, [op for op in FUNCTIONS if f"{op}(" in rule or f"{op}[" in rule])
-    rule = rule.replace("HIGH", str(s.high)).replace("LOW", str(s.low))
+    rule = rule.replace("BELOW", str(s.high - 1)).replace("HIGH", str(s.high)).replace("LOW", str(s.low))
     registered(s.name)
     return f'dialect {s.name}\n\ngroup attack "a random rule"\n\nr: {rule}\n'
 

@@ -1,0 +1,110 @@
+"""The statements of a dialect's theory about values: which are equal, which numbers they are, what bounds say of them."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from morok.dsl.declared import Mistake
+from morok.prove import smt
+from morok.prove.answers import DEFAULT_BUDGET, Answer
+from morok.prove.dialect_values import denied, same_number
+from morok.prove.semantics.term import negation
+from morok.prove.smt import FALSE, TRUE, Expr
+from morok.prove.smt.session import Died
+from morok.prove.solve import ask
+from morok.prove.symbol import Symbol
+
+FEW: Final = 7  # values of a dtype that are compared with each other
+
+
+def theory_mistakes(made: Sequence[Any], values: Mapping[str, Sequence[Any]]) -> Iterator[Mistake]:
+    """The mistakes of these worlds of a theory, the first of each part."""
+    seen = set()
+    for world in made:
+        for name, some in values.items():
+            chosen = [*some[: FEW - 2], *some[-2:]] if len(some) > FEW else some
+            for part, message in _wrong(world, name, chosen):
+                if part not in seen:
+                    seen.add(part)
+                    yield Mistake("", "theory", f"`{part}` {message}", "what is so of the dialect's values")
+
+
+def _wrong(world: Any, name: str, values: Sequence[Any]) -> Iterator[tuple[str, str]]:
+    """(the method, what it says that is not so) at one dtype."""
+    for a in values:
+        for b in values:
+            found = _said(world, functools.partial(_equal, world, name, a, b))
+            if found is not None and found != same_number(a, b):
+                yield "equal", f"of {a!r} and {b!r} at {name} is {found}"
+    for v in values:
+        if _said(world, functools.partial(_denied, world, name, v)):
+            yield "variable", f"excludes {v!r}, which is a value of {name} in another encoding"
+        if isinstance(v, int):
+            yield from _of_number(world, name, v)
+
+
+def _of_number(world: Any, name: str, v: int) -> Iterator[tuple[str, str]]:
+    """What is wrong of a value that is a number, or a truth."""
+    n = world.numbers
+
+    def equal(number: Any) -> Expr:
+        exists, same = n.compare("==", number, n.const(int(v)))
+        return smt.And(exists, same)
+
+    (value,) = _constants(world, name, v)
+    if _said(world, lambda: equal(world.number_of(name, value))) is False:
+        yield "number_of", f"of {v!r} at {name} is another number"
+    if _said(world, lambda: _same(world, world.constant_of(name, n.const(int(v))), value)) is False:
+        yield "constant_of", f"the number {v!r} makes another value of {name}"
+    if world.is_int(name) and _said(world, lambda: world.fits(name, n.const(int(v)))) is False:
+        yield "fits", f"denies that {v!r} is a value of {name}"
+    for least, sign in ((True, "<="), (False, ">=")):
+        try:
+            bound, known = world.bound(name, Symbol("bound", name), value, least)
+            on_its_side, itself = n.compare(sign, bound, n.const(int(v)))[1], n.compare("==", bound, n.const(int(v)))[1]
+        except Exception:  # rules that ask for bounds are not proved
+            continue
+        if _possible(world, known, negation(on_its_side)):
+            yield "bound", f"admits that {v!r} of {name} is on the wrong side of a bound"
+        if not _possible(world, known, itself):
+            yield "bound", f"denies that {v!r} of {name} may be a bound of itself"
+
+
+def _equal(world: Any, name: str, a: Any, b: Any) -> Any:
+    return world.equal(name, *_constants(world, name, a, b))
+
+
+def _denied(world: Any, name: str, v: Any) -> Expr:
+    return smt.BoolVal(denied(world, name, v))
+
+
+def _same(world: Any, a: Any, b: Any) -> Expr:
+    return smt.And(a.defined, smt.term(a.value) == smt.term(b.value))
+
+
+def _constants(world: Any, name: str, *values: Any) -> list[Any]:
+    return [world.constant(name, v) for v in values]
+
+
+def _said(world: Any, make: Callable[[], Any]) -> bool | None:
+    """The truth of a condition without unknowns; None where the theory has none, or it cannot be told."""
+    try:
+        condition = smt.simplify(smt.term(make()))
+    except Exception:  # a rule that needs it is not proved
+        return None
+    if condition is TRUE or condition is FALSE:
+        return condition is TRUE
+    true, false = _possible(world, condition), _possible(world, negation(condition))
+    return None if true == false else true
+
+
+def _possible(world: Any, *conditions: Expr) -> bool:
+    found = ask([*world.axioms, *conditions], DEFAULT_BUDGET)
+    if found.timed_out:
+        raise Died("no answer")
+    return found.answer is not Answer.UNSAT
+
+
+__all__ = ["theory_mistakes"]
