@@ -14,7 +14,8 @@ from morok.prove.encoding.loop_ranges import Ranges
 from morok.prove.encoding.structure_parts import OPAQUE, Fold, Loop, Loops
 from morok.prove.kinds import ANY_FOLD, Node, OpName
 from morok.prove.meanings import solver_function
-from morok.prove.semantics.term import Term, Unsupported, both, either, is_false
+from morok.prove.semantics.term import Term, Unsupported, both, either, is_false, negation
+from morok.prove.smt import TRUE
 from morok.prove.symbol import Symbol
 
 OF_TRUTHS: Final = {"Add": "Or", "Max": "Or", "Mul": "And", "Min": "And"}  # the ops that fold truth values
@@ -150,8 +151,13 @@ class Folds(Ranges):
         if not single:
             return self.step(op, info, body, loops)
         n = self.numbers
-        none = either(*(n.compare("<=", self.iterations(x), n.const(0))[1] for x in single))
-        once = both(*(n.compare("==", self.iterations(x), n.const(1))[1] for x in single))
+        ends = [
+            TRUE if x.end is None else x.end.term.defined for x in single
+        ]  # one without a value is behind a loop that never runs
+        none = either(*(both(e, n.compare("<=", self.iterations(x), n.const(0))[1]) for x, e in zip(single, ends, strict=True)))
+        once = both(
+            *(either(negation(e), n.compare("==", self.iterations(x), n.const(1))[1]) for x, e in zip(single, ends, strict=True))
+        )
         self.world.exact = False  # of more than one iteration this reading knows nothing
         others = tuple(loop for loop in loops if loop not in single)
         inner = self.unknown(op, body, others) if others else body.term

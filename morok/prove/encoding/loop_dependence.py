@@ -14,7 +14,7 @@ from morok.prove.forms import conjuncts
 from morok.prove.kinds import Node
 from morok.prove.rule_syntax import names_in
 from morok.prove.semantics.numbers import Num
-from morok.prove.semantics.term import Term, Unsupported, both, is_false
+from morok.prove.semantics.term import Term, Unsupported, both, either, is_false, negation
 from morok.prove.smt import Expr
 from morok.prove.symbol import Symbol
 
@@ -105,7 +105,8 @@ class Freedom(Encoder):
             return replace(
                 found, lanes=tuple(self.world.choose(once, a, b) for a, b in zip(found.lanes, other.lanes, strict=True))
             )
-        self.must.append(once)
+        unseen = (negation(x.end.term.defined) for x in loops if x.end is not None)
+        self.must.append(either(once, *unseen))  # an end without a value is that of a loop within one that never runs
         return found
 
     def let_value(self, name: str, found: Any) -> Any:
