@@ -115,6 +115,18 @@ def test_verdicts(name: str, verdict: str, said: str) -> None:
     assert found.final
 
 
+@pytest.mark.parametrize("fails", [0, 1, -1])
+def test_a_dtype_that_fails_is_not_made_good_by_others(fails: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    (rule,) = check_text('group g\n\nr: Exp2(x: float) ~> Exp2(Mul(x, 1.0)) within 1 ulp\n    "as it is"\n').rules()
+    answers = [("approximate", "measured")] * len(rule.instances)
+    assert len(answers) > 2
+    answers[fails] = "refuted", "off by 2 ulp"
+    said = iter(answers)
+    monkeypatch.setattr(judgement, "_judge", lambda *_: next(said))
+    found = judgement.judge(rule)
+    assert (found.verdict, found.message) == ("refuted", "off by 2 ulp")
+
+
 def test_a_promise_is_part_of_what_is_recorded() -> None:
     rule = RULES["sound"]
     other = replace(rule, syntax=replace(rule.syntax, within=0.6))

@@ -158,6 +158,8 @@ def test_helper_mistake(rule: str, parts: list[str]) -> None:
     ("extern", "part"),
     [
         ("extern f(x: index) -> (y: index)\n    ensures x == z", "`z` is no parameter of f"),
+        ("extern f(x: index) -> (y: index)\n    ensures min(x, y, 1) == z", "`z` is no parameter of f"),
+        ("extern f(x: seq) -> (y: index)\n    ensures all(a == b for a, b in zip(x))", "zip takes 2 arguments, not 1"),
         ("extern f(x: index) -> (y: index)\n    requires y > 0", "results are not known yet"),
         ("extern f(x: index, x: const) -> (y: index)", "`x` twice"),
         ("extern f(x: itn) -> (y: index)", "no dtype `itn`"),
