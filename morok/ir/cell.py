@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -18,7 +18,7 @@ NO_FACTS: Final[Mapping[Any, Any]] = MappingProxyType({})  # what a node remembe
 
 
 class Cell:
-    """The storage of a node while it is filled; `UOp` has the same layout and refuses assignment."""
+    """The storage of a node, which `UOp` takes over and refuses to assign to."""
 
     __slots__ = ("op", "dtype", "src", "arg", "vmin", "vmax", "invalid", "origin", "rank", "memo", "serial", "__weakref__")
 
@@ -35,7 +35,13 @@ class Cell:
     serial: int
 
 
-_give: Final[Any] = Cell.__dict__["memo"].__set__
+def setter(field: str) -> Callable[[UOp, Any], None]:
+    """The assignment of a field of a node past the refusal of its class: to fill a new one, or to note what is derived."""
+    assign: Callable[[UOp, Any], None] = Cell.__dict__[field].__set__
+    return assign
+
+
+_give: Final = setter("memo")
 _first: Final[dict[UOp, dict[Any, Any]]] = {}  # of nodes that are being given a dict just now
 
 

@@ -12,7 +12,7 @@ import enum
 from typing import TYPE_CHECKING, Any, Final
 from zlib import crc32
 
-from morok.ir.cell import Cell
+from morok.ir.cell import setter
 from morok.ir.dtype import DType
 from morok.ir.op import Op
 
@@ -145,4 +145,4 @@ def _stable(arg: Any) -> int:
     return crc32(repr(arg).encode())
 
 
-_set_rank: Final = Cell.__dict__["rank"].__set__
+_set_rank: Final = setter("rank")

@@ -19,7 +19,7 @@ from morok.caller import caller, user_frame
 from morok.errors import FieldError, IRError, IRTypeError
 from morok.ir import number
 from morok.ir.alive import Alive, Entry, forget
-from morok.ir.cell import NO_FACTS, Cell
+from morok.ir.cell import NO_FACTS, Cell, setter
 from morok.ir.dtype import DType, dtypes
 from morok.ir.graph import substitute, toposort
 from morok.ir.maker import maker
@@ -72,10 +72,51 @@ _numbers: Final[Alive[UOp]] = Alive()
 _others: Final[Alive[UOp]] = Alive()
 _serials: Final = itertools.count(1)  # `next` of it is one atomic step
 
+# The fields of a node, assigned past the refusal of its class.
+_new: Final = object.__new__
+_set_op: Final = setter("op")
+_set_dtype: Final = setter("dtype")
+_set_src: Final = setter("src")
+_set_arg: Final = setter("arg")
+_set_vmin: Final = setter("vmin")
+_set_vmax: Final = setter("vmax")
+_set_invalid: Final = setter("invalid")
+_set_rank: Final = setter("rank")
+_set_memo: Final = setter("memo")
+_set_serial: Final = setter("serial")
+came_from: Final = setter("origin")  # a rule's target may be a node that was there before (`x + 0 ~> x`)
+
 
 def live() -> int:
     """The number of nodes alive."""
     return sum(map(len, _KEYED_BY_OPERANDS.values()), len(_numbers) + len(_others))
+
+
+def _filled(
+    op: Op,
+    dtype: DType,
+    src: tuple[UOp, ...],
+    arg: Any,
+    vmin: int | float,
+    vmax: int | float,
+    invalid: bool,
+    memo: Mapping[Any, Any],
+    origin: Origin | None,
+) -> UOp:
+    """A new node, in no table yet."""
+    node = _new(UOp)
+    _set_op(node, op)
+    _set_dtype(node, dtype)
+    _set_src(node, src)
+    _set_arg(node, arg)
+    _set_vmin(node, vmin)
+    _set_vmax(node, vmax)
+    _set_invalid(node, invalid)
+    _set_rank(node, None)
+    _set_memo(node, memo)
+    came_from(node, origin)
+    _set_serial(node, next(_serials))
+    return node
 
 
 def _make(table: Alive[UOp], key: Any, op: Op, dtype: DType, src: tuple[UOp, ...], arg: Any, origin: Origin | None = None) -> UOp:
@@ -86,24 +127,15 @@ def _make(table: Alive[UOp], key: Any, op: Op, dtype: DType, src: tuple[UOp, ...
         if origin is None:
             frame = user_frame()
             origin = None if frame is None else (frame.f_code, frame.f_lasti)
-    cell: Any = Cell()
-    cell.op = op
-    cell.dtype = dtype
-    cell.src = src
-    cell.arg = arg
-    cell.vmin, cell.vmax = _BOUNDS[op](dtype, src, arg)
-    cell.invalid = op is _INVALID
+    vmin, vmax = _BOUNDS[op](dtype, src, arg)
+    invalid = op is _INVALID
     if dtype.is_index:  # comparisons of what is Invalid are undefined, a load there is a number
         for s in src:
             if s.invalid:  # arithmetic is strict in it
-                cell.invalid = op is not _WHERE or src[1].invalid or src[2].invalid
+                invalid = op is not _WHERE or src[1].invalid or src[2].invalid
                 break
-    cell.rank = None
-    cell.memo = {} if key is src else NO_FACTS  # arithmetic is simplified, and remembers its final forms
-    cell.origin = origin
-    node: UOp = cell
-    cell.serial = next(_serials)
-    cell.__class__ = UOp  # from here on immutable
+    # arithmetic is simplified, and remembers its final forms
+    node = _filled(op, dtype, src, arg, vmin, vmax, invalid, {} if key is src else NO_FACTS, origin)
     entry = Entry(node, forget)
     entry.forget = MethodType(table.remove, key)
     return node if table.setdefault(key, entry) is entry else table.entered(key, node)
@@ -769,20 +801,8 @@ def relinked(node: UOp, src: tuple[UOp, ...]) -> UOp:
     found = table.get(key)
     if found is not None and (known := found()) is not None:
         return known
-    cell: Any = Cell()
-    cell.op = op
-    cell.dtype = node.dtype
-    cell.src = src
-    cell.arg = arg
-    cell.vmin = node.vmin
-    cell.vmax = node.vmax
-    cell.invalid = node.invalid
-    cell.rank = None
-    cell.memo = NO_FACTS
-    cell.origin = node.origin
-    cell.serial = next(_serials)
-    cell.__class__ = UOp
-    return table.entered(key, cell)
+    made = _filled(op, node.dtype, src, arg, node.vmin, node.vmax, node.invalid, NO_FACTS, node.origin)
+    return table.entered(key, made)
 
 
 def sketch(node: UOp, src: tuple[UOp, ...]) -> UOp:
@@ -815,8 +835,6 @@ def _arg_key(arg: Any) -> Any:
     return (kind, arg) if kind is bool or kind is float else arg
 
 
-# Says anew where a node came from: a rule's target may be a node that was there before (`x + 0 ~> x`).
-came_from: Final[Callable[[UOp, Origin | None], None]] = Cell.__dict__["origin"].__set__
 _BOUNDS: Final = {op: _any_value if e.bounds is None else e.bounds for op, e in _DEFS.items()}
 # The result's dtype of binary ops by that of both operands, as far as it was asked for.
 _TYPED: Final[dict[Op, dict[DType, DType]]] = {op: {} for op, e in _DEFS.items() if e.signature is not None}
