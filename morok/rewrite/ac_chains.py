@@ -1,9 +1,9 @@
-"""AC chains: nodes of one associative and commutative op inside each other, a sum of sums (in the code, nests). Rules of
-`morok.rewrite.tiers.WHOLE` see them as a whole.
+"""AC chains: nodes of one associative and commutative op inside each other, such as a sum of sums. The rules of
+`morok.rewrite.tiers.WHOLE` match a chain as a whole.
 
-A chain is looked at when its terms are finished, which are the operands of its nodes that are none of its nodes. The nodes inside
-are not finished themselves: what the rules make of the chain takes their place. So a sum of many terms, whose order is not the
-canonical one, is put in order once, and not at each of its additions.
+The terms of a chain are the operands of its nodes that are not nodes of the chain. They are finished first, then the rules match
+the chain. Its inner nodes are never finished: the result of the rules takes their place. So the terms of a long sum are brought
+into canonical order once, and not at each of its additions.
 
 Written against a dialect's accessors: `morok.rewrite.specialize` puts its own in their place.
 """
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 
 def flatten(state: RewriteState, root: Node) -> list[Node]:
-    """The terms of a nest, the last one first, finished or not. What is inside two chains, or twice in one, is a term but for the
-    first time: it will be finished once, and be a term that is known.
+    """The terms of a chain, the last one first, finished or not. An inner node of two chains, or one that is twice in a chain,
+    counts as inner only the first time; after that it is a term.
     """
     lookup, in_chain, key = state.done.get, state.in_chain, state.memo_key
     op = opkey(root)
@@ -46,10 +46,11 @@ def flatten(state: RewriteState, root: Node) -> list[Node]:
 def gather(
     state: RewriteState, root: Node, terms: list[Node], written: bool, whole: Match, match: Match | None
 ) -> tuple[Node, int] | None:
-    """The result of a rule for whole nests, whose terms are finished, and the rule's number. The rule sees a sketch, which leans
-    to the left.
+    """The result of a rule for whole chains, and the rule's number. The terms are finished; the rule sees an ephemeral view of
+    the chain that leans to the left.
 
-    written  whether the nest stands as it was given: what a rule made is in order most often, which its nodes show one by one
+    written  True if no rule has changed the chain yet. A chain that a rule made is in canonical order most often: its nodes are
+             matched one by one first
     """
     done, in_chain, key, context = state.done, state.in_chain, state.memo_key, state.context
     lookup = done.get
@@ -67,7 +68,7 @@ def gather(
             if hit is None:
                 return None
             new = hit[0]
-        # A nest each of whose nodes is the first operand of the next: finished from the inside out, while no rule fires.
+        # A chain that leans to the left is finished from the inside out, as long as no rule fires.
         chain = []
         node = new
         while opkey(node) is op and lookup(node) is None:

@@ -43,7 +43,7 @@ _held: dict[tuple[str, frozenset[str]], tuple[Dialect, Mapping[Hashable, Held]]]
 
 
 def _positions(dialect: Dialect, fires: frozenset[str]) -> Mapping[Hashable, Held]:
-    """For each op with operands in positions where nothing fires: which of the leading ones, whether the rest, the first one."""
+    """The held operands of each op that has any: those in positions where no rule fires."""
     found = _held.get((dialect.name, fires))
     if found is None or found[0] is not dialect:
         table: dict[Hashable, Held] = {}
@@ -63,7 +63,7 @@ def _positions(dialect: Dialect, fires: frozenset[str]) -> Mapping[Hashable, Hel
 
 
 class _Plan(dict[Hashable, Planned]):
-    """By op key: the match functions, and which operands are held. An op that no rule names has the rules for every op."""
+    """By op key: the match functions and the held operands. An op that no rule names has the rules for every op."""
 
     def __init__(self, after: Matcher, whole: Matcher, held: Mapping[Hashable, Held], keys: Iterable[Hashable]) -> None:
         self.others: Planned = (after.default, None, None)
@@ -75,7 +75,7 @@ class _Plan(dict[Hashable, Planned]):
 
 
 class _Program:
-    """The state that one call of the engine needs and the next call with the same rules can use again."""
+    """The state that all calls of the engine with the same rules share."""
 
     def __init__(
         self, dialect: Dialect, after: Matcher, before: Matcher | None, whole: Matcher | None, fires: frozenset[str]
@@ -84,7 +84,7 @@ class _Program:
         self.after = after
         self.before = before
         self.whole = whole
-        # rules that see nodes as they were given see those inside a nest too
+        # rules that see original nodes see the inner nodes of chains too
         seen = whole if whole is not None and before is None and isinstance(dialect, Nests) else _NO_RULES
         self.plan = _Plan(after, seen, _positions(dialect, fires), [info.key for info in dialect.ops.values()])
         self.inert_ops = frozenset(k for k, (match, *_) in self.plan.items() if match is None and before is None)

@@ -19,7 +19,7 @@ class Matcher(NamedTuple):
     names    of the rules, by number
     source   gives the generated Python text
     serial   one number for all matchers that rewrite alike
-    unproved some of the rules are unproved by their maker's word: nothing that they make is remembered
+    unproved True if some of the rules are loaded as unproved: nodes remember nothing of their results
     """
 
     table: Mapping[Hashable, Match]
@@ -39,7 +39,7 @@ def serial_of(identity: Hashable) -> int:
 
 
 def in_turn(matchers: Sequence[Matcher], serial: int) -> Matcher:
-    """One matcher of several: the rules of each are tried where none of those before it applies."""
+    """One matcher of several: the first rule that applies fires, in the order of the matchers."""
     keys = dict.fromkeys(key for m in matchers for key in m.table)
     firsts = [sum(len(m.names) for m in matchers[:i]) for i in range(len(matchers))]
     table = {k: _first_hit([(m.table.get(k, m.default), first) for m, first in zip(matchers, firsts, strict=True)]) for k in keys}

@@ -1,4 +1,4 @@
-"""The mark for the final form of a node that is being worked on."""
+"""The mark in place of a final form: a rule has replaced the node, and the replacement is unfinished."""
 
 from __future__ import annotations
 

@@ -18,9 +18,9 @@ from morok.rewrite.matcher import Match, Matcher
 class Limits(NamedTuple):
     """The limits of rewriting.
 
-    per_node   rewritings of one node, and of what they make of it
-    total      rewritings in one call, for a small graph
-    per_size   how many more for each node of the graph that was given
+    per_node   firings on one node and on its replacements
+    total      firings in one call, not counting those that `per_size` allows
+    per_size   further firings in one call, for each node of its graph
     """
 
     per_node: int = 1_000
@@ -28,13 +28,13 @@ class Limits(NamedTuple):
     per_size: int = 100
 
 
-REBUILT: Final = -1  # stands where a rule's number would, in a trail
+REBUILT: Final = -1  # in a trail, in place of a rule's number: the node got other operands
 BEFORE: Final = 1 << 30  # added to the numbers of rules that see original nodes
-WHOLE: Final = 1 << 29  # added to the numbers of rules that see whole nests
+WHOLE: Final = 1 << 29  # added to the numbers of rules that see whole AC chains
 
 
-Trail = list[Any]  # earlier forms of a node, each with the number of the rule that replaced it
-# whether each leading operand is held, whether the others are, and how many come before the first one that is
+Trail = list[Any]  # the earlier forms of a node, each followed by the number of the rule that replaced it
+# True for each leading operand that is held; True if all others are; the number of operands before the first held one
 Held = tuple[tuple[bool, ...], bool, int]
 
 Planned = tuple["Match | None", "Held | None", "Match | None"]
@@ -43,11 +43,13 @@ Planned = tuple["Match | None", "Held | None", "Match | None"]
 class Program(Protocol):
     """The state that calls with the same rules share.
 
-    plan       by op key, whatever it is: the match function, the operands that are held, and the match function for whole chains
-    whole      the rules that see whole chains of one op
-    sketch     (node, operands): the node over other operands for these rules to look at, and nobody else
-    inert_ops  the op keys whose nodes, if they have no operands, are final as they are
-    new_map    makes a map keyed by node identity
+    after      the rules that see nodes over finished operands
+    before     the rules that see original nodes
+    whole      the rules that see whole AC chains
+    plan       by op key: the match function of `after`, the held operands, the match function of `whole`
+    sketch     (node, operands): an ephemeral view of the node over other operands, for the rules of `whole` alone
+    inert_ops  the keys of ops that no rule matches: their nodes without operands are final
+    new_map    a new map keyed by node identity
     """
 
     @property
@@ -80,10 +82,11 @@ class RewriteState:
     done       the final form of every node that is finished; PENDING: a rule has replaced this node and the replacement is
                unfinished, so that meeting it again means the rules form a cycle
     held       the same for nodes in positions where no rule fires
-    memo_key   under which finished nodes remember their final form; None where rules depend on a context
-    fired      how many rules have fired; at `allowed` of them the limits are looked at
+    memo_key   the key under which nodes remember their final forms; None where rules depend on a context
+    fired      the number of firings; from `allowed` on they are compared with the limits
+    longest    the length of a trail beyond which a node has been rewritten too often
     trails     the trails of the nodes being visited, outermost first
-    in_chain   nodes that were looked at as parts of a chain of their op, and not on their own
+    in_chain   the inner nodes of AC chains, which are not finished themselves
     """
 
     __slots__ = (
