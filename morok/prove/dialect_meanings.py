@@ -273,7 +273,7 @@ def _over_unknowns(
     if info.evaluate is None:
         return
     for places in _unknowns(names):
-        fixed = next((v for v in tried if all(v[i] == v[k] for i, k in enumerate(places) if k >= 0)), None)
+        fixed = next((v for v in tried if all(same_number(v[i], v[k]) for i, k in enumerate(places) if k >= 0)), None)
         if fixed is None:
             continue
         world = attempt.world()
@@ -286,7 +286,7 @@ def _over_unknowns(
         except Exception:  # said of constants, or a rule that needs it is not proved
             continue
         for v in tried:
-            if any(v[i] != (fixed[i] if k < 0 else v[k]) for i, k in enumerate(places)):
+            if not all(same_number(v[i], fixed[i] if k < 0 else v[k]) for i, k in enumerate(places)):
                 continue
             try:
                 want: Any = evaluated(dialect, info, names, result, v)

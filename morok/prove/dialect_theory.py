@@ -19,12 +19,12 @@ from morok.prove.symbol import Symbol
 FEW: Final = 7  # values of a dtype that are compared with each other
 
 
-def theory_mistakes(made: Sequence[Any], values: Mapping[str, Sequence[Any]]) -> Iterator[Mistake]:
-    """The mistakes of these worlds of a theory, the first of each part."""
+def theory_mistakes(made: Mapping[str, Sequence[Any]], values: Mapping[str, Sequence[Any]]) -> Iterator[Mistake]:
+    """The mistakes of a theory's worlds of each dtype, the first of each part."""
     seen = set()
-    for world in made:
-        for name, some in values.items():
-            chosen = [*some[: FEW - 2], *some[-2:]] if len(some) > FEW else some
+    for name, some in values.items():
+        chosen = [*some[: FEW - 2], *some[-2:]] if len(some) > FEW else some
+        for world in made[name]:
             for part, message in _wrong(world, name, chosen):
                 if part not in seen:
                     seen.add(part)
@@ -53,7 +53,10 @@ def _of_number(world: Any, name: str, v: int) -> Iterator[tuple[str, str]]:
         exists, same = n.compare("==", number, n.const(int(v)))
         return smt.And(exists, same)
 
-    (value,) = _constants(world, name, v)
+    try:
+        (value,) = _constants(world, name, v)
+    except Exception:  # no such constant in this encoding
+        return
     if _said(world, lambda: equal(world.number_of(name, value))) is False:
         yield "number_of", f"of {v!r} at {name} is another number"
     if _said(world, lambda: _same(world, world.constant_of(name, n.const(int(v))), value)) is False:

@@ -84,20 +84,20 @@ def _all(dialect: Dialect, broken: frozenset[str], op: str, over: frozenset[str]
     values: dict[str, list[Any]] = {}
     used = {n for i in dialect.ops.values() if i.name not in broken for d in i.domains.values() for n in d}
     used |= {p for i in dialect.ops.values() if i.name not in broken for p in (*i.params, i.result) if p in dialect.dtypes}
-    made: list[Any] = []
+    made: dict[str, list[Any]] = {}  # the worlds of each dtype
     for name in dialect.dtypes:
         if name not in used:
             continue
         try:
-            made = [a.world() for a in worlds(theory, dialect, next(iter(dialect.ops), ""), [name])]
-            values[name] = candidates(made[0], name, (), random.Random(name))
+            made[name] = [a.world() for a in worlds(theory, dialect, next(iter(dialect.ops), ""), [name])]
+            values[name] = candidates(made[name][0], name, (), random.Random(name))
         except Exception:  # said where an op is tried at it
             continue
     constants = list(nodes.constant_mistakes(dialect, values))
     if not op:
-        if made:
-            yield from nodes.dtype_mistakes(dialect, made[0])
-            yield from theory_mistakes(made, values)
+        for known in [w for w in made.values() if w][-1:]:
+            yield from nodes.dtype_mistakes(dialect, known[0])
+        yield from theory_mistakes(made, values)
         yield from constants
         return
     if over is None:
