@@ -8,7 +8,6 @@ as many as there can be.
 from __future__ import annotations
 
 import contextlib
-import gc
 import multiprocessing
 import os
 import signal
@@ -50,7 +49,6 @@ def _serve(pipe: Connection, others: Sequence[Connection], work: Callable[[T], R
     others  the parent's ends of pipes, this process's among them: it ends when the parent closes its own
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is the parent's, which ends its workers
-    gc.freeze()  # the parent's objects are in memory that both share until a collection here touches them
     for end in others:
         end.close()
     with contextlib.suppress(EOFError):
