@@ -91,7 +91,7 @@ def test_forms_end_in_a_verdict(text: str) -> None:
 def test_a_rule_of_too_many_sizes_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
     """Three sequences of three items, each of up to three lanes: it took minutes, and no budget ended it."""
     monkeypatch.setattr(obligation, "MOST_CHOICES", 20)
-    text = "Add(a @ Cat(_xs..: i8), Add(b @ Cat(_ys..), e @ Cat(_zs..))) ~> Add(Add(a, b), e)"
+    text = "Bitcast(Add(a @ Cat(_xs..: i8), Add(b @ Cat(_ys..), e @ Cat(_zs..))), u8) ~> Bitcast(Add(Add(a, b), e), u8)"
     (rule,) = check_text(f'group g "forms"\n\nr: {text}\n').rules()
     found = judge(rule, DEFAULT_BUDGET, False)
     assert found.verdict == "unknown"

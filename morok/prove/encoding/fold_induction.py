@@ -151,9 +151,8 @@ class Folds(Ranges):
         if not single:
             return self.step(op, info, body, loops)
         n = self.numbers
-        ends = [
-            TRUE if x.end is None else x.end.term.defined for x in single
-        ]  # one without a value is behind a loop that never runs
+        # an end without a value is that of a loop within one that never runs
+        ends = [TRUE if x.end is None else x.end.term.defined for x in single]
         none = either(*(both(e, n.compare("<=", self.iterations(x), n.const(0))[1]) for x, e in zip(single, ends, strict=True)))
         once = both(
             *(either(negation(e), n.compare("==", self.iterations(x), n.const(1))[1]) for x, e in zip(single, ends, strict=True))
