@@ -6,10 +6,11 @@ import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from morok.dialect import Dialect
 from morok.dsl.declared import Mistake
 from morok.prove import smt
 from morok.prove.answers import DEFAULT_BUDGET, Answer
-from morok.prove.dialect_values import denied, same_number
+from morok.prove.dialect_values import EDGES, WIDTHS, denied, has, same_number
 from morok.prove.semantics.term import negation
 from morok.prove.smt import FALSE, TRUE, Expr
 from morok.prove.smt.session import Died
@@ -75,6 +76,22 @@ def _of_number(world: Any, name: str, v: int) -> Iterator[tuple[str, str]]:
             yield "bound", f"denies that {v!r} of {name} may be a bound of itself"
 
 
+def excluded_constants(dialect: Dialect, name: str, made: Sequence[Any]) -> Iterator[Mistake]:
+    """The first value that the dialect makes of a number beyond a dtype, and that the theory says is none of the dtype's.
+
+    Ops at the values of the theory need not show it: they may never leave those.
+    """
+    for v in (*EDGES, *(sign * (1 << width) for width in WIDTHS for sign in (1, -1))):
+        try:
+            back = dialect.const_value(dialect.const(dialect.dtypes[name], v))
+        except Exception:  # no constant of it
+            continue
+        if isinstance(back, int) and not same_number(back, v) and not any(has(world, name, back) for world in made):
+            what = f"`variable` excludes {back!r}, the constant that is made of {v!r} at {name}"
+            yield Mistake("", "theory", what, "what is so of the dialect's values")
+            return
+
+
 def _equal(world: Any, name: str, a: Any, b: Any) -> Any:
     return world.equal(name, *_constants(world, name, a, b))
 
@@ -110,4 +127,4 @@ def _possible(world: Any, *conditions: Expr) -> bool:
     return found.answer is not Answer.UNSAT
 
 
-__all__ = ["theory_mistakes"]
+__all__ = ["excluded_constants", "theory_mistakes"]

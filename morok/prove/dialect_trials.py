@@ -13,7 +13,7 @@ from morok.dialect import Dialect
 from morok.dsl.declared import Mistake
 from morok.prove import dialect_meanings as meanings
 from morok.prove import dialect_nodes as nodes
-from morok.prove.dialect_theory import theory_mistakes
+from morok.prove.dialect_theory import excluded_constants, theory_mistakes
 from morok.prove.dialect_trees import Trees
 from morok.prove.dialect_values import candidates, worlds
 from morok.prove.limits import Limits
@@ -98,6 +98,8 @@ def _all(dialect: Dialect, broken: frozenset[str], op: str, over: frozenset[str]
         for known in [w for w in made.values() if w][-1:]:
             yield from nodes.dtype_mistakes(dialect, known[0])
         yield from theory_mistakes(made, values)
+        for name in values if not constants else ():
+            yield from excluded_constants(dialect, name, made[name])
         yield from constants
         return
     if over is None:

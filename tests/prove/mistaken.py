@@ -72,6 +72,12 @@ class Narrow(IntegerTheory):
     limits = {"sat": (-10, 10)}
 
 
+class Zero(IntegerTheory):
+    """A theory of one value, which sums, differences and negations of it never leave."""
+
+    limits = {"sat": (0, 0)}
+
+
 def _theory(attempts: Callable[..., list[Any]]) -> type[IntegerTheory]:
     return type("Changed", (Theory,), {"attempts": lambda self, ops, dtypes, numeric, reals: attempts(ops, numeric)})
 

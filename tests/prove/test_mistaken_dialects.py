@@ -111,6 +111,7 @@ KINDS = {
     "theory that is no path": Kind(having(theory="mistaken.Theory"), "", "theory", ALL),
     "theory that is no theory": Kind(having(theory="mistaken:clip"), "", "theory", ALL),
     "theory of fewer values than ops make": Kind(having(theory="mistaken:Narrow"), "", "theory", ALL),
+    "theory without what const makes": Kind(having(theory="mistaken:Zero"), "", "theory", ALL),
     "theory that takes values for equal": Kind(having(theory="mistaken:AllEqual"), "", "theory", ALL),
     "theory that counts from another number": Kind(having(theory="mistaken:OffByOne"), "", "theory", ALL),
     "theory whose bounds are turned round": Kind(having(theory="mistaken:Turned"), "", "theory", ALL),
