@@ -312,7 +312,7 @@ def _unknowns(names: Sequence[str]) -> list[tuple[int, ...]]:
 
 
 def _dtypes_given(world: Any, info: OpInfo, names: Sequence[str], result: str, terms: Sequence[Any]) -> tuple[Any, ...]:
-    """What a solver function is given behind the world: the dtype, the terms, and of a conversion the operand's dtype."""
+    """The arguments of a solver function behind the world: the dtype, the terms, and of a conversion the operand's dtype."""
     converts = bool(dtype_for(info, names, result)[1])
     d = world.dtype(names[0] if info.comparison else result)
     return (d, *terms, *((world.dtype(names[0]),) if converts else ()))

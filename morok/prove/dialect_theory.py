@@ -47,7 +47,7 @@ def _wrong(world: Any, name: str, values: Sequence[Any]) -> Iterator[tuple[str, 
 
 
 def _of_number(world: Any, name: str, v: int) -> Iterator[tuple[str, str]]:
-    """What is wrong of a value that is a number, or a truth."""
+    """(the method, what it says that is not so) of a value that is a number, or a truth."""
     n = world.numbers
 
     def equal(number: Any) -> Expr:

@@ -105,6 +105,6 @@ def worlds(theory: Any, dialect: Dialect, op: str, dtypes: Sequence[str]) -> lis
 
 
 def kind_of(attempt: Any) -> Hashable:
-    """What an encoding depends on: its class and its state, but for its name and its share of the budget."""
+    """The kind of an encoding: its class and its state, but for its name and its share of the budget."""
     state = {n: getattr(attempt, n, None) for n in getattr(attempt, "__dataclass_fields__", getattr(attempt, "__dict__", ()))}
     return type(attempt), *sorted((n, _ADDRESS.sub("", repr(v))) for n, v in state.items() if n not in ("name", "share"))

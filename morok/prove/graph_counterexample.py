@@ -21,9 +21,10 @@ LARGE: Final = 300  # graphs of large sizes, where nothing else refutes a rule o
 
 
 def smaller(rule: CheckedRule, instance: Instance, o: Obligation, bindings: dict[str, Any], where: str) -> Counterexample | None:
-    """The least values that evaluation finds from those of a model on; None where these do not show that the rule is false.
+    """The least values no larger than a model's at which evaluation shows that the rule is false; None where it finds none.
 
-    A value whose bounds the rule asks for is a constant, with itself for both.
+    A model may be of nodes that there are not, as a loop variable below 0, where small values are of some that there are. A value
+    whose bounds the rule asks for is a constant, with itself for both.
     """
     if rule.externs or rule.syntax.assuming:
         return None
@@ -39,8 +40,6 @@ def smaller(rule: CheckedRule, instance: Instance, o: Obligation, bindings: dict
     def false_at(values: Mapping[str, Any]) -> bool:
         return firing.differing(bounded(values)) is not None
 
-    if not false_at(bindings):
-        return None
     found = bounded(least(bindings, {n: d for n, d in of.items() if d in rule.dialect.dtypes}, false_at))
     outcome = firing.differing(found)
     if outcome is None:

@@ -40,7 +40,7 @@ def weight(v: Any) -> tuple[float, ...]:
 
 
 def least(values: Values, dtypes: Mapping[str, str], false_at: Callable[[Values], bool]) -> dict[str, Any]:
-    """Values no larger than these at which `false_at` holds too, as it does at these.
+    """Values no larger than these at which `false_at` holds; these themselves where it finds none.
 
     dtypes  of the values that may be others, by name
     """

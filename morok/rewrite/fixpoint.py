@@ -179,7 +179,7 @@ def match_chain(state: RewriteState, node: Node, whole: Match, match: Match | No
 
 
 def match_original(state: RewriteState, node: Node) -> Hit | None:
-    """What a rule that sees original nodes makes of one."""
+    """The result of a rule that sees original nodes at one; None if none applies."""
     before = state.before
     assert before is not None
     match = before.table.get(opkey(node), before.default)
@@ -199,7 +199,7 @@ def rebuilt(state: RewriteState, node: Node, fresh: tuple[Node, ...]) -> tuple[N
 
 
 def fire(state: RewriteState, node: Node, made: Node, number: int) -> tuple[Node, bool]:
-    """What a rule made of a node, and False; its final form and True, if there is one already. The firing is recorded.
+    """A rule's result for a node, and False; its final form and True, if there is one already. The firing is recorded.
 
     RewriteLimitError where there are too many, or where the rules form a cycle.
     """

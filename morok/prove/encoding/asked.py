@@ -1,4 +1,4 @@
-"""What tells the nodes that facts are asked of from each other.
+"""The identity of the nodes that facts are asked of: the words of a question, with the meaning of their names.
 
 A fact is one of a node, not of its value: two nodes of one value may have different bounds, as `Square(x)` and `Mul(x, x)` have.
 Two questions are about one node where a rule asks them in the same words, and the names in them mean the same.

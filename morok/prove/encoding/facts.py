@@ -94,7 +94,7 @@ class Facts(Pointwise):
         return first
 
     def one_answer(self, kind: str, make: Callable[[], T], *of: S.Expr) -> T:
-        """What is made for a question about nodes: the same where it is asked again of the same ones."""
+        """The answer to a question about nodes: the earlier one where the same nodes were asked about, else a new one."""
         words = [words_of(e, self.meanings) for e in of]
         if ANY in words:
             return make()

@@ -94,8 +94,8 @@ class Ranges(Fragments):
         def never(x: Any) -> Expr:
             return n.compare("<=", self.iterations(x), n.const(0))[1] if x in ends else TRUE
 
-        around = (loops[:k] if self.side == "pattern" else () for k, x in enumerate(loops) if x in ends)
-        return both(*(either(end, *map(never, outer)) for end, outer in zip(ends.values(), around, strict=True)))
+        around = {x: loops[: loops.index(x)] if self.side == "pattern" else () for x in ends}
+        return both(*(either(end, *map(never, around[x])) for x, end in ends.items()))
 
     def op_end(self, parts: dict[str, Any], at: S.Syntax) -> Node:
         """A loop without iterations does nothing, one with one does its body; of any other nothing is known but its parts.

@@ -86,7 +86,7 @@ def _may_be(a: Expr, b: Expr) -> bool:
 
 
 def _atoms(s: Setting, t: Expr, dtype: str) -> Iterator[tuple[Expr, str]]:
-    """What no op computes of a term, with its dtype; numbers that the rule writes are none."""
+    """The parts of a term that no op computes, with their dtypes; numbers that the rule writes are none."""
     if t.head == "apply" and t.data in s.ops:
         for a, d in zip(t.args, s.ops[t.data][1], strict=True):
             yield from _atoms(s, a, d)
