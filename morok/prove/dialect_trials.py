@@ -98,8 +98,9 @@ def _all(dialect: Dialect, broken: frozenset[str], op: str, over: frozenset[str]
         for known in [w for w in made.values() if w][-1:]:
             yield from nodes.dtype_mistakes(dialect, known[0])
         yield from theory_mistakes(made, values)
-        for name in values if not constants else ():
-            yield from excluded_constants(dialect, name, made[name])
+        for name, some in values.items():
+            if some and not constants:  # else its constants are wrong, or unknown to the theory, which is said of them
+                yield from excluded_constants(dialect, name, made[name])
         yield from constants
         return
     if over is None:
