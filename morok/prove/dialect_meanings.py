@@ -14,7 +14,8 @@ from morok.dsl.declared import Mistake
 from morok.dsl.values import FAILURES, NoValue
 from morok.prove import smt
 from morok.prove.answers import DEFAULT_BUDGET, Answer
-from morok.prove.dialect_values import candidates, denied, mentioned, same_number, worlds
+from morok.prove.dialect_encodings import worlds
+from morok.prove.dialect_values import candidates, denied, mentioned, same_number
 from morok.prove.meanings import meaning_of
 from morok.prove.semantics.term import Term, Unsupported
 from morok.prove.smt import FALSE, TRUE

@@ -13,9 +13,10 @@ from morok.dialect import Dialect
 from morok.dsl.declared import Mistake
 from morok.prove import dialect_meanings as meanings
 from morok.prove import dialect_nodes as nodes
+from morok.prove.dialect_encodings import worlds
 from morok.prove.dialect_theory import excluded_constants, theory_mistakes
 from morok.prove.dialect_trees import Trees
-from morok.prove.dialect_values import candidates, worlds
+from morok.prove.dialect_values import candidates
 from morok.prove.limits import Limits
 from morok.prove.processes import in_processes
 from morok.prove.smt.session import Died
@@ -89,14 +90,15 @@ def _all(dialect: Dialect, broken: frozenset[str], op: str, over: frozenset[str]
         if name not in used:
             continue
         try:
-            made[name] = [a.world() for a in worlds(theory, dialect, next(iter(dialect.ops), ""), [name])]
-            values[name] = candidates(made[name][0], name, (), random.Random(name))
+            known = [a.world() for a in worlds(theory, dialect, next(iter(dialect.ops), ""), [name])]
+            values[name] = candidates(known[0], name, (), random.Random(name))
+            made[name] = known
         except Exception:  # said where an op is tried at it
             continue
     constants = list(nodes.constant_mistakes(dialect, values))
     if not op:
-        for known in [w for w in made.values() if w][-1:]:
-            yield from nodes.dtype_mistakes(dialect, known[0])
+        if made:
+            yield from nodes.dtype_mistakes(dialect, next(reversed(made.values()))[0])
         yield from theory_mistakes(made, values)
         for name, some in values.items():
             if some and not constants:  # else its constants are wrong, or unknown to the theory, which is said of them

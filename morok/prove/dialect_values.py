@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 import random
-import re
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
-from morok.dialect import Dialect, OpInfo, built_in
+from morok.dialect import OpInfo
 from morok.prove import smt
 from morok.prove.function_digest import code_of
 from morok.prove.symbol import Symbol
@@ -18,8 +17,6 @@ FLOATS: Final = (0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, 2.5, -2.5, math.inf, -mat
 WIDTHS: Final = (4, 7, 8, 15, 16, 31, 32, 63, 64)
 MOST: Final = 24  # values of one dtype
 RANDOM: Final = 6
-BUILT_IN: Final = 3  # encodings of the built-in dialect that are tried
-_ADDRESS: Final = re.compile(r" at 0x[0-9a-f]+")
 
 
 def same_number(a: Any, b: Any) -> bool:
@@ -86,25 +83,3 @@ def denied(world: Any, name: str, value: Any) -> bool:
     del world.axioms[before:]
     c = world.constant(name, value).value
     return any(smt.Substitution([(x, c)])(a) is smt.FALSE for a in assumed)
-
-
-def worlds(theory: Any, dialect: Dialect, op: str, dtypes: Sequence[str]) -> list[Any]:
-    """The makers of the encodings that a rule with this op at these dtypes is tried in, each kind once: with it alone, and with
-    all others.
-    """
-    made: dict[Any, Any] = {}
-    asked = (
-        ((frozenset({op}), False),)
-        if built_in(dialect)
-        else [(o, n) for o in (frozenset({op}), frozenset(dialect.ops)) for n in (False, True)]
-    )
-    for ops, numeric in asked:
-        for attempt in theory.attempts(ops, list(dtypes), numeric, False):
-            made.setdefault(attempt.name if built_in(dialect) else kind_of(attempt), attempt)
-    return list(made.values())[: BUILT_IN if built_in(dialect) else None]
-
-
-def kind_of(attempt: Any) -> Hashable:
-    """The kind of an encoding: its class and its state, but for its name and its share of the budget."""
-    state = {n: getattr(attempt, n, None) for n in getattr(attempt, "__dataclass_fields__", getattr(attempt, "__dict__", ()))}
-    return type(attempt), *sorted((n, _ADDRESS.sub("", repr(v))) for n, v in state.items() if n not in ("name", "share"))

@@ -93,7 +93,7 @@ def literal_mistakes(rule: CheckedRule, theory: Any) -> Iterator[Mistake]:
 
 def encoding_mistakes(rule: CheckedRule, theory: Any, attempts: Iterable[Any]) -> Iterator[Mistake]:
     """Encodings that a theory has for a rule, and for none of its ops: nobody has compared them with what runs."""
-    from morok.prove.dialect_values import kind_of, worlds  # lazy, like the trials
+    from morok.prove.dialect_encodings import kind_of, worlds  # lazy, like the trials
 
     dtypes = sorted(_dtypes(rule))
     known = {

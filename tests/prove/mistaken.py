@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import types
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -116,6 +117,66 @@ OffByOne = _theory(lambda ops, numeric: [Encoding(OffWorld)])
 Turned = _theory(lambda ops, numeric: [Encoding(TurnedWorld)])
 TwoFaced = _theory(lambda ops, numeric: [Encoding(IntegerWorld, (0, 0) if len(ops) > 1 or numeric else (LOW, HIGH))])
 Paired = _theory(lambda ops, numeric: [Encoding(IntegerWorld, (0, 0) if len(ops) == 2 else (LOW, HIGH))])
+
+
+@dataclass(frozen=True)
+class Made:
+    """An encoding in whatever world this makes."""
+
+    make: Callable[[], IntegerWorld]
+    name: str = "integers"
+    share: float = 1.0
+
+    def world(self) -> IntegerWorld:
+        return self.make()
+
+
+def world_of(limits: tuple[int, int]) -> IntegerWorld:
+    return IntegerWorld("integers", limits={"sat": limits})
+
+
+class Slotted:
+    __slots__ = ("__limits",)
+
+    def __init__(self, limits: tuple[int, int]) -> None:
+        self.__limits = limits
+
+    def __call__(self) -> IntegerWorld:
+        return world_of(self.__limits)
+
+
+class Fielded:
+    def __init__(self, limits: tuple[int, int]) -> None:
+        self.limits = limits
+
+    def made(self) -> IntegerWorld:
+        return world_of(self.limits)
+
+
+def of_two_codes(limits: tuple[int, int]) -> Callable[[], IntegerWorld]:
+    if limits == (0, 0):
+        return lambda: world_of((0, 0))
+    return lambda: world_of((LOW, HIGH))
+
+
+# Ways in which an encoding holds what its worlds are made of.
+HELD: dict[str, Callable[[tuple[int, int]], Callable[[], IntegerWorld]]] = {
+    "closure": lambda limits: lambda: world_of(limits),
+    "code": of_two_codes,
+    "default": lambda limits: lambda held=limits: world_of(held),
+    "partial": lambda limits: functools.partial(world_of, limits),
+    "slots": Slotted,
+    "method": lambda limits: Fielded(limits).made,
+    "list": lambda limits: lambda held=[{"limits": limits}]: world_of(held[0]["limits"]),
+}
+
+
+def __getattr__(name: str) -> Any:
+    """The theories `Pairs_HELD`, of whose encodings those for rules of two ops know 0 alone, and `Same_HELD`, all alike."""
+    kind, _, held = name.partition("_")
+    if held not in HELD:
+        raise AttributeError(name)
+    return _theory(lambda ops, numeric: [Made(HELD[held]((0, 0) if kind == "Pairs" and len(ops) == 2 else (LOW, HIGH)))])
 
 
 def seen_less(w: Any, d: Any, a: Any, b: Any) -> Any:

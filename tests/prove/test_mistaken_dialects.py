@@ -346,6 +346,18 @@ def test_encodings_that_a_theory_has_for_no_op_alone(folder: Path) -> None:
     assert verdict_of(made, "r", "Max(x, x) ~> x")[0] == "proved"
 
 
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("held", mistaken.HELD)
+def test_encodings_are_told_apart_by_what_they_hold(held: str, folder: Path) -> None:
+    other, same = (having(theory=f"mistaken:{kind}_{held}")() for kind in ("Pairs", "Same"))
+    assert verify(other) == verify(same) == []
+    false, true = "Sub(Max(x, y), x) ~> zero(x)", "Sub(Max(x, y), x) ~> Sub(Max(y, x), x)"
+    assert verdict_of(other, "r", false)[0] == "broken"
+    assert verdict_of(other, "r", true)[0] == "broken"
+    assert verdict_of(same, "r", false)[0] == "refuted"
+    assert verdict_of(same, "r", true)[0] == "proved"
+
+
 def test_a_file_of_rules_with_mistakes_and_without(folder: Path) -> None:
     """What `prove` says of the file: a verdict on each rule, and each rule that nothing spoils is proved."""
     made = with_op(with_op(dialect(), "Max", domains={"T": ("sat16",)}), "Sub", evaluate=lambda d, a, b: clip(a - b - 1))
