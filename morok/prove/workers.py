@@ -51,7 +51,7 @@ def judge(rule: CheckedRule, budget: int, keep: bool) -> Verdict:
 
 
 def _unverified(rule: CheckedRule) -> Iterator[Mistake]:
-    """What the verification of a dialect has not seen, and a rule uses: its numbers, and encodings of its own."""
+    """The mistakes in what the verification of a dialect has not seen and a rule uses: its numbers, and encodings of its own."""
     theory = theory_of(rule)
     yield from verified.literal_mistakes(rule, theory)
     yield from verified.encoding_mistakes(rule, theory, [a for i in rule.instances for a in encodings(rule, i, theory)])

@@ -21,7 +21,7 @@ JOB_WORDS: Final = 4
 _KERNEL, _ARGS, _VARS, _WORDS, _SCRATCH, _PARTS = range(RECORD_WORDS)
 # Words of the pool; each that is written often has a cache line of its own.
 STATE, NEXT, EPOCH, SLEEPERS, RECORD, PARTS, SHARED, STOP, POOL_WORDS = 0, 8, 16, 17, 24, 25, 26, 27, 32
-FUTEX: Final = {"x86_64": 202, "aarch64": 98}.get(platform.machine(), 202)
+FUTEX: Final = {"x86_64": 202, "ppc64le": 221}.get(platform.machine(), 98)  # 98: of all newer machines
 FUTEX_WAIT, FUTEX_WAKE = 128, 129  # among the threads of one process
 _INVITED: Final = 32  # bits before the number of invited workers
 _SPINS: Final = 4000  # looks at the state before a thread lets others run: about a tenth of a millisecond

@@ -34,7 +34,7 @@ def _loaded() -> Library:
 
 
 def _addresses() -> Mapping[str, int]:
-    """Where `run`, `worker` and `timed` are: loaded once a process, since workers stay in what they began with.
+    """The addresses of `run`, `worker` and `timed`, loaded once a process, since workers stay in what they began with.
 
     Two threads that both asked first would both load it, and what one of them got would be unloaded under its workers.
     """

@@ -27,7 +27,7 @@ def test_operators() -> None:
 
 
 def test_loops_and_branches() -> None:
-    """Of the first `n` words, those in front of the first 0 that are greater than 2 are added up, and the others counted."""
+    """Sum of the words greater than 2 among the first `n`, up to the first 0, and the number of the others there."""
     f = Function("adds", 3)
     words, n, out = f.parameters
     i, total, others = f.variable(), f.variable(), f.variable()

@@ -30,7 +30,7 @@ class CountingEncoder(StructureEncoder):
         self.fold: Fold | None = None
         self.step_info: OpInfo | None = None
 
-    def folded(self, op: str, info: OpInfo, body: Node, loops: tuple[Any, ...]) -> Term:
+    def folded(self, op: str, info: OpInfo, body: Node, loops: tuple[Any, ...], nested: tuple[Any, ...]) -> Term:
         if self.side == "target" or self.fold is not None or len(loops) != 1 or not isinstance(loops[0], Loop):
             raise Unsupported("more than one fold over one range")
         if not loops[0].counted:

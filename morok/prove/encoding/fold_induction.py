@@ -22,14 +22,7 @@ OF_TRUTHS: Final = {"Add": "Or", "Max": "Or", "Mul": "And", "Min": "And"}  # the
 
 
 class Folds(Ranges):
-    """Reduce: the identity, any state of the accumulator, or the state after one more iteration.
-
-    named  the loops of the fold that is being read, the outer ones first
-    """
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.named: tuple[Any, ...] = ()
+    """Reduce: the identity, any state of the accumulator, or the state after one more iteration."""
 
     def op_reduce(self, parts: dict[str, Any], at: S.Syntax) -> Node:
         was, source = self.inside, parts["src"]
@@ -46,7 +39,7 @@ class Folds(Ranges):
         body = self.value_of(source)
         self.inside = was
         op = self.reduction(parts.get("op", ANY_FOLD))
-        self.named = loops
+        nested = loops
         if self.has_no_order(at, op):
             loops = tuple(sorted(loops, key=lambda x: x.unknown))
         if not isinstance(body, Node):
@@ -60,7 +53,7 @@ class Folds(Ranges):
         info = self.rule.dialect.ops[op]
         if body.dtype == "bool" and op in OF_TRUTHS:
             info = self.rule.dialect.ops[OF_TRUTHS[op]]
-        return Node(tuple(self.folded(op, info, Node((lane,), body.dtype), loops) for lane in body.lanes), body.dtype)
+        return Node(tuple(self.folded(op, info, Node((lane,), body.dtype), loops, nested) for lane in body.lanes), body.dtype)
 
     def has_no_order(self, at: S.Syntax, op: str) -> bool:
         """True if folding by this op gives the same in any order and grouping: not where it rounds."""
@@ -145,8 +138,11 @@ class Folds(Ranges):
             return part.name
         raise Unsupported("the op of a fold")
 
-    def folded(self, op: str, info: OpInfo, body: Node, loops: tuple[Any, ...]) -> Term:
-        """A fold. Where the rule says how often a loop runs, it is unfolded; else it is judged by induction over iterations."""
+    def folded(self, op: str, info: OpInfo, body: Node, loops: tuple[Any, ...], nested: tuple[Any, ...]) -> Term:
+        """A fold. Where the rule says how often a loop runs, it is unfolded; else it is judged by induction over iterations.
+
+        nested  the same loops as the rule names them, the outer ones first
+        """
         single = [loop for loop in loops if isinstance(loop, Loop) and loop.counted]
         if not single:
             return self.step(op, info, body, loops)
@@ -163,7 +159,7 @@ class Folds(Ranges):
         found: Term = self.world.choose(
             none, self.identity(op, body.dtype), self.world.choose(once, inner, self.unknown(op, body, loops))
         )
-        return replace(found, defined=both(found.defined, self.ends_have_values(self.named)))
+        return replace(found, defined=both(found.defined, self.ends_have_values(nested)))
 
     def unknown(self, op: str, body: Node, loops: tuple[Any, ...]) -> Term:
         """Some fold: the same for the same op, body and loops, and nothing more is known of it."""

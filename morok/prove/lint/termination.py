@@ -278,18 +278,10 @@ def _measure(rules: Mapping[int, list[Difference]], spared: int) -> tuple[set[in
     if _CONST in weights:
         conditions.append(weights[_CONST] >= weights[_LEAF])
     sums = {number: [smt.Sum([times * weights[w] for w, times in d.items()]) for d in ds] for number, ds in rules.items()}
-    wishes: list[tuple[smt.Expr, int]] = []
-    for differences in sums.values():
-        not_greater = smt.And(*(d >= 0 for d in differences))
-        if spared:
-            wishes.append((not_greater, 2))
-        else:
-            conditions.append(not_greater)
-        wishes.append((smt.And(*(d >= 1 for d in differences)), 1))
-    if spared:
-        conditions.append(smt.Sum([smt.If(wish, 0, 1) for wish, weight in wishes if weight == 2]) <= spared)
-    conditions.append(smt.Or(*(smt.And(*(d >= 1 for d in ds)) for ds in sums.values())))  # else it is of no use
-    model = best(conditions, wishes)
+    not_greater, falls = ([smt.And(*(d >= least for d in ds)) for ds in sums.values()] for least in (0, 1))
+    conditions += [smt.Sum([smt.If(c, 0, 1) for c in not_greater]) <= spared] if spared else not_greater
+    conditions.append(smt.Or(*falls))  # else it is of no use
+    model = best(conditions, [*((c, 2) for c in not_greater if spared), *((c, 1) for c in falls)])
     if model is None:
         return set(), set()
 
