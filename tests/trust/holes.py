@@ -250,6 +250,7 @@ def theories_believed(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(dialect_meanings, "_over_unknowns", lambda *_: None)
     patch.setattr(dialect_meanings, "denied", lambda *_: False)
     patch.setattr(dialect_trials, "theory_mistakes", lambda *_: ())
+    patch.setattr(dialect_trials, "excluded_constants", lambda *_: ())
     patch.setattr(verified, "encoding_mistakes", lambda *_: ())
 
 
