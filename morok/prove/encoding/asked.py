@@ -39,7 +39,7 @@ def _words(at: Any, meanings: Meanings) -> Any:
     if isinstance(at, (S.PVar, S.PBind)) and not at.name.startswith("_"):
         return _words(S.EName(at.name), meanings)
     if isinstance(at, S.POp) and len(at.ops) == 1 and not at.commutative:
-        return (S.ECall.__name__, at.ops[0], _words(at.args, meanings))
+        return (S.ECall.__name__, _words(at.ops[0], meanings), _words(at.args, meanings))
     if isinstance(at, (S.EComprehension, S.Pattern)):
         raise _Several
     if isinstance(at, S.Syntax):
