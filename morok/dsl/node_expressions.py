@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Final
 
 from morok.dialect import OpInfo
 from morok.dsl import syntax as S
@@ -10,6 +11,8 @@ from morok.dsl.checked import Sort
 from morok.dsl.infer import T
 from morok.dsl.scope import Bound, Value
 from morok.dsl.value_expressions import ValueExpressions
+
+FIELDS: Final = {"int": "a number", "ints": "a list of numbers", "bool": "true or false", "bools": "a list of true and false"}
 
 
 class Expressions(ValueExpressions):
@@ -183,6 +186,9 @@ class Expressions(ValueExpressions):
             self.r.fail(f"{field} of {info.name} is an op, not {self._describe(v)}", e)
         if kind in ("ints", "bools", "pairs", "consts") and not v.many and v.kind not in ("other", "unknown"):
             self.r.fail(f"{field} of {info.name} is a sequence, not {self._describe(v)}", e, "[i, j]")
+        empty = isinstance(made, S.EList) and not made.items
+        if not empty and {kind.removesuffix("s"), v.kind} == {"int", "bool"}:
+            self.r.fail(f"{field} of {info.name} is {FIELDS[kind]}, not {FIELDS[v.kind + 's' * v.many]}", e)
         return made
 
     def _build_struct(self, e: S.EStruct) -> tuple[S.Expr, T]:

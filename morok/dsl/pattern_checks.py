@@ -10,6 +10,7 @@ from typing import Final
 from morok.dialect import OperandInfo, OpInfo
 from morok.dsl import syntax as S
 from morok.dsl.infer import T
+from morok.dsl.node_expressions import FIELDS
 from morok.dsl.resolve import Resolver, field_value
 from morok.dsl.scope import Bound, Value
 from morok.errors import UnknownNameError
@@ -360,7 +361,7 @@ class Patterns:
             self._bind_field(value.name, field_value(kind), value)
             return f
         if isinstance(value, S.PLiteral):
-            return replace(f, value=S.ENumber(value.value, value.text, span=value.span))
+            return replace(f, value=self._literal_field(info, f.name, kind, value))
         if isinstance(value, S.PList):
             items: list[S.Expr] = []
             for i in value.items:
@@ -369,11 +370,17 @@ class Patterns:
                         self._bind_field(i.name, field_value(kind.removesuffix("s")) if kind != "pairs" else Value("other"), i)
                     items.append(S.EName(i.name, span=i.span))
                 elif isinstance(i, S.PLiteral):
-                    items.append(S.ENumber(i.value, i.text, span=i.span))
+                    items.append(self._literal_field(info, f.name, kind.removesuffix("s"), i))
                 else:
                     self.r.fail(f"{f.name} of {info.name} is no list of operands", i, "numbers and names")
             return replace(f, value=S.EList(tuple(items), span=value.span))
         self.r.fail(f"{f.name} of {info.name} is a static field, not an operand", f, "a name, a number or a list of them")
+
+    def _literal_field(self, info: OpInfo, field: str, kind: str, p: S.PLiteral) -> S.ENumber:
+        """A number, or a truth, that a field or an item of it is compared with."""
+        if kind in ("int", "bool") and isinstance(p.value, bool) != (kind == "bool"):
+            self.r.fail(f"{field} of {info.name} is {FIELDS[info.field_kind(field)]}, not {p.text}", p)
+        return S.ENumber(p.value, p.text, span=p.span)
 
     def _bind_field(self, name: str, value: Value, at: S.Syntax) -> None:
         if not name.startswith("_"):

@@ -55,6 +55,9 @@ MISTAKES = {
     ],
     "a: Neg(x: float) if eval(Lt, 0.0, 1.0) ~> x": ["MRK102", "the dtype that Lt is evaluated at"],
     "a: Gep { vector: x: T, indices: [0] } if bits(T) == 32 ~> Gep(x, [1])": ["MRK102", "the dtype `T`", "ask for dtype(x)"],
+    "a: Flip { src: x: i32, axes: [0, 1] } ~> x": ["MRK102", "f.rules:3:31", "axes of Flip is a list of true and false, not 0"],
+    "a: Flip(x: i32, f) ~> Flip(x, [1 for _g in f])": ["MRK102", "of true and false, not a list of numbers"],
+    "a: Permute { src: x: i32, axes: [true] } ~> x": ["MRK102", "axes of Permute is a list of numbers, not true"],
     "a: Sub(x: float, x) ~> -1": [
         "MRK102",
         "the dtype of an integer constant must be int | index, not float",
