@@ -18,6 +18,10 @@ from morok.prove import dialect_meanings, dialect_trials, foreign, obligations, 
 from morok.prove.contract_state import Tested
 from morok.prove.encoding import encoder_state
 from morok.prove.encoding.facts import Facts
+from morok.prove.encoding.fold_induction import Folds
+from morok.prove.encoding.loop_ranges import Ranges
+from morok.prove.encoding.memory_states import Memory
+from morok.prove.encoding.structure_parts import Loop
 from morok.prove.parametric import expressions, folds, op_functions
 from morok.prove.parametric import structural_ops as parametric_ops
 from morok.prove.parametric.reading import Reading
@@ -254,6 +258,26 @@ def theories_believed(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(verified, "encoding_mistakes", lambda *_: ())
 
 
+def stored_back(patch: pytest.MonkeyPatch) -> None:
+    """To the prover a lane that stores what its place held is nothing, whatever the lanes before it have stored there."""
+    found = Memory.unless_there
+    patch.setattr(Memory, "unless_there", lambda self, p, v, dtype, effect, before: found(self, p, v, dtype, effect, []))
+
+
+def ends_of_all_loops(patch: pytest.MonkeyPatch) -> None:
+    """To the prover the end of each loop of a pattern has a value, also where a loop around it is never done."""
+
+    def defined(self: Ranges, loops: Sequence[Any], named: bool = True) -> smt.Expr:
+        return both(*(x.end.term.defined for x in loops if isinstance(x, Loop) and x.end is not None))
+
+    patch.setattr(Ranges, "ends_have_values", defined)
+
+
+def folds_of_nothing(patch: pytest.MonkeyPatch) -> None:
+    """The induction over a fold begins with no iterations also where that has no value."""
+    patch.setattr(Folds, "begins_anew", lambda self: False)
+
+
 HOLES: Final[dict[str, Hole]] = {
     "symbols coincide": symbols_coincide,
     "infinite arithmetic": infinite_arithmetic,
@@ -284,4 +308,7 @@ HOLES: Final[dict[str, Hole]] = {
     "numbers as written": numbers_as_written,
     "facts of values": facts_of_values,
     "theories believed": theories_believed,
+    "stored back": stored_back,
+    "ends of all loops": ends_of_all_loops,
+    "folds of nothing": folds_of_nothing,
 }

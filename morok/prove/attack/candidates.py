@@ -19,6 +19,7 @@ from morok.prove.attack.fact_rules import facts
 from morok.prove.attack.fold_rules import folds
 from morok.prove.attack.foreign_dialects import foreign
 from morok.prove.attack.guards import clauses_of, holding
+from morok.prove.attack.memory_rules import memory
 from morok.prove.attack.promised import promised
 from morok.prove.attack.random_terms import FLOATS
 from morok.prove.attack.view_rules import tensors
@@ -28,10 +29,10 @@ from morok.rewrite.library import rules_dir
 
 # The theme of each candidate, in turn: what finds most is tried most.
 SCHEDULE: Final = (
-    "algebra", "conditional", "law", "lanes", "structure", "expanded", "rare", "law", "dropped", "mutant",
+    "algebra", "conditional", "law", "lanes", "structure", "expanded", "rare", "memory", "dropped", "mutant",
     "nearly", "law", "lanes", "library", "folds", "conditional", "tensors", "folds", "rare", "dropped",
     "foreign", "expanded", "alike", "rare", "tensors", "conjecture", "ends", "algebra", "anything", "foreign",
-    "through", "elsewhere", "rare", "promised", "facts", "rare", "assumed", "conjecture", "folds", "library",
+    "through", "elsewhere", "rare", "promised", "facts", "rare", "assumed", "conjecture", "folds", "memory",
 )  # fmt: skip
 
 # What rules may assume that evaluation can judge.
@@ -122,6 +123,7 @@ def assumed(rng: random.Random) -> str:
 MADE: Final[Mapping[str, Callable[[random.Random], str]]] = {
     "folds": lambda rng: _text(folds(rng)),
     "facts": lambda rng: _text(facts(rng)),
+    "memory": lambda rng: _text(memory(rng)),
     "assumed": assumed,
     **{name: _plain(name) for name in themes.THEMES},
     "mutant": mutant,

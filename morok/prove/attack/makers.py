@@ -54,13 +54,21 @@ class NearMisses(Unbounded):
 
 
 class Structures(StructureMaker):
-    """Floats of any value also where folds are done in any order: what these may be is asked of morok.prove.attack.orders."""
+    """Loops whose length may have no value; and floats of any value also where folds are done in any order: what these may be is
+    asked of morok.prove.attack.orders.
+    """
 
     def __init__(self, rule: CheckedRule, instance: Instance, rng: random.Random) -> None:
         super().__init__(rule, instance, rng)
         self.in_any_order = self.in_any_order and rng.random() < 0.2
         mentioned = {v for v in numbers(rule.syntax) if 1 < v <= MOST // 2}
         self.sizes_of_folds = sorted({n for v in mentioned for n in (v, v, 2 * v)})
+
+    def iterations(self, d: DType, least: int, most: int) -> UOp:
+        count = super().iterations(d, least, most)
+        if not d.is_index or self.rng.random() < 0.75:
+            return count
+        return UOp.new(Op.Idiv, (count, UOp.var(f"d{self.count}", d, 0, 1)))
 
     def op_reduce(self, parts: dict[str, Any], p: S.PStruct) -> UOp:
         """Folds of as many lanes as the rule speaks of, where it speaks of some."""

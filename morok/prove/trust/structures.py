@@ -185,12 +185,16 @@ class StructureMaker(Maker):
             least = most
         least = max(least, int(d.min)) if d.is_int else least
         self.count += 1
-        count = UOp.const(most, d) if least == most else UOp.var(f"n{self.count}", d, least, most)
+        count = self.iterations(d, least, most)
         if end is not None:
             self.bind(end, count)
         made = UOp.range(count, LOOPS - len(self.loops) if self.outward else len(self.loops), axis)
         self.loops.append(made)
         return made
+
+    def iterations(self, d: DType, least: int, most: int) -> UOp:
+        """The length of a loop, between two numbers."""
+        return UOp.const(most, d) if least == most else UOp.var(f"n{self.count}", d, least, most)
 
     def loops_of(self, p: Any, axis: AxisType) -> list[UOp]:
         items = (
