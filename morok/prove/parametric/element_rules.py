@@ -37,8 +37,8 @@ def relate(s: Setting, dtype: str, one: Expr, other: Expr) -> bool:
     is the same.
     """
     said = False
-    for a, b in _branches(one, other) if s.proves is not None else ():
-        if a is not b and any(t.head == "apply" and t.data in s.ops for t in (a, b)):
+    for a, b in _branches(one, other) if s.elements.proves is not None else ():
+        if a is not b and any(t.head == "apply" and t.data in s.elements.ops for t in (a, b)):
             said = _related(s, dtype, a, b) or said
     return said
 
@@ -56,7 +56,7 @@ def _branches(one: Expr, other: Expr) -> Iterator[tuple[Expr, Expr]]:
 
 
 def _related(s: Setting, dtype: str, one: Expr, other: Expr) -> bool:
-    assert s.proves is not None
+    assert s.elements.proves is not None
     atoms, its = (dict(_atoms(s, t, dtype)) for t in (one, other))
     if not {*NO_NUMBERS}.isdisjoint([*atoms, *its]):
         return False
@@ -71,11 +71,11 @@ def _related(s: Setting, dtype: str, one: Expr, other: Expr) -> bool:
             before, after = _written(s, one, typed, dtypes), _written(s, other, its_names, dtypes)
             return f"Where(c: bool, {before}, d: {root}) ~> Where(c, {after}, d)"
 
-        if s.proves(text):
+        if s.elements.proves(text):
             same = (a == b for a, b in zip(chosen, its, strict=True))
             said = f"An op works lane by lane, and of numbers it is proved: {text({})}"
             s.instance(said, smt.Implies(smt.And(has_value(s, one), *same), smt.And(*agreement(s, dtype, one, other))))
-            s.related = True
+            s.elements.related = True
             return True
     return False
 
@@ -87,8 +87,8 @@ def _may_be(a: Expr, b: Expr) -> bool:
 
 def _atoms(s: Setting, t: Expr, dtype: str) -> Iterator[tuple[Expr, str]]:
     """The parts of a term that no op computes, with their dtypes; numbers that the rule writes are none."""
-    if t.head == "apply" and t.data in s.ops:
-        for a, d in zip(t.args, s.ops[t.data][1], strict=True):
+    if t.head == "apply" and t.data in s.elements.ops:
+        for a, d in zip(t.args, s.elements.ops[t.data][1], strict=True):
             yield from _atoms(s, a, d)
     elif not _numeral(t):
         yield t, dtype
@@ -104,8 +104,8 @@ def _numeral(t: Expr) -> str:
 
 
 def _written(s: Setting, t: Expr, names: Mapping[Expr, str], dtypes: Mapping[str, str]) -> str:
-    if t.head == "apply" and t.data in s.ops:
-        op, _, to = s.ops[t.data]
+    if t.head == "apply" and t.data in s.elements.ops:
+        op, _, to = s.elements.ops[t.data]
         operands: Sequence[str] = [_written(s, a, names, dtypes) for a in t.args]
         return f"{op}({', '.join([*operands, *([] if to is None else [dtypes.get(to, to)])])})"
     return _numeral(t) or names[t]

@@ -33,7 +33,7 @@ def about(s: Setting, said: dict[object, bool]) -> None:
     for t in list(s.terms()):
         if t in said:
             continue
-        if t.head == "apply" and t.data in s.rings:
+        if t.head == "apply" and t.data in s.algebra.rings:
             said |= dict.fromkeys((x for x in t.args if x in s.folded), True)
     for t in list(s.terms()):
         if t in said:
@@ -42,14 +42,14 @@ def about(s: Setting, said: dict[object, bool]) -> None:
             s.within, s.sides = s.folded[t].within, frozenset(s.folded[t].sides)
             said[t] = s.folded[t].by.combine is not None and _taken_apart(s, t, s.folded[t])
             s.within, s.sides = (), frozenset()
-        elif t.head == "apply" and t.data in s.rings:
+        elif t.head == "apply" and t.data in s.algebra.rings:
             said[t] = True
             s.sides = frozenset(side for x in t.args if x in s.folded for side in s.folded[x].sides)
             _product(s, t)
             s.sides = frozenset()
-        elif t.head == "apply" and t.data in s.sums:
+        elif t.head == "apply" and t.data in s.algebra.sums:
             said[t] = True
-            _sum(s, t, s.sums[t.data])
+            _sum(s, t, s.algebra.sums[t.data])
     whole = [(t, f) for t, f in s.folded.items() if not said.get(t, True)]
     if len(whole) > MOST:
         raise Unsupported("more folds than can be compared")
@@ -75,11 +75,11 @@ def _compare(s: Setting, one: tuple[Expr, Folded], other: tuple[Expr, Folded]) -
     _equal(s, one, other, lambda p: p, lambda w: w)
     if one[1].by.combine is None:
         return
-    for rank, to, _, only_if in s.permuted:
+    for rank, to, _, only_if in s.views.permuted:
         if rank.same(one[1].kept.rank) and rank.same(other[1].kept.rank):
             for a, b in ((one, other), (other, one)):
                 _equal(s, a, b, to, _moved(to), only_if)
-    for flags in s.flipped:
+    for flags in s.views.flipped:
         if flags.length.same(other[1].kept.rank):
             _equal(s, one, other, lambda p: p, _backwards(flags, other[1].size))
 
@@ -139,7 +139,7 @@ def _equal(
 
 def _taken_apart(s: Setting, t: Expr, f: Folded) -> bool:
     """Add what a fold is made of; truth of it being made of other folds."""
-    if s.few_elements or f.by.times in s.rings:
+    if s.few_elements or f.by.times in s.algebra.rings:
         s.instance("A fold of nothing is the identity of its op.", smt.Or(full(s, f), t == f.by.nothing))
     if s.few_elements:
         several = exception(s, f.kept.rank, lambda p: smt.Implies(f.kept.gone(p), f.size(p).term == 1))
@@ -159,7 +159,7 @@ def _taken_apart(s: Setting, t: Expr, f: Folded) -> bool:
         k = next((k for k, x in enumerate(element.args) if _is_fold(s, x, f)), None)
         if k is not None:
             _distributed(s, t, f, k)
-    for rank, axis, starts in () if f.part else s.cuts:
+    for rank, axis, starts in () if f.part else s.views.cuts:
         if rank.same(f.kept.rank):
             _cut(s, t, f, axis, starts)
     return len(s.laws) > before
@@ -230,7 +230,7 @@ def _distributed(s: Setting, t: Expr, f: Folded, k: int) -> None:
 
 def _product(s: Setting, t: Expr) -> None:
     """A product with a sum; and with other products, and with 0."""
-    nothing = s.rings[t.data]
+    nothing = s.algebra.rings[t.data]
     x, y = t.args
     found = next(((s.folded[u], v) for u, v in ((x, y), (y, x)) if u in s.folded and s.folded[u].by.times is t.data), None)
     if found is not None:

@@ -34,9 +34,9 @@ def about(s: Setting) -> None:
 def _of_two(s: Setting, t: Expr) -> None:
     """A value combined with itself, and with what adds nothing."""
     a, b = t.args
-    if t.data in s.idempotent:
+    if t.data in s.algebra.idempotent:
         s.instance("A value combined with itself is that value, where nothing is counted.", smt.Implies(a == b, t == a))
-    nothing = s.neutral.get(t.data)
+    nothing = s.algebra.neutral.get(t.data)
     if nothing is not None:
         for x, y in ((a, b), (b, a)):
             s.instance("Nothing added leaves a value as it is.", smt.Implies(y == nothing, t == x))

@@ -93,7 +93,7 @@ def _folded(
     if not over and regroups(r, folding, dtype):
         r.setting.regrouped[f] = combine
     if not over and r.built_in:
-        r.setting.taken_out[f] = {
+        r.setting.algebra.taken_out[f] = {
             function(r, op, [dtype] * len(r.rule.dialect.ops[op].operands)): _of_sequence(r, of, dtype, over)
             for op, of in TAKEN_OUT.get(_kind(r, dtype), {}).get(folding, {}).items()
         }
@@ -192,11 +192,11 @@ def combining(r: Reading, folding: str, dtype: str) -> Applicable:
         f = function(r, name, [dtype, dtype])
     else:
         f = smt.Function(Symbol("op", "combine by", folding, dtype), laws.VALUE, laws.VALUE, laws.VALUE)
-    r.setting.commutative.add(f)
+    r.setting.algebra.commutative.add(f)
     if folding in ("Max", "Min"):
-        r.setting.idempotent.add(f)
+        r.setting.algebra.idempotent.add(f)
     elif folding == "Add" and wraps(r, dtype):
-        r.setting.neutral[f] = zero_of(dtype)
+        r.setting.algebra.neutral[f] = zero_of(dtype)
     return f
 
 

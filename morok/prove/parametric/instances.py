@@ -82,7 +82,7 @@ def _positive(s: Setting, n: Integer, depth: int) -> None:
 
 def _about(s: Setting, t: Expr) -> None:
     """Add the instances at one term."""
-    if t.data in s.commutative:
+    if t.data in s.algebra.commutative:
         x, y = t.args
         s.instance("A commutative op does not depend on the order of its operands.", t == t.data(y, x))
     if t.data is TIMES:
@@ -94,7 +94,7 @@ def _about(s: Setting, t: Expr) -> None:
                 "What is free of axes is the same wherever these are moved to.",
                 smt.Implies(so, t == f(*t.args[:-2], t.args[-2].args[2], t.args[-1])),
             )
-    if t.data in s.taken_out:
+    if t.data in s.algebra.taken_out:
         _about_results(s, t)
     if t.data in s.selections:
         condition, yes, no = t.args
@@ -155,7 +155,7 @@ def _about_place_of(s: Setting, t: Expr) -> None:
 
 def _about_shapes(s: Setting) -> None:
     """Shapes that are matched, of one number of elements: whether they are one."""
-    for a, b in itertools.combinations(dict.fromkeys(s.shapes), 2):
+    for a, b in itertools.combinations(dict.fromkeys(s.views.shapes), 2):
         unlike, none = (s.unknown("unlike"), s.unknown("unlike")), s.unknown("without elements")
         s.law(laws.one_shape, a, b, unlike, none)
         _alike_if_one(s, a, b)
@@ -368,7 +368,7 @@ def _about_fold(s: Setting, t: Expr) -> None:
     combine = s.regrouped[t.data]
     first = item(integer(0))
     s.instance("A fold of one item is that item.", smt.Implies(length.term == 1, t == first))
-    if combine in s.idempotent:
+    if combine in s.algebra.idempotent:
         unlike = exception(s, length, lambda k: item(k) == first)
         s.instance(
             "The greatest, or least, of equal values is that value.", smt.Implies(length.term > 0, smt.Or(unlike, t == first))
@@ -389,7 +389,7 @@ def _about_results(s: Setting, t: Expr) -> None:
     length, item = s.sequences[t.args[0]]
     with s.anywhere() as place:
         one = item(place)
-    inner = s.taken_out[t.data].get(one.data) if one.head == "apply" else None
+    inner = s.algebra.taken_out[t.data].get(one.data) if one.head == "apply" else None
     if inner is None:
         return
 

@@ -37,10 +37,10 @@ def function(r: Reading, op: str, dtypes: Sequence[str], to: str | None = None) 
     """The function of values that an op is, at these dtypes of its operands and, of a conversion, of its result."""
     f = smt.Function(Symbol("op", op, *dtypes, *([] if to is None else ["to", to])), *([VALUE] * len(dtypes)), VALUE)
     if r.rule.dialect.ops[op].params:
-        r.setting.ops[f] = op, tuple(dtypes), to
+        r.setting.elements.ops[f] = op, tuple(dtypes), to
     told = "Bitcast" in ops_of(r.rule) and not (exact(r, dtypes[0]) or dtypes[0] == "index")  # which NaN it is
     if r.rule.dialect.ops[op].commutative and len(set(dtypes)) == 1 and len(dtypes) == 2 and not told:
-        r.setting.commutative.add(f)
+        r.setting.algebra.commutative.add(f)
     return f
 
 
@@ -65,7 +65,7 @@ def ring(r: Reading, dtype: str) -> tuple[Applicable, Expr] | None:
         return None
     plus, times = (function(r, op, [dtype, dtype]) for op in ("Add", "Mul"))
     nothing = zero_of(dtype)
-    r.setting.rings[times] = r.setting.sums[plus] = nothing
+    r.setting.algebra.rings[times] = r.setting.algebra.sums[plus] = nothing
     return times, nothing
 
 

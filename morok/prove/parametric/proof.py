@@ -158,7 +158,7 @@ def question(rule: CheckedRule, choices: Choices, only: int | None = None, prove
     """The question whether a rule holds at every size, or whether one of its claims does."""
     reading = Reading(rule, choices)
     setting = reading.setting
-    setting.proves = proves
+    setting.elements.proves = proves
     pattern, target = reading.sides()
     if isinstance(pattern, Statement):
         same(setting, reading.here, pattern, statement(target))
@@ -171,7 +171,7 @@ def question(rule: CheckedRule, choices: Choices, only: int | None = None, prove
         setting.only(claims[only])
     claim = smt.And(*setting.claims) if setting.claims else smt.TRUE  # none where both sides do nothing
     close(setting)
-    return Question(setting.premises, setting.laws, claim, len(claims), setting.related)
+    return Question(setting.premises, setting.laws, claim, len(claims), setting.elements.related)
 
 
 def _same_lane(setting: Setting, r: Reading, pattern: Vector, target: Vector) -> None:

@@ -83,6 +83,57 @@ class Quantified:
     defined: bool = False
 
 
+@dataclass(slots=True, eq=False)
+class Algebra:
+    """Algebraic properties of the functions of a rule.
+
+    rings, sums  the products, and the sums, of dtypes that are rings, with the zero there
+    idempotent   the functions f with f(x, x) = x
+    commutative  those with f(x, y) = f(y, x)
+    neutral      the number e with f(x, e) = x, by f
+    taken_out    the fold h such that f of all g(x) is g of h of all x, by f and g: -min(x) is the maximum of -x
+    """
+
+    rings: dict[Applicable, Expr] = field(default_factory=dict)
+    sums: dict[Applicable, Expr] = field(default_factory=dict)
+    idempotent: set[Applicable] = field(default_factory=set)
+    commutative: set[Applicable] = field(default_factory=set)
+    neutral: dict[Applicable, Expr] = field(default_factory=dict)
+    taken_out: dict[Applicable, dict[Applicable, Applicable]] = field(default_factory=dict)
+
+
+@dataclass(slots=True, eq=False)
+class Views:
+    """The shapes and axes that the views of a rule speak of.
+
+    shapes           those of reshapes that are matched, each as one value, with its rank and its sizes
+    parts_of_shapes  of some of these the parts that a shape which is built shares with it: the begin and the axes of each part
+    cuts             the joins of tensors: rank, axis, and where along the axis each tensor begins
+    permuted         the permutations of axes: rank, the permutation, its inverse, and the condition under which it is one
+    flipped          the axes that are read backwards
+    """
+
+    shapes: list[tuple[Expr, Integer, Callable[[Integer], Integer]]] = field(default_factory=list)
+    parts_of_shapes: dict[Expr, tuple[tuple[Integer, Integer], ...]] = field(default_factory=dict)
+    cuts: list[tuple[Integer, Integer, list[Integer]]] = field(default_factory=list)
+    permuted: list[tuple[Integer, Indices, Indices, Expr]] = field(default_factory=list)
+    flipped: list[Items] = field(default_factory=list)
+
+
+@dataclass(slots=True, eq=False)
+class Elements:
+    """What is asked of single numbers, for a rule about vectors or tensors.
+
+    ops      by the function of values that it is, an op, the dtypes of its operands, and what it converts to
+    proves   truth of a rule about numbers being proved, by its text for a choice of dtypes; None where none is asked for
+    related  truth of such a rule being used
+    """
+
+    ops: dict[Applicable, tuple[str, tuple[str, ...], str | None]] = field(default_factory=dict)
+    proves: Proves | None = None
+    related: bool = False
+
+
 class TooMany(Unsupported):
     """More instances of laws than a question may have."""
 
@@ -90,6 +141,9 @@ class TooMany(Unsupported):
 class Setting:
     """The premises and claims of one rule.
 
+    algebra     the algebraic properties of functions
+    views       the shapes and the axes that views speak of
+    elements    the rules about single numbers that the rule about vectors or tensors may rest on
     defined     what holds where the pattern has a value
     supposed    what is claimed first, and then supposed by all further claims
     guard       what holds wherever the part that is being read is reached: a claim about it is made there alone
@@ -99,8 +153,6 @@ class Setting:
     laws        the instances of laws, each with the law in words
     lanes       those that sides are compared at: conditions that ask no function at a place are used there
     joined      the lists of axes that are several lists, with these
-    shapes      those of reshapes that are matched, as one value, by rank and sizes
-    parts_of_shapes  for some of these the parts that a shape which is built shares with it: where each begins, and its axes
     pieces      sequences that are made to be parts of others: nothing more is said of them
     known_inside  pairs of numbers, the first of which is not negative, and less than the second, as long as they are here
     boundaries  where a vector begins behind others
@@ -108,24 +160,18 @@ class Setting:
     tables      the folds of folds, with how many there are, and of how many items; `turned`: of which it has been said that they
                 may go through these in another order
     reordered   for two folds whether it has been said that they may be one, in another order
-    idempotent  the functions that make of a value and itself that value; `neutral`: what others add nothing with
-    taken_out   by the fold, and the function that its items are of others, the fold of these others: it is that function of it
     widest      the lanes of places at several indices, by the number and the lanes of these
     over_axes   the folds over iterations of axes, by iteration and lane, as functions of the list of these
     folded      the folds over axes
     within      the index vectors at which folds are being compared, and `contexts` those at which a sequence is asked for
     sides       those of the rule of which an element is asked
     few_elements  it is asked what folds of one element are, and of none
-    cuts        where, along which axis of how many, tensors begin behind others
-    permuted    the permutations of axes: how many, from one to the other, and back, and where it is one
-    flipped     the axes that are read backwards, of how many
-    ops         by the function of values that it is, an op, the dtypes of its operands, and what it converts to
-    proves      truth of a rule about numbers being proved, by its text for a choice of dtypes; None where none is asked for
-    related     truth of such a rule being used
-    rings, sums  the products, and the sums, of dtypes that are rings, with the zero there
     """
 
     def __init__(self) -> None:
+        self.algebra = Algebra()
+        self.views = Views()
+        self.elements = Elements()
         self.premises: list[Expr] = []
         self.claims: list[Expr] = []
         self.defined: list[Expr] = []
@@ -152,14 +198,6 @@ class Setting:
         self.within: tuple[Expr, ...] = ()
         self.sides: frozenset[str] = frozenset()
         self.contexts: dict[Expr, set[tuple[Expr, ...]]] = {}
-        self.cuts: list[tuple[Integer, Integer, list[Integer]]] = []
-        self.permuted: list[tuple[Integer, Indices, Indices, Expr]] = []
-        self.flipped: list[Items] = []
-        self.ops: dict[Applicable, tuple[str, tuple[str, ...], str | None]] = {}
-        self.proves: Proves | None = None
-        self.related = False
-        self.rings: dict[Applicable, Expr] = {}
-        self.sums: dict[Applicable, Expr] = {}
         self.ends: dict[Lane, Vector] = {}
         self.of_items: list[tuple[set[Applicable], Callable[[Integer, Integer], Expr], Expr]] = []
         self.lanes: list[Integer] = []
@@ -180,18 +218,12 @@ class Setting:
         self.tables: dict[Expr, tuple[Integer, Integer]] = {}
         self.turned: set[tuple[Expr, Expr]] = set()
         self.reordered: dict[tuple[Expr, Expr], bool] = {}
-        self.idempotent: set[Applicable] = set()
-        self.neutral: dict[Applicable, Expr] = {}
-        self.taken_out: dict[Applicable, dict[Applicable, Applicable]] = {}
         self.widest: dict[tuple[Expr, Expr], Integer] = {}
         self.threads: list[Expr] = []
         self.numbers = {0, 1}
         self.compared_tuples: set[tuple[Expr, Expr]] = set()
-        self.commutative: set[Applicable] = set()
         self.laws: dict[Expr, str] = {}
         self.unnamed = 0
-        self.shapes: list[tuple[Expr, Integer, Callable[[Integer], Integer]]] = []
-        self.parts_of_shapes: dict[Expr, tuple[tuple[Integer, Integer], ...]] = {}
         self.pieces: set[Expr] = set()
         self.known_inside: list[tuple[Integer, Integer]] = []
         self.zero = smt.Const(Symbol("fixed", "zero"), laws.ITERATION)

@@ -98,7 +98,7 @@ def alike(r: Reading, a: Tensor, b: Tensor, unless: Expr, but: Integer | None = 
     """Two tensors are of one shape, but for one axis."""
 
     def equal(k: Integer) -> Expr:
-        for rank, to, back, only_if in r.setting.permuted if r.part != "pattern" else ():
+        for rank, to, back, only_if in r.setting.views.permuted if r.part != "pattern" else ():
             there = smt.And(only_if, within(k, 0, rank))
             r.setting.instance(
                 "An axis is one of those that a permutation puts elsewhere.", smt.Implies(there, to(back(k)).term == k.term)
@@ -168,7 +168,7 @@ def same(s: Setting, pattern: Tensor, target: Tensor, dtype: str) -> None:
     s.sides = frozenset()
     if p is not t:
         # of floats, what has no value has none in another order either: that is not asked
-        partly = element_rules.relate(s, dtype, p, t) or dtype in ("index", "bool") or s.folded or s.rings
+        partly = element_rules.relate(s, dtype, p, t) or dtype in ("index", "bool") or s.folded or s.algebra.rings
         s.guard += [has_value(s, p)] if partly else []
         for agrees in element_rules.agreement(s, dtype, p, t):
             s.claim(agrees)

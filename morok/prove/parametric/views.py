@@ -132,9 +132,9 @@ def _in_parts(r: Reading, x: Tensor, rank: Integer, size: Indices, parts: row_ma
     """Say the number of elements of a shape that is built of parts by theirs, and that of what is matched by the same parts."""
     s, shape = r.setting, at_indices(r.setting, rank, size)
     if r.part == "pattern":
-        s.shapes.append((shape, rank, size))
+        s.views.shapes.append((shape, rank, size))
         if x.rank.known is None:
-            s.shapes.append((at_indices(s, x.rank, x.size), x.rank, x.size))
+            s.views.shapes.append((at_indices(s, x.rank, x.size), x.rank, x.size))
     if not row_major.several(parts) or s.trying:
         return
     s.pieces.add(shape)
@@ -144,10 +144,10 @@ def _in_parts(r: Reading, x: Tensor, rank: Integer, size: Indices, parts: row_ma
     for (j, m), (k, n) in pairwise(single):
         if (k - j).known == 1:
             s.count(m * n)
-    for other, its_rank, its_size in [*s.shapes, (shape, rank, size)]:
+    for other, its_rank, its_size in [*s.views.shapes, (shape, rank, size)]:
         its = parts if other is shape else row_major.aligned(s, its_rank, its_size, parts, size)
         if its is not None:
-            s.parts_of_shapes[other] = its
+            s.views.parts_of_shapes[other] = its
             counts = tuple(n for n, _ in row_major.digits(s, its_size, None, its))
             s.law(laws.elements_in_parts, other, counts, tuple(n for _, n in its))
 
@@ -170,7 +170,7 @@ def _flat(s: Setting, rank: Integer, size: Indices, i: Indices) -> Integer:
         if shape in s.pieces:
             s.pieces.add(vector)
         found = laws.FLAT(shape, vector)
-        if (parts := s.parts_of_shapes.get(shape)) is not None:
+        if (parts := s.views.parts_of_shapes.get(shape)) is not None:
             s.law(laws.place_in_parts, found, tuple(row_major.digits(s, size, i, parts)), tuple(n for _, n in parts))
         return integer(found)
     place, product = integer(0), integer(1)
@@ -210,7 +210,7 @@ def _permute(r: Reading, parts: Parts, dtype: str) -> Tensor:
         permutes = smt.Bool(s.symbol("permutes"))
     back = inverse(s, axes, permutes)
     if not s.trying:
-        s.permuted.append((x.rank, axes.at, lambda p: integer(back(p.term)), permutes))
+        s.views.permuted.append((x.rank, axes.at, lambda p: integer(back(p.term)), permutes))
     if permutes is not smt.TRUE:  # an inverse there is only if the claims hold that were made so far
         s.supposed.append(permutes)
     return Tensor(
@@ -317,7 +317,7 @@ def _flip(r: Reading, parts: Parts, dtype: str) -> Tensor:
     flags = field(r, parts["axes"], x.rank, laws.BOOL)
     is_rank(r, flags.length, x.rank)
     if not s.trying:
-        s.flipped.append(flags)
+        s.views.flipped.append(flags)
 
     def element(i: Indices, absent: Expr) -> Expr:
         return x.element(lambda k: chosen(flags.at(k), x.size(k) - 1 - i(k), i(k)), absent)
@@ -347,7 +347,7 @@ def _concat(r: Reading, parts: Parts, dtype: str) -> Tensor:
         starts.append(total)
         total = total + t.size(axis)
     if not r.setting.trying:
-        r.setting.cuts.append((first.rank, axis, starts[1:]))
+        r.setting.views.cuts.append((first.rank, axis, starts[1:]))
 
     def element(i: Indices, absent: Expr) -> Expr:
         def of_part(t: Tensor, start: Integer) -> Expr:
