@@ -48,6 +48,11 @@ def plain(v: Any) -> Any:
     return v if number or v is None else show(v)
 
 
+def said(v: Any) -> Any:
+    """What evaluation found, None in it said in words: there is no value."""
+    return UNDEFINED if v is None else type(v)(map(said, v)) if type(v) in (list, tuple) else v
+
+
 def show(v: Any) -> str:
     if isinstance(v, bool):
         return "true" if v else "false"

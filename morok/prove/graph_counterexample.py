@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from morok.dsl.checked import CheckedRule, Instance
 from morok.errors import UnknownNameError
-from morok.prove.counterexample import UNDEFINED, Counterexample
+from morok.prove.counterexample import Counterexample, said
 from morok.prove.encoding.obligation import Obligation
 from morok.prove.least import least
 from morok.prove.replay import Firing
@@ -44,7 +44,7 @@ def smaller(rule: CheckedRule, instance: Instance, o: Obligation, bindings: dict
     outcome = firing.differing(found)
     if outcome is None:
         return None
-    lhs, rhs = (UNDEFINED if v is None else v for v in outcome)
+    lhs, rhs = map(said, outcome)
     return Counterexample(where, found, lhs, rhs, True)
 
 
@@ -74,8 +74,7 @@ def _of_difference(rule: CheckedRule, found: Difference) -> Counterexample:
         bindings["becomes"] = found.after.text()
     if found.at is not None:
         bindings |= found.at.shown()
-    got = found.why or (UNDEFINED if found.got is None else found.got)
-    expected, got = (str(v) if isinstance(v, Elements) else v for v in (found.expected, got))
+    expected, got = (str(v) if isinstance(v, Elements) else said(v) for v in (found.expected, found.why or found.got))
     return Counterexample(found.before.dtype.name, bindings, expected, got, True)
 
 

@@ -402,8 +402,8 @@ def by_induction(
     choices.restart()
     after = StructureEncoder(rule, instance, world, choices, phase="after").encode()
     assert before.pattern is not None
-    defined = [lane.defined for lane in before.pattern.lanes]
-    after.premises.append(smt.Or(smt.Not(smt.And(*defined)), before.claim))
+    lanes = before.pattern.lanes
+    after.premises.append(before.claim if len(lanes) > 1 else smt.Or(smt.Not(lanes[0].defined), before.claim))
     after.laws |= before.laws
     after.lemmas += lemmas
     return after

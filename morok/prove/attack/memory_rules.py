@@ -1,4 +1,4 @@
-"""Random rules about storage and loops: lanes of a store left out or moved, loops that may not run, folds of nothing, bits."""
+"""Random rules about storage and loops: lanes of a store left out, loops that may not run, folds of nothing, undefined lanes."""
 
 from __future__ import annotations
 
@@ -122,6 +122,20 @@ def bits(rng: random.Random) -> str:
     return f"{around[0].format(left)} ~> {around[1].format(right)}"
 
 
-FORMS: Final = (stores, stores, loops, beside, bits)
+def partly(rng: random.Random) -> str:
+    """A vector one lane of which may have no value; and one whose other lane may have none, or has one in both."""
+    at = rng.choice(("i8", "i32", "u8", "u16"))
+    part = rng.choice(("Idiv(x: D x 1, y: D x 1)", "Mod(x: D x 1, y: D x 1)", "Shl(x: D x 1, y: D x 1)")).replace("D", at)
+    again = part.replace(f": {at} x 1", "")
+    other = rng.choice(("Add(z, Mul(AGAIN, 0))", "Sub(z, Sub(AGAIN, AGAIN))", "Add(z, 0)", "Where(Ne(y, y), AGAIN, z)"))
+    lanes = [part, "z"]
+    made = [again, other.replace("AGAIN", again)]
+    if rng.random() < 0.5:
+        return f"Vectorize({', '.join(lanes)}) ~> Vectorize({', '.join(made)})"
+    op = rng.choice(("Add", "Max", "Xor"))
+    return f"{op}(Vectorize({', '.join(lanes)}), w) ~> {op}(Vectorize({', '.join(made)}), w)"
+
+
+FORMS: Final = (stores, stores, loops, beside, bits, partly)
 
 __all__ = ["memory"]

@@ -8,7 +8,7 @@ from morok.dsl import syntax as S
 from morok.prove import smt
 from morok.prove.encoding.guard_clauses import Clauses
 from morok.prove.encoding.obligation import Inapplicable, Obligation
-from morok.prove.semantics.term import Unsupported, both, is_false
+from morok.prove.semantics.term import Unsupported, both, either, is_false, negation
 
 
 class Encoder(Clauses):
@@ -32,7 +32,7 @@ class Encoder(Clauses):
         return out
 
     def start_clauses(self, pattern: Any) -> None:
-        self.premise(*(lane.defined for lane in pattern.lanes))
+        self.premise(either(*(lane.defined for lane in pattern.lanes)))
 
     def target(self, e: S.Expr, pattern: Any) -> Any:
         return self.node(e, pattern.dtype)
@@ -44,6 +44,7 @@ class Encoder(Clauses):
             raise Unsupported(f"{len(pattern.lanes)} lanes become {len(target.lanes)}")
         equal = self.world.equal_but_zero_signs if "nsz" in self.flags else self.equal
         self.out.pattern, self.out.target = pattern, target
-        self.out.claim = both(
-            *(both(t.defined, equal(pattern.dtype, t, p)) for p, t in zip(pattern.lanes, target.lanes, strict=True))
-        )
+        pairs = list(zip(pattern.lanes, target.lanes, strict=True))
+        kept = [both(t.defined, equal(pattern.dtype, t, p)) for p, t in pairs]
+        # Who takes some lanes asks nothing of the others: each is kept where it has a value, whether or not the others have one.
+        self.out.claim = kept[0] if len(kept) == 1 else both(*map(either, (negation(p.defined) for p, _ in pairs), kept))

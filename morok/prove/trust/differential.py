@@ -57,7 +57,11 @@ def narrow(rule: CheckedRule) -> tuple[Instance, ...]:
 
 
 def same(d: DType, a: Any, b: Any) -> bool:
-    """True if two values of a dtype are one: lane by lane, by bits, NaNs alike, Invalid only itself."""
+    """True if two values of a dtype are one: lane by lane, by bits, NaNs alike, Invalid only itself. Where a lane of the first
+    has no value, which is None, anything may be in its place.
+    """
+    if a is None or b is None:
+        return a is None
     if a is INVALID or b is INVALID:
         return a is b
     if isinstance(a, Elements) or isinstance(b, Elements):
@@ -174,7 +178,7 @@ def element(d: DType, rng: random.Random) -> Any:
 
 
 def value(node: UOp, at: World) -> Any:
-    """The value of a node, or of a statement what it leaves in storage; None where it is undefined.
+    """The value of a node, or of a statement what it leaves in storage; None where it is undefined, also as one of several lanes.
 
     A loop that is open here and not in the graph that the world was made for is one that runs once: its counter is 0.
     Raises StepLimitError where it takes more than STEPS.
@@ -199,7 +203,20 @@ def value(node: UOp, at: World) -> Any:
             return Elements(shape, tuple(elements)) if shape else elements[0]
         return evaluate(node, variables, buffers, STEPS)
     except UndefinedError:
-        return None
+        return None if node.dtype.count < 2 or node.dtype.is_ptr or is_tensor(node) else _lane_by_lane(node, variables, at)
+
+
+def _lane_by_lane(node: UOp, variables: Mapping[Any, Any], at: World) -> tuple[Any, ...] | None:
+    """The lanes of a vector, None where one is undefined; None where all are."""
+
+    def lane(i: int) -> Any:
+        try:
+            return evaluate(UOp.new(Op.Gep, (node,), (i,)), variables, {k: list(v) for k, v in at.buffers.items()}, STEPS)
+        except UndefinedError:
+            return None
+
+    found = tuple(map(lane, range(node.dtype.count)))
+    return None if all(v is None for v in found) else found
 
 
 def value_in_time(node: UOp, at: World) -> Any:
