@@ -11,7 +11,7 @@ from morok.prove import smt
 from morok.prove.encoding.encoder import Encoder
 from morok.prove.encoding.structure_parts import OPAQUE, Loop
 from morok.prove.forms import conjuncts
-from morok.prove.kinds import Node
+from morok.prove.kinds import Node, Sequence
 from morok.prove.rule_syntax import names_in
 from morok.prove.semantics.numbers import Num
 from morok.prove.semantics.term import Term, Unsupported, both, either, is_false, negation
@@ -77,7 +77,7 @@ class Freedom(Encoder):
             finally:
                 self.letting = False
             (name,) = clause.names
-            if isinstance(self.names[name], Node):
+            if _varying(self.names[name]):
                 self.lets[name] = clause.value
 
     def returned(self, names: Seq[str], call: S.ECall) -> None:
@@ -92,11 +92,13 @@ class Freedom(Encoder):
         """The value of a name under the loops around it: another one than where it was bound, if it may depend on a loop that is
         around only one of the two; but not where that loop runs once.
         """
-        if not isinstance(found, Node) or is_constant(found):
+        if not _varying(found):
             return found
         loops = self.loops_between(name)
         if not loops:
             return found
+        if not isinstance(found, Node):
+            raise Unsupported("several nodes under other loops")
         other = self.elsewhere(name, found)
         if self.side == "pattern" or not all(isinstance(x, Loop) and x.counted for x in loops):
             return other
@@ -199,6 +201,12 @@ def is_constant(v: Any) -> bool:
     return isinstance(v, Node) and v.made is not None and v.made.op in ("Const", "VConst", "Invalid")
 
 
+def _varying(v: Any) -> bool:
+    """True if it is a node that may have another value in another iteration, or several things one of which is."""
+    several = v.items if isinstance(v, Sequence) else v if isinstance(v, (list, tuple)) else ()
+    return (isinstance(v, Node) and not is_constant(v)) or any(map(_varying, several))
+
+
 def free_names(rule: S.Rule) -> frozenset[tuple[str, str]]:
     """The pairs that the guards state in `free_of(x, r)`, and in conjunctions of it for all x, or r, of a sequence."""
     found: set[tuple[str, str]] = set()
@@ -206,8 +214,10 @@ def free_names(rule: S.Rule) -> frozenset[tuple[str, str]]:
         found.update(_pair(e, {}))
         c = e.args[0] if isinstance(e, S.ECall) and e.name == "all" and len(e.args) == 1 else None
         if isinstance(c, S.EComprehension) and c.condition is None and isinstance(c.sequence, S.EName) and len(c.names) == 1:
+            item, several = c.names[0], c.sequence.name
             for said in conjuncts(c.body):
-                found.update(_pair(said, {c.names[0]: c.sequence.name}))
+                if item in names_in(said):  # of no items at all, what does not speak of them is not said
+                    found.update(_pair(said, {item: several}))
     return frozenset(found)
 
 

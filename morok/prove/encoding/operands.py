@@ -198,7 +198,7 @@ class Operands(Freedom):
     def rest(self, name: str, at: S.Syntax) -> list[Any]:
         """Operands bound to one name: a few, each of its own."""
         if name in self.names:
-            found = self.names[name]
+            found = self.names[name] if self.asking else self.value_here(name, self.names[name])
             return list(found.items) if isinstance(found, Sequence) else [found]
         length = self.sizes.one("length", called(name), LENGTHS) if self.expect is None else self.expect
         if length < 0:
@@ -212,8 +212,7 @@ class Operands(Freedom):
         each = [replace(ty, lanes=f"{ty.lanes}#{i}") if own else ty for i in range(length)]
         sequence = self.sequence_symbol(name)
         items = tuple(self.variable(Symbol("item", sequence, i), t, ok) for i, t in enumerate(each))
-        if not name.startswith("_"):
-            self.names[name] = Sequence(items)
+        self.bind(name, Sequence(items))
         return list(items)
 
     def sequence_symbol(self, name: str) -> Symbol:

@@ -178,6 +178,9 @@ class ReindexingEncoder(StructureEncoder):
             for other in before:
                 if loop is not other and not self.constant_end(loop) and not self.said_free_end(loop, other):
                     raise Unsupported("an end that may depend on a loop")
+        for p, other in itertools.combinations(before, 2):
+            if not self.said_free(p.name, other) and not self.said_free(other.name, p):
+                raise Unsupported("two ranges that may be one, which runs once")
         for q in after:
             for name in (body, *remaining):
                 if not self.said_free(name, q):

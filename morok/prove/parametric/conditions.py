@@ -13,6 +13,7 @@ from morok.prove.parametric.op_functions import function
 from morok.prove.parametric.polynomials import COMPARISONS, Integer, integer, within
 from morok.prove.parametric.rule_values import AxisList, Datum, Items, Loops, Seen, Vector, axis_list, items, number, vector
 from morok.prove.parametric.sequences import axis_list_or_none
+from morok.prove.rule_syntax import only_names
 from morok.prove.semantics.term import Unsupported
 from morok.prove.smt import Expr
 
@@ -41,7 +42,7 @@ def _condition(r: Reading, e: S.Expr) -> Expr:
         case S.ECompare():
             if (empty := axis_conditions.all_empty(e)) is not None:
                 return _condition(r, empty)
-            if not r.tensors and (found := loops.bounded(e)) is not None:
+            if not r.tensors and (found := loops.bounded(e, only_names(r.rule))) is not None:
                 return found
             if (only := _only_one(r, e)) is not None:
                 return only

@@ -9,9 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from morok.dsl import syntax as S
-from morok.dsl.checked import CheckedRule
 from morok.prove import smt
-from morok.prove.cached_per_rule import once_a_rule
 from morok.prove.parametric import axis_conditions, folds, kept_axes, laws, loops, number_ops, shared, tensors, views
 from morok.prove.parametric.conditions import axes
 from morok.prove.parametric.number_ops import has_value
@@ -32,6 +30,7 @@ from morok.prove.parametric.rule_values import (
 )
 from morok.prove.parametric.sequences import axis_list_or_none, constant, listed, segments, width
 from morok.prove.parametric.setting import occurs
+from morok.prove.rule_syntax import only_names
 from morok.prove.semantics.term import Unsupported
 from morok.prove.smt import Expr
 from morok.prove.smt.term_graphs import subterms
@@ -378,7 +377,8 @@ def _first_lane(r: Reading, of: S.Expr) -> Integer | None:
             condition=None,
         ) if p == q and q not in (xs, *(n.name for n in S.walk(stop) if isinstance(n, S.EName))):
             of_items, k = items(r.names[xs]), number(value(r, stop))
-            r.reached(within(k, 0, of_items.length + 1))
+            r.reached(k.term <= of_items.length.term)
+            r.claim(k.term >= 0)  # below 0 there is nothing to add, so that the rule fires
             count = _length if what == "len" else _lanes
             return r.setting.begin_of(k, of_items.length, lambda j: count(r, of_items.at(j)))
     return None
@@ -532,16 +532,6 @@ def _bound(r: Reading, which: str, of: S.Expr) -> Integer:
     on_its_side = _SIDES[which](bound, number_ops.number(r.setting, t).term)
     r.setting.instance("Bounds of a value are on both sides of it.", smt.Implies(there, on_its_side))
     return integer(bound)
-
-
-@once_a_rule
-def only_names(rule: CheckedRule) -> frozenset[str]:
-    """The names of a rule that stand for one node wherever they stand: those of its pattern that nothing else is called."""
-    trees = [*rule.syntax.clauses, rule.syntax.target, *(c for e in rule.externs.values() for c in (*e.requires, *e.ensures))]
-    others = {n for c in S.walk(*trees) if isinstance(c, S.EComprehension) for n in c.names}
-    others |= {n for c in rule.syntax.clauses if isinstance(c, S.Let) for n in c.names}
-    others |= {p.name for e in rule.externs.values() for p in (*e.params, *e.results)}
-    return frozenset(rule.bindings.keys() - others)
 
 
 def _rank(r: Reading, of: Any) -> Integer:

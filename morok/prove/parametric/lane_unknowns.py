@@ -10,6 +10,7 @@ from morok.prove import smt
 from morok.prove.forms import conjuncts
 from morok.prove.parametric.polynomials import INT, Integer, integer, within
 from morok.prove.parametric.setting import Setting
+from morok.prove.rule_syntax import names_in
 from morok.prove.symbol import Symbol
 
 
@@ -162,7 +163,9 @@ class Lanes:
                 return said
             case S.ECall(name="lanes", args=(S.EName(name=name),)) if name != item:
                 return said if self._node(name) is not None else None
-            case S.ECall(name="lanes", args=(S.EIndex(sequence=S.EName(name=name)),)) if name == sequence:
+            case S.ECall(name="lanes", args=(S.EIndex(sequence=S.EName(name=name), index=k),)) if (
+                name == sequence and item not in names_in(k)
+            ):
                 return said
         return None
 
