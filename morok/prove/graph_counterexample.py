@@ -17,6 +17,7 @@ from morok.prove.trust.smallest import smallest
 BOUNDS: Final = ("vmin.", "vmax.")
 # Graphs that are made for a rule which is proved at every size, and on how many that have a value it is to fire; then large ones.
 SIZES: Final = ((250, 24), (40, 8))
+FEW: Final = 1 << 10  # steps of the interpreter, for one of hundreds of tries: what takes more is not small
 LARGE: Final = 300  # graphs of large sizes, where nothing else refutes a rule or proves it at every size
 
 
@@ -38,7 +39,7 @@ def smaller(rule: CheckedRule, instance: Instance, o: Obligation, bindings: dict
         return {**values, **{n: values[n[len(BOUNDS[0]) :]] for n in numbers}}
 
     def false_at(values: Mapping[str, Any]) -> bool:
-        return firing.differing(bounded(values)) is not None
+        return firing.differing(bounded(values), FEW) is not None
 
     found = bounded(least(bindings, {n: d for n, d in of.items() if d in rule.dialect.dtypes}, false_at))
     outcome = firing.differing(found)

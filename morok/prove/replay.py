@@ -18,7 +18,7 @@ from morok.ir.dtype import DType, dtypes
 from morok.ir.op import TABLE, AxisType, Op
 from morok.ir.uop import UOp
 from morok.prove.rule_syntax import names_in
-from morok.prove.trust.differential import World, same, unsigned, value
+from morok.prove.trust.differential import STEPS, World, same, unsigned, value
 from morok.prove.trust.graphs import MISMADE, Maker, Unmakeable, parts_of
 from morok.rewrite.ruleset import RuleSet
 
@@ -38,11 +38,13 @@ class Firing:
         asks = any(not named.isdisjoint(names_in(c)) for c in rule.syntax.clauses)
         self.lanes = (1, LANES) if asks or not rule.pointwise else (1,)
 
-    def differing(self, bindings: Mapping[str, Any]) -> tuple[Any, Any] | None:
-        """The values of the graph with these bindings and of the rule's result, None where this has none; None if they agree."""
-        return next((found for n in self.lanes if (found := self._differing(bindings, n)) is not None), None)
+    def differing(self, bindings: Mapping[str, Any], steps: int = STEPS) -> tuple[Any, Any] | None:
+        """The values of the graph with these bindings and of the rule's result, None where this has none; None if they agree, or
+        take more steps.
+        """
+        return next((found for n in self.lanes if (found := self._differing(bindings, n, steps)) is not None), None)
 
-    def _differing(self, bindings: Mapping[str, Any], lanes: int) -> tuple[Any, Any] | None:
+    def _differing(self, bindings: Mapping[str, Any], lanes: int, steps: int) -> tuple[Any, Any] | None:
         maker = _Named(self.rule, self.instance, bindings, lanes)
         try:
             before = maker.make(self.rule.syntax.pattern)
@@ -51,10 +53,10 @@ class Firing:
             at = World(maker.variables, {})
             if hit is None:
                 return None
-            expected = value(before, at)
+            expected = value(before, at, steps)
             if expected is None:
                 return None
-            got = value(hit[0], at)
+            got = value(hit[0], at, steps)
         except (Unmakeable, MorokError, *MISMADE):
             return None
         if got is not None and "nsz" in self.rule.syntax.assuming:

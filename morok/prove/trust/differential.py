@@ -177,11 +177,11 @@ def element(d: DType, rng: random.Random) -> Any:
     return rng.choice((int(max(d.min, -7)), rng.randrange(9), rng.randrange(100), int(min(d.max, 1 << 40))))
 
 
-def value(node: UOp, at: World) -> Any:
+def value(node: UOp, at: World, steps: int = STEPS) -> Any:
     """The value of a node, or of a statement what it leaves in storage; None where it is undefined, also as one of several lanes.
 
     A loop that is open here and not in the graph that the world was made for is one that runs once: its counter is 0.
-    Raises StepLimitError where it takes more than STEPS.
+    Raises StepLimitError where it takes more than so many steps.
     """
     buffers = {k: list(v) for k, v in at.buffers.items()}
     variables = at.variables | {r: 0 for r in node.ranges if r not in at.variables}
@@ -194,24 +194,24 @@ def value(node: UOp, at: World) -> Any:
             if parallel := sorted((r for r in node.ranges if launched(r)), key=lambda r: str(r.arg)):
                 node = node.end(*parallel)
             if node.op is not Op.Noop:
-                run(UOp.sink(node), buffers, variables, STEPS)
+                run(UOp.sink(node), buffers, variables, steps)
             return tuple(x for v in buffers.values() for x in v)
         if node.dtype.is_ptr:
-            return tuple(evaluate(node.index(i), variables, buffers, STEPS) for i in range(2))
+            return tuple(evaluate(node.index(i), variables, buffers, steps) for i in range(2))
         if is_tensor(node):
-            elements, shape = tensor(node, buffers, variables, STEPS)
+            elements, shape = tensor(node, buffers, variables, steps)
             return Elements(shape, tuple(elements)) if shape else elements[0]
-        return evaluate(node, variables, buffers, STEPS)
+        return evaluate(node, variables, buffers, steps)
     except UndefinedError:
-        return None if node.dtype.count < 2 or node.dtype.is_ptr or is_tensor(node) else _lane_by_lane(node, variables, at)
+        return None if node.dtype.count < 2 or node.dtype.is_ptr or is_tensor(node) else _lane_by_lane(node, variables, at, steps)
 
 
-def _lane_by_lane(node: UOp, variables: Mapping[Any, Any], at: World) -> tuple[Any, ...] | None:
+def _lane_by_lane(node: UOp, variables: Mapping[Any, Any], at: World, steps: int) -> tuple[Any, ...] | None:
     """The lanes of a vector, None where one is undefined; None where all are."""
 
     def lane(i: int) -> Any:
         try:
-            return evaluate(UOp.new(Op.Gep, (node,), (i,)), variables, {k: list(v) for k, v in at.buffers.items()}, STEPS)
+            return evaluate(UOp.new(Op.Gep, (node,), (i,)), variables, {k: list(v) for k, v in at.buffers.items()}, steps)
         except UndefinedError:
             return None
 
