@@ -11,6 +11,18 @@ from typing import Final
 from morok.names import data
 
 _PACKAGE: Final = Path(__file__).resolve().parent.parent
+# Besides the prover: what compile-time values are, what rules say of lanes, how their syntax is gone through, what dtypes are.
+_BESIDE: Final = ("dsl/concrete.py", "dsl/extent.py", "dsl/functions.py", "dsl/values.py", "dsl/checked.py", "dsl/syntax.py",
+                  "ir/dtype.py")  # fmt: skip
+# What every proof depends on besides the ops in its rule: how rules become obligations, and how these are judged.
+_CORE: Final = ("kinds.py", "obligations.py", "judging.py", "progress.py", "solve.py", "answers.py", "precondition_models.py",
+                "cached_per_rule.py", "digest.py", "rule_syntax.py", "forms.py", "meanings.py", "encoding/*.py",
+                "parametric/*.py", "smt/*.py", "counterexample.py", "graph_counterexample.py", "refutation.py",
+                *(f"trust/{name}.py" for name in ("arranged", "differential", "graphs", "lane_memory_graphs", "large",
+                                                  "simt_graphs", "structures", "tensor_graphs", "unrolled")),  # of what is fired
+                "symbol.py", "semantics/term.py", "semantics/theory.py", "semantics/numbers.py")  # fmt: skip
+# Functions of the IR that the evaluator and the solver share: what folds begin with, and what a dtype makes of a number.
+SHARED: Final = (("morok.ir.ops.loop", "identity_of"), ("morok.ir.number", "coerce"))
 
 
 def digest(text: str | bytes) -> str:
@@ -26,15 +38,35 @@ def _bytes_of(files: Iterable[Path]) -> str:
     return h.hexdigest()[:32]
 
 
+def core_files() -> tuple[Path, ...]:
+    """The files of which all counts for every proof."""
+    found = [file for pattern in _CORE for file in sorted((_PACKAGE / "prove").glob(pattern))]
+    return (*found, *(_PACKAGE / name for name in _BESIDE))
+
+
+def shared_files() -> tuple[Path, ...]:
+    """The files of the functions that the evaluator and the solver share."""
+    return tuple(_PACKAGE.joinpath(*name.split(".")[1:]).with_suffix(".py") for name, _ in SHARED)
+
+
+def semantics_files() -> tuple[Path, ...]:
+    """The files of the ops' meanings."""
+    return tuple(sorted((_PACKAGE / "prove" / "semantics").glob("*.py")))
+
+
+def digested_files() -> tuple[Path, ...]:
+    """The files that the digest of a built-in rule is read from, besides the table of ops."""
+    return (*shared_files(), *core_files(), *semantics_files())
+
+
 def source_files() -> list[Path]:
-    """Every file that a verdict on a built-in rule depends on."""
-    files: list[Path] = []
+    """Every file that a verdict on a built-in rule depends on: those that its digest is read from, and what makes digests."""
+    files = list(digested_files())
     for folder, pattern in (
         ("prove", "*.py"),
         ("prove/encoding", "*.py"),
         ("prove/parametric", "*.py"),
         ("prove/smt", "*.py"),
-        ("prove/semantics", "*.py"),
         ("prove/trust", "*.py"),  # rules are fired on their graphs
         ("accuracy", "*.py"),
         ("ir/ops", "*.py"),
@@ -43,7 +75,8 @@ def source_files() -> list[Path]:
         ("dsl", "*.lark"),
     ):
         files += sorted((_PACKAGE / folder).glob(pattern))
-    return files + [_PACKAGE / "ir" / n for n in ("dtype.py", "op.py", "morok_dialect.py")] + [_PACKAGE / "dialect.py"]
+    files += [_PACKAGE / name for name in ("ir/op.py", "ir/morok_dialect.py", "dialect.py")]
+    return list(dict.fromkeys(files))
 
 
 @functools.cache

@@ -16,39 +16,13 @@ from typing import Final
 
 from morok.dialect import Dialect, OpInfo, built_in
 from morok.prove import foreign
-from morok.prove.fingerprints import digest
+from morok.prove.fingerprints import SHARED, core_files, digest, digested_files, semantics_files, shared_files
 from morok.prove.static import Closure, Found, mentions, modules_in, read_module, without_docstrings
 from morok.rewrite import store
 
-# Besides the prover: what compile-time values are, what rules say of lanes, how their syntax is gone through, what dtypes are.
-_BESIDE: Final = ("dsl/concrete.py", "dsl/extent.py", "dsl/functions.py", "dsl/values.py", "dsl/checked.py", "dsl/syntax.py",
-                  "ir/dtype.py")  # fmt: skip
 PROVER_VERSION: Final = 1
 _PACKAGE: Final = Path(__file__).resolve().parent.parent
-# What every proof depends on besides the ops in its rule: how rules become obligations, and how these are judged.
-_CORE: Final = ("kinds.py", "obligations.py", "judging.py", "progress.py", "solve.py", "answers.py", "precondition_models.py",
-                "cached_per_rule.py", "digest.py", "rule_syntax.py", "forms.py", "meanings.py", "encoding/*.py",
-                "parametric/*.py", "smt/*.py", "counterexample.py", "graph_counterexample.py", "refutation.py",
-                *(f"trust/{name}.py" for name in ("arranged", "differential", "graphs", "lane_memory_graphs", "large",
-                                                  "simt_graphs", "structures", "tensor_graphs", "unrolled")),  # of what is fired
-                "symbol.py", "semantics/term.py", "semantics/theory.py", "semantics/numbers.py")  # fmt: skip
 _SEMANTICS: Final = "morok.prove.semantics"
-# Functions of the IR that the evaluator and the solver share: what folds begin with, and what a dtype makes of a number.
-_SHARED: Final = (("morok.ir.ops.loop", "identity_of"), ("morok.ir.number", "coerce"))
-
-
-def core_files() -> tuple[Path, ...]:
-    """The files of which all counts for every proof."""
-    found = [file for pattern in _CORE for file in sorted((_PACKAGE / "prove").glob(pattern))]
-    return (*found, *(_PACKAGE / name for name in _BESIDE))
-
-
-def _shared_files() -> list[Path]:
-    return [_PACKAGE.joinpath(*name.split(".")[1:]).with_suffix(".py") for name, _ in _SHARED]
-
-
-def _semantics_files() -> list[Path]:
-    return sorted((_PACKAGE / "prove" / "semantics").glob("*.py"))
 
 
 class _Package:
@@ -57,7 +31,7 @@ class _Package:
     def __init__(self) -> None:
         folder = _PACKAGE / "prove" / "semantics"
         self.closure = Closure(modules_in(folder, _SEMANTICS), by_class=False)
-        self.modules = [f"{_SEMANTICS}.{f.stem}" for f in _semantics_files() if f.stem != "__init__"]
+        self.modules = [f"{_SEMANTICS}.{f.stem}" for f in semantics_files() if f.stem != "__init__"]
 
     def function(self, name: str) -> Found:
         """A solver function, in whichever module of the package it is."""
@@ -77,8 +51,8 @@ class _Package:
             attrs |= said.attrs
             called += self.closure.references(at, said)
             parts.append(without_docstrings(at.tree))
-        shared = Closure({name: read_module(name, file) for (name, _), file in zip(_SHARED, _shared_files(), strict=True)}.get)
-        parts += [self.closure.of(called, attrs, self.modules).said(), shared.of(list(_SHARED)).said()]
+        shared = Closure({name: read_module(name, file) for (name, _), file in zip(SHARED, shared_files(), strict=True)}.get)
+        parts += [self.closure.of(called, attrs, self.modules).said(), shared.of(list(SHARED)).said()]
         return digest("\n".join(parts))
 
 
@@ -92,13 +66,7 @@ def _bytes() -> str:
     """A digest of the files that these digests are made from, and of the code that makes them."""
     h = hashlib.sha256(importlib.util.MAGIC_NUMBER)
     here = Path(__file__).resolve().parent
-    for file in (
-        here / "sources.py",
-        here / "static.py",
-        *_shared_files(),
-        *core_files(),
-        *_semantics_files(),
-    ):
+    for file in (here / "sources.py", here / "static.py", *digested_files()):
         h.update(file.name.encode() + b"\0" + file.read_bytes())
     return h.hexdigest()
 
@@ -172,7 +140,7 @@ def _semantics_digest() -> str:
     """The semantics that a foreign theory and its solver functions may call."""
 
     def make() -> str:
-        files = ((f"{_SEMANTICS}.{f.stem}", f) for f in _semantics_files())
+        files = ((f"{_SEMANTICS}.{f.stem}", f) for f in semantics_files())
         return digest("\n".join(without_docstrings(m.tree) for n, f in files if (m := read_module(n, f)) is not None))
 
     return _kept("semantics", make)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from morok import UOp, dtypes
 from morok.dsl.check import check_file
 from morok.errors import LedgerError, UnprovedRuleError
 from morok.ir import op
+from morok.ir.morok_dialect import MOROK
 from morok.prove import api, digest, fingerprints, ledger, page, seal, sources, static
 from morok.prove.page import Page, Record
 from morok.rewrite import folders, library
@@ -244,10 +246,34 @@ def test_the_sources_that_the_seal_covers_are_all_that_digests_are_made_from() -
     covered = set(fingerprints.source_files())
     package = Path(sources.__file__).parents[1]
     assert set(sources.core_files()) <= covered
+    assert {Path(str(sys.modules[m].__file__)) for m, _ in sources.SHARED} <= covered, "what evaluator and solver share"
+    assert len(covered) == len(fingerprints.source_files())
     assert set((package / "prove" / "semantics").glob("*.py")) <= covered
     assert set((package / "ir" / "ops").glob("*.py")) <= covered
     assert {Path(digest.__file__), Path(sources.__file__), Path(static.__file__), Path(op.__file__)} <= covered
     assert covered == {f for f in covered if f.is_file()}
+
+
+def test_every_file_that_a_digest_is_read_from_breaks_the_seal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The files are recorded where they are read: a file that a digest comes from, and the seal does not cover, would be believed
+    as it was.
+    """
+    read: set[Path] = set()
+    reading = static.read_module
+
+    def recording(name: str, file: Path) -> static.Module | None:
+        read.update([file] if file.is_file() else ())
+        return reading(name, file)
+
+    for module in (sources, static):
+        monkeypatch.setattr(module, "read_module", recording)
+    package = sources._Package()
+    package.core()
+    for info in MOROK.ops.values():
+        if info.solver:
+            package.function(info.solver.partition(":")[2])
+    assert len(read) > 50
+    assert read <= set(fingerprints.source_files())
 
 
 @pytest.fixture
