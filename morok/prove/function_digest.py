@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import dis
 import functools
 import hashlib
+import importlib.util
 import math
 import sys
 import sysconfig
 import types
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -56,7 +60,7 @@ class _Walk:
         """True if a module is of the helper's own distribution, or of none that is installed."""
         if module.partition(".")[0] == self.top:
             return True
-        file = getattr(sys.modules.get(module), "__file__", None)
+        file = _file_of(module)
         return file is not None and not any(file.startswith(folder) for folder in others())
 
     def say(self, *what: Any) -> None:
@@ -122,19 +126,37 @@ class _Walk:
         for name in names:
             if name in scope:
                 found = scope[name]
-                parts += [name, found]
-                if isinstance(found, types.ModuleType) and self.own(found.__name__):
-                    parts += [x for n in names if (x := getattr(found, n, None)) is not None]
+                parts += [name, found, *self.members(found, names)]
+        for imported in _imported(at.__code__, scope.get("__package__") or ""):
+            if self.own(imported):
+                with contextlib.suppress(ImportError):  # the helper fails where it cannot be had
+                    parts += [imported, *self.members(importlib.import_module(imported), names)]
         wrapped = getattr(at, "__wrapped__", None)
         return parts if wrapped is None else [*parts, wrapped]
+
+    def members(self, module: Any, names: Sequence[str]) -> list[Any]:
+        """What a module of the helper's own has by these names, and the modules among it."""
+        parts: list[Any] = []
+        todo, seen = [module], {id(module)}
+        while todo:
+            at = todo.pop()
+            if not isinstance(at, types.ModuleType) or not self.own(at.__name__):
+                continue
+            for n in names:
+                found = getattr(at, n, None)
+                if found is not None and not (isinstance(found, types.ModuleType) and id(found) in seen):
+                    parts += [n, found]
+                    seen.add(id(found))
+                    todo.append(found)
+        return parts
 
     def kind(self, at: type) -> list[Any]:
         self.say("class", at.__module__, at.__qualname__)
         if not self.own(at.__module__):
             return []
         skipped = ("__dict__", "__weakref__", "__doc__", "__module__", "__annotations__")
-        own = [x for n, v in sorted(vars(at).items()) if n not in skipped for x in (n, getattr(v, "__func__", v))]
-        return [*at.__bases__, *own]
+        own = [x for n, v in sorted(vars(at).items()) if n not in skipped for x in (n, *_functions(v))]
+        return [type(at), *at.__bases__, *own]
 
     def several(self, at: Any) -> list[Any]:
         if isinstance(at, _MUTABLE) and not self.variable:
@@ -153,10 +175,74 @@ class _Walk:
             self.dynamic.add(str(at.__module__))
         self.say("object", kind.__module__, kind.__qualname__, getattr(at, "__qualname__", ""))
         if self.own(kind.__module__) and self.variable:
-            return [kind, getattr(at, "__dict__", None)]
+            return [kind, getattr(at, "__dict__", None), *_slots(at)]
+        try:
+            view = memoryview(at)
+            self.say(view.format, view.shape, hashlib.sha256(view.tobytes()).hexdigest() if self.variable else "")
+            return []
+        except (TypeError, ValueError, NotImplementedError):  # it is no array
+            pass
         shown = repr(at)
-        self.say(shown if len(shown) < 10_000 and " at 0x" not in shown else "")
+        if len(shown) < 10_000 and " at 0x" not in shown:
+            self.say(shown)
+            return []
+        return _reduced(at) if self.variable else []
+
+
+def _file_of(module: str) -> str | None:
+    """The file of a module, whether or not it is loaded yet."""
+    loaded = sys.modules.get(module)
+    if loaded is not None:
+        return getattr(loaded, "__file__", None)
+    try:
+        spec = importlib.util.find_spec(module)
+    except (ImportError, ValueError, AttributeError):  # no such module, or its package is none
+        return None
+    return None if spec is None or not spec.has_location else spec.origin
+
+
+def _functions(member: Any) -> list[Any]:
+    """The functions behind a member of a class; the member itself, if it is none of the known kinds of these."""
+    if isinstance(member, property):
+        return [member.fget, member.fset, member.fdel]
+    if isinstance(member, functools.cached_property):
+        return [member.func]
+    return [getattr(member, "__func__", member)]
+
+
+def _slots(at: Any) -> list[Any]:
+    """The contents of an object's slots, by name."""
+    members = [(n, d) for c in type(at).__mro__ for n, d in sorted(vars(c).items()) if isinstance(d, types.MemberDescriptorType)]
+    return [x for n, d in members if hasattr(at, d.__name__) for x in (n, d.__get__(at))]
+
+
+def _reduced(at: Any) -> list[Any]:
+    """What an object would be made of again, as it is pickled; nothing of one that cannot be."""
+    if isinstance(at, (types.BuiltinFunctionType, types.GenericAlias)):
         return []
+    try:
+        made = at.__reduce_ex__(4)
+    except Exception:  # whatever its own code does
+        return []
+    return [] if isinstance(made, str) else [x for part in made for x in (part if hasattr(part, "__next__") else (part,))]
+
+
+def _imported(code: types.CodeType, package: str) -> list[str]:
+    """The modules that a function's body imports, with those that a name it imports may be."""
+    found: dict[str, None] = {}
+    stack = [code]
+    while stack:
+        at = stack.pop()
+        stack.extend(c for c in at.co_consts if isinstance(c, types.CodeType))
+        before: list[Any] = []
+        for i in dis.get_instructions(at):
+            if i.opname == "IMPORT_NAME":
+                level, names = before[-2:]
+                with contextlib.suppress(ImportError, ValueError):  # a relative import without a package fails when it runs
+                    module = importlib.util.resolve_name("." * level + i.argval, package)
+                    found |= dict.fromkeys([module, *(f"{module}.{n}" for n in names or () if n != "*")])
+            before = [*before, i.argval][-2:]
+    return sorted(found)
 
 
 def _names(code: types.CodeType) -> set[str]:
