@@ -109,7 +109,7 @@ class MorokWorld(World):
             v = self.numbers.n.known(number.value)
             if v is None:
                 raise Unsupported("a computed integer as a float constant")
-            return self.constant(dtype, float(v))
+            return self.constant(dtype, v)  # the integer itself: a double of it would be rounded twice
         return Term(self.numbers.n.to(number.value, self.arithmetic(d)))
 
     def bound(self, dtype: str, name: Symbol, term: Term, least: bool) -> tuple[Num, Expr]:
