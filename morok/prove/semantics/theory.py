@@ -13,7 +13,7 @@ from morok.prove.semantics.bits import Bits
 from morok.prove.semantics.floats import Floats, Reals
 from morok.prove.semantics.integers import Integers
 from morok.prove.semantics.numbers import Arithmetic, Num, WholeNumbers, WideBits
-from morok.prove.semantics.term import Term, Unsupported, World, both, choose, either, is_true, negation
+from morok.prove.semantics.term import Term, Unsupported, World, both, choose, either, is_false, is_true, negation
 from morok.prove.smt import FALSE, TRUE, Expr
 from morok.prove.symbol import Symbol
 
@@ -130,7 +130,10 @@ class MorokWorld(World):
         bits = d.bits
         value = n.n.variable(name, bits)
         infinite = FALSE if bits else smt.Bool(Symbol("infinite", name))
-        number = Num(value, TRUE, infinite if least else FALSE, FALSE if least else infinite)
+        # no value is within the bounds of Invalid: its least is plus infinity, its greatest minus infinity
+        beyond = FALSE if bits or is_false(term.invalid) else both(term.invalid, smt.Bool(Symbol("beyond", name)))
+        within = both(infinite, negation(beyond))
+        number = Num(value, TRUE, within if least else beyond, beyond if least else within)
         has_value = both(term.defined, negation(term.invalid))
         order = n.compare("<=" if least else ">=", number, self.number_of(dtype, term))[1]
         facts = [either(negation(has_value), order)]
