@@ -13,7 +13,7 @@ from morok.prove.semantics.bits import Bits
 from morok.prove.semantics.floats import Floats, Reals
 from morok.prove.semantics.integers import Integers
 from morok.prove.semantics.numbers import Arithmetic, Num, WholeNumbers, WideBits
-from morok.prove.semantics.term import Term, Unsupported, World, both, choose, either, is_true, negation
+from morok.prove.semantics.term import Term, Unsupported, World, both, choose, either, is_false, is_true, negation
 from morok.prove.smt import FALSE, TRUE, Expr
 from morok.prove.symbol import Symbol
 
@@ -109,7 +109,7 @@ class MorokWorld(World):
             v = self.numbers.n.known(number.value)
             if v is None:
                 raise Unsupported("a computed integer as a float constant")
-            return self.constant(dtype, float(v))
+            return self.constant(dtype, v)  # the integer itself: a double of it would be rounded twice
         return Term(self.numbers.n.to(number.value, self.arithmetic(d)))
 
     def bound(self, dtype: str, name: Symbol, term: Term, least: bool) -> tuple[Num, Expr]:
@@ -130,7 +130,10 @@ class MorokWorld(World):
         bits = d.bits
         value = n.n.variable(name, bits)
         infinite = FALSE if bits else smt.Bool(Symbol("infinite", name))
-        number = Num(value, TRUE, infinite if least else FALSE, FALSE if least else infinite)
+        # no value is within the bounds of Invalid: its least is plus infinity, its greatest minus infinity
+        beyond = FALSE if bits or is_false(term.invalid) else both(term.invalid, smt.Bool(Symbol("beyond", name)))
+        within = both(infinite, negation(beyond))
+        number = Num(value, TRUE, within if least else beyond, beyond if least else within)
         has_value = both(term.defined, negation(term.invalid))
         order = n.compare("<=" if least else ">=", number, self.number_of(dtype, term))[1]
         facts = [either(negation(has_value), order)]
