@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import linecache
 import weakref
@@ -63,6 +64,7 @@ def link(
         **extent.NAMES,
         **getattr(dialect, "names", {}),
         "_d": dialect,
+        "_held": functools.partial(values.held, dialect),
         "_failures": (*values.FAILURES, getattr(dialect, "undefined", values.NoValue)),
         "_derive": getattr(dialect, "derive", None),
         "_keep": getattr(dialect, "keep", None),

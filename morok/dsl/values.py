@@ -6,8 +6,11 @@ Generated code calls these functions; `morok.dsl.functions` says which function 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from typing import Any, Final, NoReturn
+from collections.abc import Hashable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+
+if TYPE_CHECKING:
+    from morok.dialect import Dialect
 
 LONGEST_SHIFT: Final = 4096
 # The budget of one clause. A program's vectors have at most some hundred lanes, and clauses compare few of them in pairs: 2^14
@@ -299,3 +302,11 @@ NAMES: Final[dict[str, Any]] = {
     "_inf": math.inf,
     "_nan": math.nan,
 }
+
+
+def held(dialect: Dialect, dtype: Hashable, v: Any) -> Any:
+    """A number as a constant of a dtype holds it: floats are rounded to theirs. NoValue where it is none of the dtype's."""
+    found = dialect.const_value(dialect.const(dtype, v))
+    if not isinstance(found, float) and (isinstance(v, float) or found != v):
+        raise NoValue
+    return found

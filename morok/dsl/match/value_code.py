@@ -224,22 +224,35 @@ class ValueCode(ABC):
         return self.fact("no_overflow", self.node(e))
 
     def evaluate(self, e: S.ECall) -> ast.expr:
-        """`eval(op, ..)`: the op's evaluator, at the dtype of its operands (of the result, for casts)."""
+        """`eval(op, ..)`: the op's evaluator, at the dtype of its operands (of the result, for casts). It has no value of a
+        number that its dtype does not hold; floats are rounded to theirs.
+        """
         op = e.args[0]
         assert isinstance(op, S.EName)
         info = self.dialect.ops[op.name]
         self.matched.raises = True
         values = [a for a in e.args[1:] if not self.matched.is_dtype(a)]
-        codes = list(map(self.finite, values))
+        more: list[ast.expr] = []
         if self.matched.given_dtype(info):
             result = self.matched.type(e)
             assert result is not None
             of = self.matched.element_of(result)
-            codes.append(self.matched.element_of(self._value_type(values[0])))
+            more.append(self.matched.element_of(self._value_type(values[0])))
         else:
             place = next((i for i, word in enumerate(info.params) if word in info.domains), 0)
             of = self.matched.element_of(self._value_type(values[place]))
-        return self.code.call(f"E_{op.name}", of, *codes)
+        codes = []
+        for word, a in zip(info.params, values, strict=True):
+            dtype = self.access.dtype(word) if word not in info.domains else more[0] if more else of
+            codes.append(self.finite(a) if self._is_of_a_dtype(a) else self.code.call("_held", dtype, self.finite(a)))
+        return self.code.call(f"E_{op.name}", of, *codes, *more)
+
+    def _is_of_a_dtype(self, e: S.Expr) -> bool:
+        """True for the value of a constant, and for what an op makes of such: any other number may be none of the dtype's."""
+        if isinstance(e, S.ECall):
+            return e.name == "eval"
+        binding = self.rule.bindings.get(e.name) if isinstance(e, S.EName) and e.name not in self.matched.shadowing else None
+        return binding is not None and binding.type is not None
 
     def _value_type(self, e: S.Expr) -> Ty:
         """The dtype of a constant's value: that of the constant it came from."""

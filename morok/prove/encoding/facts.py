@@ -270,7 +270,9 @@ class Facts(Pointwise):
             result = self.element(self.rule.types[id(e)]) if id(e) in self.rule.types else known
         if result is None:
             raise Unsupported("eval at an unknown dtype")
-        nodes = [self.as_node(v, v.dtype if isinstance(v, Constant) else known or result) for v in values]
+        at = [v.dtype if isinstance(v, Constant) else known or result for v in values]
+        nodes = list(map(self.as_node, values, at))
+        held = [self.held(v, d) for v, d in zip(values, at, strict=True) if not isinstance(v, Constant)]
         self.world.stage = "eval"
         try:
             made = self.apply(info, nodes, result)
@@ -279,5 +281,17 @@ class Facts(Pointwise):
         return Constant(
             made.lanes[0],
             result,
-            both(*(self.existence(v) for v in values), made.lanes[0].defined, negation(made.lanes[0].invalid)),
+            both(*(self.existence(v) for v in values), *held, made.lanes[0].defined, negation(made.lanes[0].invalid)),
         )
+
+    def held(self, v: Any, dtype: str) -> Expr:
+        """The condition that a dtype holds a number: of one that it does not, and would wrap, an evaluator has no value."""
+        n = self.numbers
+        if not isinstance(v, Num) or self.world.is_float(dtype):
+            return TRUE
+        if not built_in(self.rule.dialect) and n.n.known(v.value) is None:
+            raise Unsupported("a computed number, of which the dialect may make another constant")
+        if dtype == "bool":
+            return either(*(n.compare("==", v, n.const(i))[1] for i in (0, 1)))
+        found: Expr = self.world.fits(dtype, v)
+        return found

@@ -131,7 +131,11 @@ class MorokWorld(World):
         value = n.n.variable(name, bits)
         infinite = FALSE if bits else smt.Bool(Symbol("infinite", name))
         # no value is within the bounds of Invalid: its least is plus infinity, its greatest minus infinity
-        beyond = FALSE if bits or is_false(term.invalid) else both(term.invalid, smt.Bool(Symbol("beyond", name)))
+        beyond = (
+            FALSE
+            if bits or is_false(term.invalid)
+            else both(term.invalid, smt.Bool(Symbol("infinite", name, "on the other side")))
+        )
         within = both(infinite, negation(beyond))
         number = Num(value, TRUE, within if least else beyond, beyond if least else within)
         has_value = both(term.defined, negation(term.invalid))
