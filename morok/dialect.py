@@ -59,7 +59,6 @@ class OpInfo:
     kind        "unary" "binary" "ternary" or "" (what `for op in binary [..]` may name)
     evaluate    (dtype of the operands, *values) -> value, or raises `Undefined`; None if the op has no constant folding
     undefined   the exception type that `evaluate` raises where the op has no value
-    closed      in a dialect whose types are closed: whether that holds of this op, too; else rules test what they ask of it
     solver      import path "module:function" of its solver semantics; "" if rules over it cannot be proved pointwise
     types       of an op without `params`: how the types of its operands and of its result relate, said in words with `;` between:
                 "result = x" (one type), "result ~ x" (one element type), "x lanes y", "x bits y" (as many of them), "x scalar",
@@ -88,7 +87,6 @@ class OpInfo:
     types: str = ""
     field_kinds: Mapping[str, str] = field(default_factory=dict, hash=False)
     dtype_given: bool = False
-    closed: bool = True
     role: str = ""
 
     def __post_init__(self) -> None:
@@ -120,8 +118,7 @@ class OpInfo:
             choice(name, f"a field with a kind {of}", self.fields or ("no field",))
             choice(kind.removesuffix("?"), f"the kind of field {name} {of}", _FIELD_KINDS)
         object.__setattr__(self, "field_kinds", kinds)
-        for name in ("dtype_given", "closed"):
-            object.__setattr__(self, name, flag(getattr(self, name), f"{name} {of}"))
+        object.__setattr__(self, "dtype_given", flag(self.dtype_given, f"dtype_given {of}"))
 
     @property
     def in_halves(self) -> bool:

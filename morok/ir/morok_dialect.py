@@ -49,7 +49,6 @@ def _info(entry: OpDef) -> OpInfo:
         types=entry.types,
         field_kinds=entry.field_kinds,
         dtype_given=entry.dtype_given,
-        closed=entry.op is not Op.Cast,  # it converts from and to f8, which have no arithmetic
     )
 
 

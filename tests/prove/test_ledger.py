@@ -19,7 +19,7 @@ from morok.dsl.check import check_file, check_text
 from morok.dsl.checked import CheckedRule
 from morok.errors import LedgerError, UnprovedRuleError
 from morok.ir.morok_dialect import MOROK
-from morok.prove import admission, api, ledger, obligation_store, sources
+from morok.prove import admission, api, fingerprints, ledger, obligation_store, sources
 from morok.prove.rule_syntax import implied_ops, ops_of
 from morok.prove.static import mentions, read_module
 from morok.rewrite.library import load_rules
@@ -102,7 +102,8 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     copy = tmp_path / "morok"
     for folder in ("prove", "dsl", "ir"):
         shutil.copytree(PACKAGE / folder, copy / folder, ignore=shutil.ignore_patterns("__pycache__"))
-    monkeypatch.setattr(sources, "_PACKAGE", copy)
+    for module in (sources, fingerprints):
+        monkeypatch.setattr(module, "_PACKAGE", copy)
     forget()
     yield copy
     forget()

@@ -73,8 +73,7 @@ class DtypeConstraints:
     def _word(self, slot: object, word: str, path: Path, info: OpInfo) -> None:
         if word in info.domains:
             letter = ("letter", path, word)
-            if info.closed:
-                self.narrow(letter, frozenset(info.domains[word]))
+            self.narrow(letter, frozenset(info.domains[word]))
             self.join(slot, letter)
         elif word:
             self.narrow(slot, frozenset((word,)))
