@@ -281,7 +281,7 @@ MERGE = """Reduce {
     let k = unused(s)
     if n > 0 and m > 0
     let r = Range { end: const(LENGTH, index), id: k, axis, renumbered }
-    if free_of(s, r)
+    if free_of(s, r) and free_of(p, q)
     if all(free_of(x, p) and free_of(x, q) and free_of(x, r) for x in rest)
     ~> Reduce { src: subst(subst(s, p, OUTER), q, INNER), ranges: [r, rest..], op }"""
 
