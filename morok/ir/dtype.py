@@ -183,8 +183,9 @@ FLOATS: Final = (dtypes.f16, dtypes.bf16, dtypes.f32, dtypes.f64)
 STORAGE_FLOATS: Final = (dtypes.f8e4m3, dtypes.f8e5m2)  # kept in buffers, computed with as f16
 NUMBERS: Final = (*INTS, dtypes.index, *FLOATS)
 SCALARS: Final = (dtypes.bool, *NUMBERS)
+VALUES: Final = (*SCALARS, *STORAGE_FLOATS)  # what is moved, chosen and converted
 
-BY_NAME: Final[dict[str, DType]] = {d.name: d for d in (*SCALARS, *STORAGE_FLOATS, dtypes.void, dtypes.image)}
+BY_NAME: Final[dict[str, DType]] = {d.name: d for d in (*VALUES, dtypes.void, dtypes.image)}
 
 
 def dtype(name: str) -> DType:

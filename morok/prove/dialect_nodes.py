@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from morok.dialect import NOT_CONST, Dialect, OpInfo
 from morok.dsl.declared import Mistake
+from morok.dsl.structural import takes_dtype
 from morok.dsl.values import NoValue
 from morok.prove.dialect_meanings import choices, evaluated, said
 from morok.prove.dialect_values import same_number
@@ -133,20 +134,42 @@ class OpNodes:
 
     def _closed(self) -> None:
         """An error where nodes of the op can be built at dtypes that it does not list, though the dialect denies it."""
-        d, info = self.dialect, self.info
-        if len(set(info.params)) != 1 or info.params[0] not in info.domains:
-            return
-        for name in self.values.keys() - set(info.domains[info.params[0]]):
+        for names, result in self._unlisted():
             try:
-                operand = constant(d, name, self.values[name][0])
-                node = d.build(info.name, (operand,) * len(info.params), {}, None)
-                there = d.opkey(node) == info.key
+                operands = tuple(self._some(n) for n in names)
+                there = self.dialect.opkey(self.build(operands, result)) == self.info.key
             except Exception:  # it refuses, as it says
                 continue
             if there:
-                what = f"{info.name} can be built at {name}, which it does not list"
+                shown = ", ".join([*names, *([f"to {result}"] if takes_dtype(self.info) else [])])
+                what = f"{self.info.name} can be built at {shown}, which it does not list"
                 self.add(Mistake("", "closed_types", what, "an error, or closed_types = False"))
                 return
+
+    def _unlisted(self) -> Iterator[tuple[list[str], str]]:
+        """Dtypes of the operands and of the result, one of which is not as the op lists them."""
+        info, every = self.info, tuple(self.dialect.dtypes)
+        at = {letter: next((n for n in names if n in self.values), "") for letter, names in info.domains.items()}
+        names, result = [at.get(p, p) for p in info.params], at.get(info.result, info.result)
+        for letter, listed in info.domains.items():
+            for other in every:
+                if other not in listed:
+                    there = {**at, letter: other}
+                    yield [there.get(p, p) for p in info.params], there.get(info.result, info.result)
+        for i, p in enumerate(info.params):
+            alone = p in info.domains and info.params.count(p) == 1
+            for other in every:
+                if other != names[i] and not alone:  # what another operand is not, or what no operand of the kind is
+                    yield [*names[:i], other, *names[i + 1 :]], result
+
+    def _some(self, name: str) -> Any:
+        """A constant of a dtype, whether or not the theory has values of it."""
+        for value in (*self.values.get(name, ())[:1], 0, 0.0, False):
+            try:
+                return self.dialect.const(self.dialect.dtypes[name], value)
+            except Exception:  # there may be one of another value
+                continue
+        raise LookupError(f"no constant of {name}")
 
     def _at(self, names: Sequence[str], result: str) -> None:
         try:
@@ -190,8 +213,8 @@ class OpNodes:
         self.found.setdefault(mistake.field, replace(mistake, op=self.info.name))
 
     def build(self, operands: tuple[Any, ...], result: str) -> Any:
-        given = self.info.result in self.info.domains and self.info.result not in self.info.params
-        return call(self.dialect, "build", self.info.name, operands, {}, self.dialect.dtypes[result] if given else None)
+        given = self.dialect.dtypes[result] if takes_dtype(self.info) else None
+        return call(self.dialect, "build", self.info.name, operands, {}, given)
 
     def _folded(self, names: Sequence[str], result: str, given: tuple[Any, ...], value: Any) -> None:
         if self.info.evaluate is None:

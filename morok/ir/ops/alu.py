@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any, Final
 
 from morok.ir import bounds as B
-from morok.ir.dtype import FLOATS, INTS, NUMBERS, SCALARS, DType, dtypes
+from morok.ir.dtype import FLOATS, INTS, NUMBERS, SCALARS, VALUES, DType, dtypes
 from morok.ir.number import NAN, coerce, round_float, round_fraction, wrap
 from morok.ir.op import TABLE, Op, OpDef, Operand, Signature, Undefined
 from morok.ir.ops import transcendental as T
@@ -308,13 +308,13 @@ _compare(Op.Ge, NUMBERS, ge, B.ge)
 _compare(Op.Eq, SCALARS, eq, B.eq, commutative=True)
 _compare(Op.Ne, SCALARS, ne, B.ne, commutative=True)
 
-_define(Op.Where, (Operand("cond", holds="condition"), Operand("t"), Operand("f")), "bool T T", "T", SCALARS, where, B.where)
+_define(Op.Where, (Operand("cond", holds="condition"), Operand("t"), Operand("f")), "bool T T", "T", VALUES, where, B.where)
 _define(Op.MulAcc, (Operand("a"), Operand("b"), Operand("c")), "T T T", "T", NUMBERS, mulacc, B.mulacc)
 TABLE.define(
     OpDef(
         Op.Cast,
         _X,
-        signature=Signature("S", "T", {"S": SCALARS, "T": SCALARS}),
+        signature=Signature("S", "T", {"S": VALUES, "T": VALUES}),
         evaluate=cast,
         bounds=B.cast,
         solver="morok.prove.semantics:cast",

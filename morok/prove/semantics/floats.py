@@ -17,7 +17,8 @@ from morok.prove.smt.ieee import Format
 from morok.prove.symbol import Symbol
 
 # exponent bits, mantissa bits with the hidden one
-FORMATS: Final = {"f16": (5, 11), "bf16": (8, 8), "f32": (8, 24), "f64": (11, 53)}
+FORMATS: Final = {"f8e4m3": (5, 4), "f8e5m2": (5, 3), "f16": (5, 11), "bf16": (8, 8), "f32": (8, 24), "f64": (11, 53)}
+E4M3_SUBNORMALS: Final = tuple(k * 2.0**-9 for k in range(9))  # and zero before them, the least normal number behind them
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +113,10 @@ class Floats:
     def convert(self, a: Expr, source: Any) -> Expr:
         return a if source.name == self.name else smt.fpFPToFP(NEAREST, a, self.sort)
 
+    def converted(self, a: Expr) -> Expr:
+        """What a number that was rounded to the sort is in this dtype."""
+        return a
+
     def is_nan(self, a: Expr) -> Expr:
         return smt.fpIsNaN(a)
 
@@ -123,6 +128,44 @@ class Floats:
 
     def is_negative(self, a: Expr) -> Expr:
         return smt.fpIsNegative(a)
+
+
+@dataclass(frozen=True, slots=True)
+class E4M3(Floats):
+    """The float dtype f8e4m3, which has no infinity: the values of a wider sort that it holds.
+
+    IEEE 754's format of as many bits ends at 240, where this one has numbers up to 448 and one NaN. The sort has one bit of
+    exponent more, and with it numbers that are too great and too fine for the dtype: nothing here makes one.
+    """
+
+    def variable(self, name: Symbol) -> Expr:
+        v = smt.Const(name, self.sort)
+        self.world.assume(v == self.of_bits(smt.BitVec(Symbol("bits", name), 8)))
+        return v
+
+    def of_bits(self, bits: Expr) -> Expr:
+        """The number that a pattern of 8 bits stands for: a sign, 4 bits of exponent and 3 of mantissa."""
+        sign, size = smt.Extract(7, 7, bits), smt.Extract(6, 0, bits)
+        value = smt.fpBVToFP(smt.Concat(sign, smt.ZeroExt(1, size) + (8 << 3)), self.sort)  # exponents are biased by 15, not 7
+        for k, number in enumerate(E4M3_SUBNORMALS[:-1]):
+            value = smt.If(size == k, smt.If(sign == 1, self.const(-number), self.const(number)), value)
+        return smt.If(size == 0x7F, self.const(math.nan), value)
+
+    def convert(self, a: Expr, source: Any) -> Expr:
+        if source.name == self.name:
+            return a
+        size = smt.fpAbs(a)
+        fine = self.const(E4M3_SUBNORMALS[-1])
+        for k, number in reversed([*enumerate(E4M3_SUBNORMALS[:-1])]):
+            middle = source.const(number + E4M3_SUBNORMALS[1] / 2)  # from which the even one of two neighbours is as near
+            fine = smt.If(smt.fpLEQ(size, middle) if k % 2 == 0 else smt.fpLT(size, middle), self.const(number), fine)
+        small = smt.fpLT(size, source.const(E4M3_SUBNORMALS[-1]))
+        wide = self.converted(smt.fpFPToFP(NEAREST, a, self.sort))
+        return smt.If(small, smt.If(smt.fpIsNegative(a), smt.fpNeg(fine), fine), wide)
+
+    def converted(self, a: Expr) -> Expr:
+        """`a` where the dtype holds numbers of its size, else NaN."""
+        return smt.If(smt.fpLEQ(smt.fpAbs(a), self.const(448.0)), a, self.const(math.nan))
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from typing import Any
 
 from morok.prove import smt
 from morok.prove.semantics.bits import Bits
-from morok.prove.semantics.floats import FORMATS, Floats, Reals
+from morok.prove.semantics.floats import E4M3, FORMATS, Floats, Reals
 from morok.prove.semantics.integers import Integers
 from morok.prove.semantics.term import Term, Unsupported, both, choose, comparison, either, negation, plain, strict
 from morok.prove.smt import FALSE, TRUE, Expr
@@ -381,7 +381,7 @@ def _truth(w: W, d: D, a: Expr) -> Expr:
 def _int_to_float(w: W, n: Floats | Reals, s: Bits | Integers, source: D, a: Expr) -> Expr:
     if isinstance(s, Bits) and isinstance(n, Floats):
         convert = smt.fpSignedToFP if s.signed else smt.fpUnsignedToFP
-        return convert(smt.NEAREST, a, n.sort)
+        return n.converted(convert(smt.NEAREST, a, n.sort))
     if isinstance(n, Reals) and isinstance(s, Integers):
         return smt.ToReal(a)
     if isinstance(s, Integers) and isinstance(n, Floats):
@@ -393,7 +393,7 @@ def _float_of_integer(w: W, n: Floats, source: D, a: Expr) -> Expr:
     """A function of the integer alone, whatever dtype holds it: known at numerals, else finite where the dtype fits."""
     v = plain(a)
     if v is not None:
-        return smt.simplify(smt.fpRealToFP(smt.NEAREST, smt.RealVal(v), n.sort))
+        return smt.simplify(n.converted(smt.fpRealToFP(smt.NEAREST, smt.RealVal(v), n.sort)))
     if a.head == "ite":
         return smt.If(a.args[0], _float_of_integer(w, n, source, a.args[1]), _float_of_integer(w, n, source, a.args[2]))
     f: Expr = w.opaque(f"float.{n.name}", n.sort, a)
@@ -448,6 +448,8 @@ def bitcast(w: W, d: D, a: Term, source: D) -> Term:
     n, s = w.arithmetic(d), w.arithmetic(source)
     if isinstance(n, (Integers, Reals)) or isinstance(s, (Integers, Reals)):
         raise Unsupported("bits over integers and real numbers")
+    if isinstance(n, E4M3) or isinstance(s, E4M3):
+        raise Unsupported("bits of f8e4m3")
     if d.is_float:
         if source.is_float:
             raise Unsupported("a float's bits as another float")

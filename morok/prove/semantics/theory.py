@@ -10,7 +10,7 @@ from morok.ir.dtype import BY_NAME, DType, safe_cast
 from morok.ir.number import coerce
 from morok.prove import smt
 from morok.prove.semantics.bits import Bits
-from morok.prove.semantics.floats import Floats, Reals
+from morok.prove.semantics.floats import E4M3, Floats, Reals
 from morok.prove.semantics.integers import Integers
 from morok.prove.semantics.numbers import Arithmetic, Num, WholeNumbers, WideBits
 from morok.prove.semantics.term import Term, Unsupported, World, both, choose, either, is_false, is_true, negation
@@ -46,7 +46,7 @@ class MorokWorld(World):
 
     def arithmetic(self, d: DType) -> Any:
         if d.is_float:
-            return Reals(self, d.name) if self.reals else Floats(self, d.name)
+            return Reals(self, d.name) if self.reals else E4M3(self, d.name) if d.name == "f8e4m3" else Floats(self, d.name)
         if d.is_index:
             if not self.integers:
                 raise Unsupported("index as bit vectors")
