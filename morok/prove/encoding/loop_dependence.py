@@ -9,7 +9,7 @@ from typing import Any
 from morok.dsl import syntax as S
 from morok.prove import smt
 from morok.prove.encoding.encoder import Encoder
-from morok.prove.encoding.structure_parts import OPAQUE, Loop
+from morok.prove.encoding.structure_parts import OPAQUE, Buffer, Loop, View
 from morok.prove.forms import conjuncts
 from morok.prove.kinds import Node, Sequence
 from morok.prove.rule_syntax import names_in
@@ -98,7 +98,7 @@ class Freedom(Encoder):
         if not loops:
             return found
         if not isinstance(found, Node):
-            raise Unsupported("several nodes under other loops")
+            raise Unsupported("storage, or several nodes, under other loops")
         other = self.elsewhere(name, found)
         if self.side == "pattern" or not all(isinstance(x, Loop) and x.counted for x in loops):
             return other
@@ -204,7 +204,7 @@ def is_constant(v: Any) -> bool:
 def _varying(v: Any) -> bool:
     """True if it is a node that may have another value in another iteration, or several things one of which is."""
     several = v.items if isinstance(v, Sequence) else v if isinstance(v, (list, tuple)) else ()
-    return (isinstance(v, Node) and not is_constant(v)) or any(map(_varying, several))
+    return isinstance(v, (Buffer, View)) or (isinstance(v, Node) and not is_constant(v)) or any(map(_varying, several))
 
 
 def free_names(rule: S.Rule) -> frozenset[tuple[str, str]]:

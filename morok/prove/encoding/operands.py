@@ -98,10 +98,10 @@ class Operands(Freedom):
 
     def variable(self, name: Symbol, ty: Ty, maybe_invalid: bool) -> Any:
         dtype = self.element(ty)
-        if ty.pointer or ty.place:
-            return Buffer(name, dtype)
         if self.inside and name.label not in self.varies:
             self.varies[name.label] = self.inside
+        if ty.pointer or ty.place:
+            return Buffer(name, dtype)
         if dtype in OPAQUE:
             lanes = [Symbol("lane", name, i) for i in range(self.lanes_of(ty))]
             node = Node(tuple(Term(smt.Const(n, ELEMENT), smt.Bool(Symbol("defined", n))) for n in lanes), dtype)

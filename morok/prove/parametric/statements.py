@@ -121,8 +121,10 @@ def same(setting: Setting, here: Expr, pattern: Statement, target: Statement) ->
     there = setting.iteration(smt.Const(Symbol("fixed", "there"), laws.ITERATION))
     for e in (here, there):
         _said(setting, pattern, e)
-    if target.grouped and pattern.ordered and not pattern.loops and not target.loops:
-        same_memory(setting, here, pattern, target)
+    if target.grouped and pattern.ordered:
+        if pattern.loops != target.loops:
+            raise Unsupported("stores in no order within other loops")
+        same_memory(setting, here, pattern, target)  # at each iteration, and so at all of them
         return
     lists = setting.widest_lists()
     never = smt.Or(*(x.never for x in pattern.loops))
