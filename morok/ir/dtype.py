@@ -35,11 +35,12 @@ class DType:
     itemsize  bytes that one element occupies in a buffer (bool: 1)
     count     lanes
     min, max  the least and the greatest value of an integer lane; -inf and inf at index and floats
+    to_numbers  whether it is one pointer, to elements of one lane
     """
 
     __slots__ = (
         "name", "kind", "bits", "itemsize", "count", "min", "max", "is_int", "is_signed", "is_unsigned", "is_float", "is_bool",
-        "is_index", "is_integral", "is_number", "is_ptr", "_scalar", "_vectors", "__weakref__",
+        "is_index", "is_integral", "is_number", "is_ptr", "to_numbers", "_scalar", "_vectors", "__weakref__",
     )  # fmt: skip
 
     def __init__(self, name: str, kind: str, bits: int, count: int = 1, scalar: DType | None = None) -> None:
@@ -57,6 +58,7 @@ class DType:
         self.is_integral = self.is_int or self.is_index
         self.is_number = self.is_integral or self.is_float
         self.is_ptr = kind == "ptr"
+        self.to_numbers = False
         self.min, self.max = _limits(kind, bits)
         self._scalar = scalar
         self._vectors: dict[int, DType] = {1: self} if scalar is None else {}
@@ -121,6 +123,7 @@ class PtrType(DType):
     def _build(cls, name: str, base: DType, size: int, space: AddrSpace, count: int, scalar: PtrType | None) -> PtrType:
         made = cls(name, "ptr", 64, count, scalar)
         made.base, made.size, made.space = base, size, space
+        made.to_numbers = base.count == count == 1
         return made
 
     def _make_vector(self, n: int) -> PtrType:

@@ -15,7 +15,7 @@ from morok.ir.maker import maker
 from morok.ir.op import NO_INSTRUCTION, REDUCE_OPS, TABLE, AxisType, Op, OpDef, Undefined
 from morok.ir.ops.loop import identity
 from morok.ir.provenance import Origin, rewritten
-from morok.ir.ranges import free_of_axes, replace_range
+from morok.ir.ranges import free_of, free_of_axes, replace_range
 from morok.ir.shape import has_shape, shape_of
 from morok.ir.structural_order import precedes
 from morok.ir.uop import UOp, binary, came_from, cast, rebuilt, sketch
@@ -138,7 +138,7 @@ class _Morok:
         "in.int": "{n}.dtype.is_int",
         "in.sint": "{n}.dtype.is_signed",
         "in.uint": "{n}.dtype.is_unsigned",
-        "in.ptr": "{n}.dtype.is_ptr",
+        "in.ptr": "{n}.dtype.to_numbers",
         "pointee": "{n}.dtype.base.scalar()",
         "recall": "({n}.memo if {n}.memo is not _no_facts else _facts({n}))",
         "nests": "{n}.dtype.is_index",
@@ -167,7 +167,7 @@ class _Morok:
         "vmin": lambda n: n.vmin,
         "vmax": lambda n: n.vmax,
         "lanes": lambda n: n.dtype.count,
-        "free_of": lambda n, r: r not in n.ranges,
+        "free_of": free_of,
         "precedes": precedes,
         "excludes_zero": excludes_zero,
         "excludes_overflow": excludes_overflow,

@@ -102,6 +102,17 @@ def _compute_axes(node: UOp) -> frozenset[int]:
     return merged.difference(*below[CLOSES[node.op] :]) if node.op in CLOSES else merged
 
 
+def free_of(x: UOp, r: UOp) -> bool:
+    """True if `x` is the same at all iterations of `r`: of a range, or of all ranges and axes that are open in another node; and
+    if it does not speak of `r`, where that is storage.
+    """
+    if r.op is _RANGE:
+        return r not in open_ranges(x)
+    if r.dtype.is_ptr:
+        return r not in x.toposort()
+    return open_ranges(x).isdisjoint(open_ranges(r)) and open_axes(x).isdisjoint(open_axes(r))
+
+
 def free_of_axes(x: UOp, axes: Iterable[tuple[int, int]]) -> bool:
     """True if `x` is the same for all iterations of these axes."""
     return open_axes(x).isdisjoint([i for i, _ in axes])

@@ -354,3 +354,18 @@ def test_a_size_that_is_invalid() -> None:
     assert evaluate(element.load(), {"b": True}, {held: [3.0, 4.0]}) == 4.0
     with pytest.raises(IRError, match="a size"):
         evaluate(element.load(), {"b": False}, {held: [3.0, 4.0]})
+
+
+def test_an_iteration_of_a_fold_does_not_see_what_others_have_stored() -> None:
+    """A fold is done in any order: a counter has no value there, and what each iteration begins anew has one."""
+    r, j = UOp.range(4, 0, AxisType.Reduce), UOp.range(3, 1, AxisType.Loop)
+    zero, cell = UOp.const(0), reg(0, 1, i32)
+    start = cell.index(zero).store(UOp.const(0, i32))
+    counted = cell.index(zero).store(cell.after(start, r).index(zero) + UOp.const(1, i32))
+    with pytest.raises(UndefinedError, match="of an earlier iteration of a fold"):
+        evaluate(cell.after(counted).index(zero).reduce(Op.Add, r))
+    anew = cell.index(zero).store(r.cast(i32))
+    added = cell.index(zero).store(cell.after(anew, j).index(zero) + r.cast(i32)).end(j)
+    assert evaluate(cell.after(added).index(zero).reduce(Op.Add, r)) == 4 * (0 + 1 + 2 + 3)
+    outside = cell.index(zero).store(UOp.const(5, i32))
+    assert evaluate((cell.after(outside).index(zero) + r.cast(i32)).reduce(Op.Add, r)) == 4 * 5 + 6

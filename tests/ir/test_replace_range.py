@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from morok.ir.dtype import AddrSpace
 from morok.ir.interpret import evaluate
 from morok.ir.op import AxisType, Op, Undefined
-from morok.ir.ranges import replace_range
+from morok.ir.ranges import free_of, replace_range
 from morok.ir.uop import UOp, dtypes
 from morok.rewrite.library import groups
 
@@ -61,3 +62,24 @@ def test_deep_graphs() -> None:
         deep = deep + (R if i % 2 else X)
     out = replace_range(deep, R, X)
     assert R not in out.ranges
+
+
+def test_a_node_is_free_of_all_loops_that_an_expression_is_open_in() -> None:
+    """What closes loops may name an expression of their ranges, or lanes of unrolled ones."""
+    places = R * 3 + K
+    assert free_of(X, places)
+    assert free_of(UOp.range(5, 2) + 1, places)
+    assert not free_of(R + 1, places)
+    assert not free_of(K, places)
+    assert not free_of(places, R)
+    lanes = UOp.new(Op.Unroll, (UOp.const((0, 1, 2)),), ((7, 3),))
+    assert free_of(R, lanes)
+    assert not free_of(lanes + X, lanes)
+    inside = UOp.range(R, 3, AxisType.Reduce)
+    assert not free_of(R + 1, inside * 2)
+
+
+def test_what_speaks_of_storage_is_not_free_of_it() -> None:
+    register = UOp.new(Op.DefineReg, (), 0, dtypes.i32.ptr(1, AddrSpace.REG))
+    assert free_of(X, register)
+    assert not free_of(register.index(UOp.const(0)).load(), register)

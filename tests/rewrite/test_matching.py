@@ -11,7 +11,7 @@ from rule_text import rules
 from morok.dsl.check import check_file
 from morok.dsl.compile import module_of
 from morok.errors import RuleTypeError
-from morok.ir.dtype import dtypes
+from morok.ir.dtype import AddrSpace, dtypes
 from morok.ir.expression_parser import parse
 from morok.ir.op import AxisType, Op
 from morok.ir.uop import UOp
@@ -527,3 +527,27 @@ def test_an_operand_without_a_name_that_may_be_absent_is_valid_where_it_is_there
     place = UOp.new(Op.DefineGlobal, (), 0, dtypes.index.ptr(8)).index(X)
     for alt, fires in (((), True), ((X,), True), ((MAYBE,), False)):
         assert (rule.rewrite_node(-UOp.new(Op.Load, (place, *alt))) is not None) is fires
+
+
+def test_a_pointer_with_a_dtype_is_one_pointer_to_numbers() -> None:
+    load = "r: Load { index: Index { buffer: b: ptr(i32), indices: [i: index x 1], gate: None }, alt: None } ~> Const(0, i32)"
+    of_any = "r: Index { buffer: b: ptr(any), indices: [i], gate: None } ~> Index { buffer: b, indices: [Add(i, 0)] }"
+    numbers, vectors = (UOp.new(Op.DefineGlobal, (), 0, d.ptr(8)) for d in (dtypes.i32, dtypes.i32.vec(2)))
+    assert fires(load, numbers.index(X).load()) is UOp.const(0, dtypes.i32)
+    assert fires(load, vectors.index(X).load()) is None
+    assert fires(of_any, numbers.index(X)) is not None
+    assert fires(of_any, vectors.index(X)) is None
+
+
+def test_what_a_node_waits_for_is_named_or_not_there() -> None:
+    """`..` passes over values, and over no effects."""
+    store = UOp.new(Op.DefineReg, (), 0, dtypes.i32.ptr(1, AddrSpace.REG)).index(UOp.const(0)).store(UOp.const(5, dtypes.i32))
+    waits, free = (UOp.new(Op.Range, (UOp.const(4), *more), (0, AxisType.Loop, True)) for more in ((store,), ()))
+    for text in (
+        "r @ Range { end: _e, .. } ~> zero(r)",
+        "r @ Range(_e) ~> zero(r)",
+        "r @ Range { end: _e, id: _i, .. } ~> zero(r)",
+    ):
+        assert fires(f"r: {text}", free) is UOp.const(0)
+        assert fires(f"r: {text}", waits) is None
+    assert fires("r: r @ Range { end: _e, deps: ds, .. } if len(ds) == 1 ~> zero(r)", waits) is UOp.const(0)

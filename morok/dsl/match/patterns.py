@@ -247,8 +247,8 @@ class _Patterns:
         clause = self.of_op(clause, path, p.op)
         if not any(o.many or o.optional for o in info.operands):
             clause = self.exactly(len(info.operands), path, clause)
-        if not p.rest:
-            clause = self.no_more(info, {f.name: f.value for f in p.fields}, path, clause)
+        named = {f.name: f.value for f in p.fields}
+        clause = self.waits_for_nothing(info, named, path, clause) if p.rest else self.no_more(info, named, path, clause)
         nested: list[tuple[int, S.Pattern]] = []
         for f in p.fields:
             index = next((i for i, o in enumerate(info.operands) if o.name == f.name), None)
@@ -278,6 +278,12 @@ class _Patterns:
         binding = self.rule.bindings.get(f.name)
         ty = self.rule.types.get(id(f)) or (binding.type if binding is not None else None)
         return {} if ty is None else {path: ty}
+
+    def waits_for_nothing(self, info: OpInfo, named: Mapping[str, object], path: Path, clause: Clause) -> Clause:
+        """What the node waits for is named, or there is nothing: `..` passes over values, and over no effects."""
+        if not any(o.many and o.position == "order" and o.name not in named for o in info.operands):
+            return clause
+        return self.no_more(info, {o.name: None for o in info.operands if o.optional} | dict(named), path, clause)
 
     def no_more(self, info: OpInfo, named: Mapping[str, object], path: Path, clause: Clause) -> Clause:
         """Operands that the pattern does not name are not there."""

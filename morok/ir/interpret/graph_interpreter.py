@@ -103,6 +103,9 @@ class Graph(Places):
                     lanes.append(lane(alt[t], i))
                 elif isinstance(p, Pointer) and p.storage.space is AddrSpace.GLOBAL and self._read_too_early(p, node):
                     lanes.append(Poison(f"element {p.offset} of {p.storage.node.op.name} is stored and read in no order", node))
+                elif isinstance(p, Pointer) and self.carried(p.storage, p.offset):
+                    what = f"element {p.offset} of {p.storage.node.op.name} is of an earlier iteration of a fold"
+                    lanes.append(Poison(what, node))
                 else:
                     lanes.append(self.memory.load(p, node, t))
             out.append(tuple(lanes))
@@ -145,7 +148,7 @@ class Graph(Places):
                     # lanes of one result lie side by side
                     total[t] = tuple([fold(op, d, a, lanes[i * group : (i + 1) * group], node) for i, a in enumerate(total[t])])
 
-        yield self._loop(node.src[1:], self._frame(node).active, body)
+        yield self._loop(node.src[1:], self._frame(node).active, body, folds=True)
         return [tuple([Poison("over no index", node) if v is NOTHING else v for v in lanes]) for lanes in total]
 
     # Statements.

@@ -15,7 +15,7 @@ from typing import Any
 from morok.errors import IRError
 from morok.ir.interpret.lane_values import INVALID, Lanes, known
 from morok.ir.interpret.step_limit import Steps
-from morok.ir.interpret.storage import Memory
+from morok.ir.interpret.storage import Memory, Storage
 from morok.ir.interpret.walk import operands, order
 from morok.ir.op import Op
 from morok.ir.ranges import CLOSES
@@ -44,13 +44,19 @@ def run_tasks(task: Task) -> Any:
 
 
 class Frame:
-    """One loop that is running: its range, the iteration, the threads that take part, the values computed in it."""
+    """One loop that is running: its range, the iteration, the threads that take part, the values computed in it.
 
-    __slots__ = ("active", "at", "binder", "memo")
+    folds           whether it is the loop of a Reduce
+    entered, began  the memory's clock when the loop began, and its present iteration
+    """
 
-    def __init__(self, binder: Binder | None, active: list[bool]) -> None:
+    __slots__ = ("active", "at", "began", "binder", "entered", "folds", "memo")
+
+    def __init__(self, binder: Binder | None, active: list[bool], folds: bool = False, clock: int = 0) -> None:
         self.binder = binder
         self.at = 0
+        self.folds = folds
+        self.entered = self.began = clock
         self.active = active
         self.memo: dict[Any, Any] = {}
 
@@ -148,6 +154,14 @@ class Loops(ABC):
         said = binder.text() if isinstance(binder, UOp) else f"axis {binder[1]} of Unroll"
         raise IRError(f"{said} has no value outside its loop")
 
+    def carried(self, storage: Storage, offset: int) -> bool:
+        """True if a fold that is running has stored this lane in an earlier iteration: its iterations are done in any order."""
+        writer = storage.writers.get(offset)
+        if writer is None:
+            return False
+        time, loops = storage.stored[offset], self.depends[writer]
+        return any(f.folds and f.entered <= time < f.began and f.binder in loops for f in self.frames)
+
     def ready(self, node: UOp) -> PerThread | None:
         """The lanes of `node`, where they are known without a task."""
         if node.op is Op.Range:
@@ -188,7 +202,7 @@ class Loops(ABC):
             memo[key] = found
         return found
 
-    def _loop(self, closed: Sequence[UOp], active: list[bool], body: Callable[[list[bool]], Task]) -> Task:
+    def _loop(self, closed: Sequence[UOp], active: list[bool], body: Callable[[list[bool]], Task], folds: bool = False) -> Task:
         """`body` for every iteration of the ranges that `closed` stands for, the first outermost."""
         binders: list[Binder] = []
         sizes: dict[Binder, int] = {}
@@ -202,10 +216,15 @@ class Loops(ABC):
             ready = [b for b in waiting if not (isinstance(b, UOp) and (self.depends[b] - {b}) & set(waiting))]
             binders += ready
             waiting = [b for b in waiting if b not in ready]
-        yield self._nest([(b, sizes.get(b, 0)) for b in binders], 0, active, body)
+        yield self._nest([(b, sizes.get(b, 0)) for b in binders], 0, active, body, folds)
 
     def _nest(
-        self, binders: list[tuple[Binder, int]], depth: int, active: list[bool], body: Callable[[list[bool]], Task]
+        self,
+        binders: list[tuple[Binder, int]],
+        depth: int,
+        active: list[bool],
+        body: Callable[[list[bool]], Task],
+        folds: bool = False,
     ) -> Task:
         if depth == len(binders):
             yield body(active)
@@ -216,12 +235,13 @@ class Loops(ABC):
             for d in binder.src[1:]:
                 yield self.execute(d)
             ends = [e[0] for e in (yield self.value(binder.src[0]))]
-        frame = Frame(binder, active)
+        frame = Frame(binder, active, folds, self.memory.clock)
         self.frames.append(frame)
         for i in range(max([known(e) for e, a in zip(ends, active, strict=True) if a], default=0)):
             self.steps.take(1)
             frame.at = i
             frame.active = [a and i < e for a, e in zip(active, ends, strict=True)]
             frame.memo = {}
-            yield self._nest(binders, depth + 1, frame.active, body)
+            frame.began = self.memory.clock
+            yield self._nest(binders, depth + 1, frame.active, body, folds)
         self.frames.pop()

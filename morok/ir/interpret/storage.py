@@ -24,8 +24,8 @@ NAMED: Final = frozenset({Op.Buffer, Op.Param, Op.DefineGlobal})
 class Storage:
     """The lanes of one buffer; for registers, of one thread.
 
-    `writers` holds the Store that wrote a lane last, `readers` what read it, in this run. `owner` and `epoch` tell, for shared
-    memory, which thread touched a lane between which barriers.
+    `writers` holds the Store that wrote a lane last, `stored` the time when it did, `readers` what read it, in this run. `owner`
+    and `epoch` tell, for shared memory, which thread touched a lane between which barriers.
     """
 
     def __init__(self, node: UOp, data: list[Any], space: AddrSpace) -> None:
@@ -33,19 +33,21 @@ class Storage:
         self.data = data
         self.space = space
         self.writers: dict[int, UOp] = {}
+        self.stored: dict[int, int] = {}
         self.readers: dict[int, set[UOp]] = {}
         self.written: dict[int, tuple[int, int]] = {}
         self.read: dict[int, tuple[int, int]] = {}
 
 
 class Memory:
-    """All storage of one run. `epoch` counts barriers."""
+    """All storage of one run. `epoch` counts barriers, `clock` the lanes that were stored."""
 
     def __init__(self, buffers: Mapping[Any, list[Any]]) -> None:
         self.buffers = buffers
         self.shared: dict[Any, Storage] = {}
         self.private: dict[tuple[UOp, int], Storage] = {}
         self.epoch = 0
+        self.clock = 0
 
     def new_workgroup(self) -> None:
         """Forget shared memory and registers; the caller's buffers stay."""
@@ -117,6 +119,8 @@ class Memory:
             storage.written[offset] = (thread, self.epoch)
         storage.data[offset] = value
         storage.writers[offset] = node
+        storage.stored[offset] = self.clock
+        self.clock += 1
 
     def check(self) -> None:
         """An error where the caller's memory holds a value that nothing defines."""

@@ -24,6 +24,8 @@ def consecutive(places: tuple[Place, ...], lanes: int) -> tuple[Place, ...]:
         return places
     if len(places) != 1:
         raise Inapplicable
+    if not places[0].buffer.of_numbers:
+        raise Unsupported("several lanes at one place of storage whose elements may be vectors: b: ptr(any) has numbers")
     *outer, last = places[0].indices
     return tuple(replace(places[0], indices=(*outer, last + i)) for i in range(lanes))
 

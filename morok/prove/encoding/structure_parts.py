@@ -25,12 +25,15 @@ OPAQUE: Final = frozenset({"any", "void"})
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """Storage: where `inside` holds of an index vector there is an element. `behind` is what it is once a statement is done."""
+    """Storage: where `inside` holds of an index vector there is an element. `behind` is what it is once a statement is done;
+    `of_numbers` says that no element is a vector, so that several lanes at a place go on with the elements behind it.
+    """
 
     name: Symbol
     dtype: str
     shape: tuple[Expr, ...] | None = None
     behind: Stored | None = None
+    of_numbers: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,6 +69,8 @@ def _indexed(r: Reading, parts: Parts, buffer: Vector, gate: Vector | None) -> V
     if len(indices) == 1 and _are_numbers(r, parts["indices"]):
         f = smt.Function(Symbol("op", *kind, "at"), VALUE, INT, *([VALUE] * len(rest)), VALUE)
         r.setting.places.add(f)
+        if not r.built_in or getattr(r.type(parts["buffer"]), "pointer", False):
+            r.setting.of_numbers.add(f)  # a rule that names a pointer is about one to numbers; other storage may be of vectors
         return lanewise(r, lambda b, i, *g: f(b, r.setting.number_of(i).term, *g), operands, every)
     return lanewise(r, smt.Function(Symbol("op", *kind), *([VALUE] * len(operands)), VALUE), operands, every)
 
@@ -121,7 +123,7 @@ def step(s: Setting, place: Expr, k: Integer) -> Expr:
     """The place that so many elements come before."""
     if k.known == 0 or place is laws.NOWHERE or place is laws.UNSAID:
         return place
-    if place.head == "apply" and place.data in s.places:
+    if place.head == "apply" and place.data in s.of_numbers:
         buffer, i, *gate = place.args
         at: Applicable = place.data
         return at(buffer, (s.polynomial(i) + k).term, *gate)

@@ -315,7 +315,7 @@ class Reading:
             raise Unsupported("a node of a dtype that nothing says")
         if ty.element == "void":
             return statements.opaque(name)
-        count = integer(1) if ty.place else self.lanes.of(ty)
+        count = integer(1) if ty.place or ty.pointer else self.lanes.of(ty)
         if self.tensors:
             made = self.opaque(name, count)
             as_tensor = tensors.scalar(made.at(self.here, integer(0))) if self.numbers else tensors.opaque(self, name)

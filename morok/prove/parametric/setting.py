@@ -187,6 +187,7 @@ class Setting:
         self.parts: dict[tuple[Expr, Expr], Joined] = {}
         self.nested_items: dict[Applicable, Joined] = {}
         self.places: set[Applicable] = set()
+        self.of_numbers: set[Applicable] = set()
         self.said: set[tuple[Expr, ...]] = set()  # of which first items it has been said what they are, and where
         self.firsts: dict[tuple[Expr, Expr], Symbol] = {}
         self.inverses: dict[tuple[Expr, Expr], Applicable] = {}
