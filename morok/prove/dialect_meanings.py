@@ -96,15 +96,22 @@ def meaning_mistakes(dialect: Dialect, theory: Any, info: OpInfo) -> Iterator[Mi
         yield Mistake(info.name, "solver", wrong.message, wrong.expected or "a function (world, dtype, *terms) -> Term")
     possible = choices(dialect, info)
     most = min(MOST, max(LEAST, ALL // max(1, len(possible))))
+    more = mentioned(info)
     for at in possible:
-        for found in _at(dialect, theory, info, function, at, most):
+        for found in _at(dialect, theory, info, function, at, more, most):
             if found.field not in fields:
                 fields.add(found.field)
                 yield Mistake("" if found.dtypes else info.name, found.field, found.message, found.expected, found.dtypes)
 
 
 def _at(
-    dialect: Dialect, theory: Any, info: OpInfo, function: Callable[..., Term] | None, at: dict[str, str], most: int
+    dialect: Dialect,
+    theory: Any,
+    info: OpInfo,
+    function: Callable[..., Term] | None,
+    at: dict[str, str],
+    more: Sequence[int],
+    most: int,
 ) -> Iterator[Wrong]:
     names = [at.get(p, p) for p in info.params]
     result = at.get(info.result, info.result)
@@ -115,7 +122,6 @@ def _at(
             raise Wrong("theory", f"`attempts` has none for {info.name} {where}")
         world = attempts[0].world()
         rng = random.Random(f"{info.name} {where}")
-        more = mentioned(info)
         values = [candidates(world, n, more, rng) for n in names]
     except Wrong as wrong:
         yield wrong
