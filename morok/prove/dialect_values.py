@@ -63,6 +63,13 @@ def candidates(world: Any, name: str, more: Sequence[int], rng: random.Random) -
     return found
 
 
+def few(values: Sequence[Any], most: int) -> list[Any]:
+    """So many of a dtype's values: the first, and its least and its greatest, at which results leave it."""
+    whole = [v for v in values if isinstance(v, int)]
+    ends = [min(whole), max(whole)] if whole else []
+    return list(dict.fromkeys([*values[: most - len(ends)], *ends]))
+
+
 def _closed(world: Any, name: str, value: Any) -> Any:
     return smt.simplify(smt.term(world.constant(name, value).value))
 
