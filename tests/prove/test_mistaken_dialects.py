@@ -88,6 +88,17 @@ def another(name: str, **changes: Any) -> Callable[[], Saturating]:
     return make
 
 
+def of_truths(evaluate: Callable[..., Any]) -> Callable[[], Saturating]:
+    """With an op of two truths."""
+
+    def make() -> Saturating:
+        made = dialect()
+        made.ops = {**made.ops, "Xor": op("Xor", 2, evaluate, params=("bool", "bool"), domains={}, result="bool")}
+        return made
+
+    return make
+
+
 _calls = itertools.count()
 
 
@@ -103,6 +114,9 @@ def depth(n: Any) -> int:
     return 1 + max(map(depth, n[1:])) if n[0] in mistaken.KEYS else 0
 
 
+TABLE = [-v for v in range(LOW, HIGH + 1)]
+TABLE[57] += 1
+TRUTHS = [[False, True], [True, True]]
 BOUNDS: dict[str, Callable[..., Any]] = {"vmin": lambda n: LOW, "vmax": lambda n: HIGH}
 MAXES = only("max", "bound")
 SUBS = only("sub", "fold")
@@ -207,6 +221,12 @@ KINDS = {
     "evaluator that remembers": Kind(changed("Sub", evaluate=counting), "Sub", "evaluate", SUBS),
     "evaluator that ends the process": Kind(changed("Sub", evaluate=lambda d, a, b: os._exit(3)), "Sub", "evaluate", SUBS),
     "evaluator that exits": Kind(changed("Sub", evaluate=lambda d, a, b: sys.exit(0)), "Sub", "evaluate", SUBS),
+    "evaluator that reads a table with one wrong entry": Kind(
+        changed("Neg", evaluate=lambda d, a: TABLE[a + 100]), "Neg", "evaluate", only("neg")
+    ),
+    "evaluator of truths that is wrong at one pair": Kind(
+        of_truths(lambda d, a, b: TRUTHS[a][b]), "Xor", "evaluate", frozenset()
+    ),
     "false commutativity": Kind(changed("Sub", commutative=True), "Sub", "commutative", SUBS),
     "commutativity of one operand": Kind(changed("Neg", commutative=True), "Neg", "commutative", only("neg")),
     "fresh operand lists": Kind(
