@@ -6,6 +6,7 @@ import itertools
 import os
 import sys
 import time
+import types
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -548,6 +549,14 @@ def test_the_answer_is_kept_until_something_changes(folder: Path, monkeypatch: p
 @pytest.mark.long
 def test_the_built_in_dialect_is_what_it_says() -> None:
     assert verify(MOROK) == []
+
+
+@pytest.mark.parametrize("name", [t[3:] for t in MOROK.inline if t.startswith("in.") and t != "in.ptr"])
+def test_a_template_of_a_class_says_what_is_in_it(name: str) -> None:
+    """A rule about floats fires on those that its proof is about, whatever ops take: floats of 8 bits are in no class."""
+    template = MOROK.inline[f"in.{name}"].format(n="n")
+    said = {d for d, dtype in MOROK.dtypes.items() if eval(template, {"n": types.SimpleNamespace(dtype=dtype)})}
+    assert said == MOROK.classes.get(name, frozenset((name,)))
 
 
 def test_the_facts_that_proofs_learn_from_are_those_that_are_tried() -> None:
