@@ -13,7 +13,7 @@ from morok.prove import smt
 from morok.prove.encoding.asked import ANY, words_of
 from morok.prove.encoding.pointwise import Pointwise
 from morok.prove.kinds import Constant, DtypeName, Made, Node, OpName, Truth
-from morok.prove.semantics.numbers import Num
+from morok.prove.semantics.numbers import Arithmetic, Num
 from morok.prove.semantics.term import Term, Unsupported, both, either, negation
 from morok.prove.smt import FALSE, TRUE, Expr
 from morok.prove.symbol import Symbol
@@ -294,7 +294,7 @@ class Facts(Pointwise):
 
 def exact(world: Any, op: str, n: Seq[Num]) -> Num:
     """The exact result of an op on numbers, whatever its dtype holds."""
-    a = world.numbers
+    a: Arithmetic = world.numbers
     if op in ARITHMETIC_SIGN:
         return a.binary(ARITHMETIC_SIGN[op], n[0], n[1])
     if op == "Neg":
