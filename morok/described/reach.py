@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dis
 import functools
+import os
 import sys
 import sysconfig
 import types
@@ -33,7 +34,7 @@ from morok.tensor.variable import Variable
 _LEAVES: Final = (*PLAIN, float, complex, range, slice, np.generic, np.ndarray, DType, UOp, Variable)
 _END: Final = object()
 _ABSENT: Final = object()
-_LIBRARIES: Final = tuple({sysconfig.get_paths()[k] for k in ("stdlib", "platstdlib", "purelib", "platlib")})
+_LIBRARIES: Final = tuple({sysconfig.get_paths()[k] + os.sep for k in ("stdlib", "platstdlib", "purelib", "platlib")})
 _contents: Final = attrgetter("cell_contents")
 _OURS: Final = "morok"
 _WRAPPERS: Final = ("functools", _OURS)  # packages with objects around functions: caches, and what `morok.jit` returns

@@ -133,7 +133,7 @@ class _Morok:
         "lanes": "{n}.dtype.count",
         "vector": "{d}.vec({k})",
         "in.index": "{n}.dtype.is_index",
-        "in.float": "{n}.dtype.is_float",
+        "in.float": "({n}.dtype.is_float and {n}.dtype.bits > 8)",  # those that are computed with
         "in.bool": "{n}.dtype.is_bool",
         "in.int": "{n}.dtype.is_int",
         "in.sint": "{n}.dtype.is_signed",

@@ -15,7 +15,7 @@ from morok.dsl.values import FAILURES, NoValue
 from morok.prove import smt
 from morok.prove.answers import DEFAULT_BUDGET, Answer
 from morok.prove.dialect_encodings import worlds
-from morok.prove.dialect_values import candidates, denied, mentioned, same_number
+from morok.prove.dialect_values import candidates, denied, every, mentioned, same_number
 from morok.prove.meanings import meaning_of
 from morok.prove.semantics.term import Term, Unsupported
 from morok.prove.smt import FALSE, TRUE
@@ -96,15 +96,22 @@ def meaning_mistakes(dialect: Dialect, theory: Any, info: OpInfo) -> Iterator[Mi
         yield Mistake(info.name, "solver", wrong.message, wrong.expected or "a function (world, dtype, *terms) -> Term")
     possible = choices(dialect, info)
     most = min(MOST, max(LEAST, ALL // max(1, len(possible))))
+    more = mentioned(info)
     for at in possible:
-        for found in _at(dialect, theory, info, function, at, most):
+        for found in _at(dialect, theory, info, function, at, more, most):
             if found.field not in fields:
                 fields.add(found.field)
                 yield Mistake("" if found.dtypes else info.name, found.field, found.message, found.expected, found.dtypes)
 
 
 def _at(
-    dialect: Dialect, theory: Any, info: OpInfo, function: Callable[..., Term] | None, at: dict[str, str], most: int
+    dialect: Dialect,
+    theory: Any,
+    info: OpInfo,
+    function: Callable[..., Term] | None,
+    at: dict[str, str],
+    more: Sequence[int],
+    most: int,
 ) -> Iterator[Wrong]:
     names = [at.get(p, p) for p in info.params]
     result = at.get(info.result, info.result)
@@ -115,7 +122,6 @@ def _at(
             raise Wrong("theory", f"`attempts` has none for {info.name} {where}")
         world = attempts[0].world()
         rng = random.Random(f"{info.name} {where}")
-        more = mentioned(info)
         values = [candidates(world, n, more, rng) for n in names]
     except Wrong as wrong:
         yield wrong
@@ -130,7 +136,8 @@ def _at(
         )
         return
     tried = _combined(values, most, rng)
-    yield from _evaluated(dialect, info, names, result, tried)
+    others = _others(world, names, tried)
+    yield from _evaluated(dialect, info, names, result, [*tried, *others])
     if function is None:
         return
     compared = False
@@ -138,6 +145,7 @@ def _at(
         try:
             for v in tried:
                 compared |= _compare(dialect, info, function, attempt, names, result, v)
+            others = [v for v in others if not _compare(dialect, info, function, attempt, names, result, v)]  # once is enough
             _over_unknowns(dialect, info, function, attempt, names, result, tried)
         except Wrong as wrong:
             yield wrong
@@ -155,6 +163,14 @@ def _combined(values: Sequence[Sequence[Any]], most: int, rng: random.Random) ->
     few = [v[: max(2, int(most ** (1 / len(values)) * 0.7))] for v in values]
     chance = [tuple(rng.choice(v) for v in values) for _ in range(most // 2)]
     return list(dict.fromkeys([*itertools.product(*few), *chance]))
+
+
+def _others(world: Any, names: Sequence[str], tried: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """The values of a small dtype that are not among those tried, for an op of one operand: it may read them in a table."""
+    if len(names) != 1:
+        return []
+    known = [v for (v,) in tried]
+    return [(v,) for v in every(world, names[0], known) if v not in known]
 
 
 def dtype_for(info: OpInfo, names: Sequence[str], result: str) -> tuple[str, tuple[str, ...]]:

@@ -11,12 +11,14 @@ from morok.dialect import NOT_CONST, Dialect, OpInfo
 from morok.dsl.declared import Mistake
 from morok.dsl.structural import takes_dtype
 from morok.dsl.values import NoValue
+from morok.prove.dialect_facts import Case, node_mistakes
 from morok.prove.dialect_meanings import choices, evaluated, said
-from morok.prove.dialect_values import same_number
+from morok.prove.dialect_values import few, same_number
 
 FEW: Final = 6  # constants of a dtype that ops are built over
 
 Values = Mapping[str, Sequence[Any]]  # some values of each dtype
+Worlds = Mapping[str, Sequence[Any]]  # the encodings of each dtype
 
 
 class Wrong(Exception):
@@ -35,11 +37,13 @@ def call(dialect: Dialect, method: str, *args: Any) -> Any:
         raise Wrong(method, f"raises {said(problem)}") from None
 
 
-def constant_mistakes(dialect: Dialect, values: Values) -> Iterator[Mistake]:
-    """Mistakes where constants are not what they were made of, or not of the dtype."""
+def constant_mistakes(dialect: Dialect, values: Values, worlds: Worlds) -> Iterator[Mistake]:
+    """Mistakes where constants are not what they were made of, or not of the dtype, or facts do not hold of them."""
     for name, some in values.items():
         try:
             nodes = [(v, constant(dialect, name, v)) for v in some]
+            for v, node in nodes:
+                yield from node_mistakes(Case(dialect, node, "", (), name, v, worlds.get(name, ()), repr(v)))
             for (v, a), (w, b) in itertools.combinations(nodes, 2):
                 if not same_number(v, w):
                     if call(dialect, "same", a, b):
@@ -89,7 +93,12 @@ def _constant_templates(dialect: Dialect, name: str, value: Any, node: Any, key:
     if op is not None and dialect.ops[op].key != key:
         raise Wrong("inline['const_op']", f"the constants' key is {key!r}, and {op}'s is {dialect.ops[op].key!r}")
     kind = dialect.type(node)
-    wanted: dict[str, Any] = {"const_value": value, "scalar": getattr(dialect, "element", lambda d: d)(kind), "is_const": True}
+    wanted: dict[str, Any] = {
+        "const_value": value,
+        "scalar": getattr(dialect, "element", lambda d: d)(kind),
+        "lanes": 1,
+        "is_const": True,
+    }
     for template in (t for t in dialect.inline if t.startswith("in.")):
         wanted[template] = name in dialect.classes.get(template[3:], frozenset((template[3:],)))
     scope = {**getattr(dialect, "names", {}), "_d": dialect, "hole_n": node, "hole_v": value, "hole_d": dialect.dtypes[name]}
@@ -114,10 +123,11 @@ def _filled(dialect: Dialect, key: str, scope: Mapping[str, Any], shown: str) ->
 class OpNodes:
     """The nodes of one op over constants, and what is wrong with them."""
 
-    def __init__(self, dialect: Dialect, info: OpInfo, values: Values) -> None:
+    def __init__(self, dialect: Dialect, info: OpInfo, values: Values, worlds: Worlds) -> None:
         self.dialect = dialect
         self.info = info
         self.values = values
+        self.worlds = worlds
         self.found: dict[str, Mistake] = {}
         self.last: Any = None
 
@@ -173,7 +183,7 @@ class OpNodes:
 
     def _at(self, names: Sequence[str], result: str) -> None:
         try:
-            some = [[(v, constant(self.dialect, n, v)) for v in self.values[n][:FEW]] for n in names]
+            some = [[(v, constant(self.dialect, n, v)) for v in few(self.values[n], FEW)] for n in names]
         except Wrong:
             return  # said of the constants
         built = 0
@@ -253,7 +263,7 @@ class OpNodes:
         if not call(d, "same", node, node) or any(call(d, "same", node, o) for o in held):
             raise Wrong("same", f"takes {shown} for one of its operands, or for none of itself", "whether nodes are equal")
         self._rebuilt(node, held, others, shown)
-        self._bounds(node, given, result, shown)
+        self.facts(node, given, result, shown)
         self._templates(node, tuple(held), shown)
 
     def _rebuilt(self, node: Any, held: Sequence[Any], others: tuple[Any, ...], shown: str) -> None:
@@ -278,42 +288,24 @@ class OpNodes:
             if not alike and not info.commutative and call(d, "same", made, node):
                 raise Wrong("same", f"takes {shown} for a node with other operands", "whether nodes are equal")
 
-    def _bounds(self, node: Any, given: tuple[Any, ...], result: str, shown: str) -> None:
-        """An error unless the facts vmin and vmax bound the value of the node."""
+    def facts(self, node: Any, given: tuple[Any, ...], result: str, shown: str) -> None:
+        """An error unless the facts of the dialect hold of a node over operands with these values."""
         if self.info.evaluate is None:
             return
         try:
-            value = evaluated(self.dialect, self.info, [self.name_of(o) for o in self.dialect.operands(node)], result, given)
+            names = [self.name_of(o) for o in self.dialect.operands(node)]
+            value: Any = evaluated(self.dialect, self.info, names, result, given)
         except NoValue:
-            ask = self.dialect.facts.get("defined")
-            if ask is not None and ask(node):
-                self._fact("defined", f"defined({shown}) holds, and it has no value")
-            return
+            value = NoValue
         except Exception:  # said of the evaluator
             return
-        self.bounds(node, value, shown)
-
-    def bounds(self, node: Any, value: Any, shown: str) -> None:
-        """An error unless the facts vmin and vmax bound this value of a node."""
-        for fact in ("vmin", "vmax"):
-            ask = self.dialect.facts.get(fact)
-            if ask is None or not isinstance(value, int):
-                continue
-            try:
-                bound = ask(node)
-                good = bound <= value if fact == "vmin" else value <= bound
-            except Exception as problem:
-                self._fact(fact, f"{fact} of {shown} raises {said(problem)}")
-                continue
-            if not good:
-                self._fact(fact, f"{fact} of {shown} is {bound!r}, and its value {value!r}")
+        case = Case(self.dialect, node, self.info.name, given, result, value, self.worlds.get(result, ()), shown)
+        for mistake in node_mistakes(case):
+            self.found.setdefault(mistake.field, mistake)
 
     def name_of(self, node: Any) -> str:
         kind = self.dialect.type(node)
         return next((n for n, d in self.dialect.dtypes.items() if d == kind), "")
-
-    def _fact(self, fact: str, message: str) -> None:
-        self.found.setdefault(f"facts[{fact!r}]", Mistake("", f"facts[{fact!r}]", message, "a bound that holds", facts=(fact,)))
 
     def _templates(self, node: Any, held: tuple[Any, ...], shown: str) -> None:
         """An error unless the code templates agree with the methods and facts."""
@@ -343,29 +335,3 @@ class OpNodes:
                 made = filled(key, **dict(zip("abc", held, strict=False)))
                 if d.opkey(made) != info.key or not all(d.same(a, b) for a, b in zip(d.operands(made), held, strict=True)):
                     raise Wrong(f"inline[{key!r}]", f"makes another node than build() for {shown}")
-
-
-def dtype_mistakes(dialect: Dialect, world: Any) -> Iterator[Mistake]:
-    """Mistakes where facts and the theory differ about dtypes."""
-    names = list(dialect.dtypes)
-    for fact in ("bits", "is_int", "is_float"):
-        ask = dialect.facts.get(fact)
-        for name in names if ask is not None else ():
-            yield from _fact_of(fact, name, ask, (dialect.dtypes[name],), getattr(world, fact), (name,))
-    ask = dialect.facts.get("safe_cast")
-    for a, b in itertools.product(names[:12], repeat=2) if ask is not None else ():
-        yield from _fact_of("safe_cast", f"{a}, {b}", ask, (dialect.dtypes[a], dialect.dtypes[b]), world.safe_cast, (a, b))
-
-
-def _fact_of(fact: str, shown: str, ask: Any, given: tuple[Any, ...], meaning: Any, names: tuple[str, ...]) -> Iterator[Mistake]:
-    try:
-        want = meaning(*names)
-    except Exception:  # the theory says nothing of it: rules that ask are not proved
-        return
-    try:
-        got = ask(*given)
-    except Exception as problem:
-        yield Mistake("", f"facts[{fact!r}]", f"{fact}({shown}) raises {said(problem)}", repr(want), facts=(fact,))
-        return
-    if got != want:
-        yield Mistake("", f"facts[{fact!r}]", f"{fact}({shown}) is {got!r}, and {want!r} to the theory", facts=(fact,))

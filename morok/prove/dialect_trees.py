@@ -14,10 +14,10 @@ from morok.dialect import NOT_CONST, Dialect, OpInfo
 from morok.dsl.declared import Mistake
 from morok.dsl.values import NoValue
 from morok.prove.dialect_meanings import choices, evaluated
-from morok.prove.dialect_nodes import OpNodes, Values, Wrong, call, constant
-from morok.prove.dialect_values import same_number
+from morok.prove.dialect_nodes import OpNodes, Values, Worlds, Wrong, call, constant
+from morok.prove.dialect_values import few, same_number
 
-LEAVES: Final = 3  # constants of a dtype
+LEAVES: Final = 5  # constants of a dtype
 INNER: Final = 12  # nodes of a dtype that are operands of others
 MOST: Final = 60  # nodes of one op at one choice of dtypes
 DEPTH: Final = 4  # of nodes that are evaluated
@@ -34,12 +34,13 @@ class Tree(NamedTuple):
 class Trees:
     """The nodes of one op over nodes of some ops, and what is wrong with them."""
 
-    def __init__(self, dialect: Dialect, info: OpInfo, values: Values, over: Collection[str]) -> None:
+    def __init__(self, dialect: Dialect, info: OpInfo, values: Values, worlds: Worlds, over: Collection[str]) -> None:
         self.dialect = dialect
         self.info = info
         self.values = values
+        self.worlds = worlds
         self.over = over
-        self.nodes = OpNodes(dialect, info, values)
+        self.nodes = OpNodes(dialect, info, values, worlds)
 
     def mistakes(self) -> list[Mistake]:
         """The mistakes of the op's nodes, the first of each field."""
@@ -60,14 +61,14 @@ class Trees:
 
     def _operands(self, name: str, rng: random.Random) -> list[Tree]:
         """Constants of a dtype, and nodes of all ops over these."""
-        leaves = [Tree(constant(self.dialect, name, v), v, repr(v)) for v in self.values[name][:LEAVES]]
+        leaves = [Tree(constant(self.dialect, name, v), v, repr(v)) for v in few(self.values[name], LEAVES)]
         inner = [
             (info, names, chosen)
             for info in (self.dialect.ops[op] for op in sorted(self.over))
             if not info.fields and info.evaluate is not None
             for names, result in _signatures(self.dialect, info)
             if result == name and all(n in self.values for n in names)
-            for chosen in itertools.product(*(self.values[n][:LEAVES] for n in names))
+            for chosen in itertools.product(*(few(self.values[n], LEAVES) for n in names))
         ]
         some = [self._over_constants(*i, name) for i in rng.sample(inner, min(INNER, len(inner)))]
         return [*leaves, *(t for t in some if t is not None)]
@@ -77,7 +78,7 @@ class Trees:
         try:
             value = evaluated(self.dialect, info, names, result, given)
             operands = tuple(constant(self.dialect, n, v) for n, v in zip(names, given, strict=True))
-            node = OpNodes(self.dialect, info, self.values).build(operands, result)
+            node = OpNodes(self.dialect, info, self.values, self.worlds).build(operands, result)
             alike = same_number(self._value(node), value)
         except Exception:
             return None
@@ -91,15 +92,19 @@ class Trees:
         last: Any = None  # a node of the op
         for at in chosen:
             shown = f"{self.info.name}({', '.join(t.shown for t in at)})"
+            given = tuple(t.value for t in at)
             try:
-                value = evaluated(self.dialect, self.info, names, result, tuple(t.value for t in at))
+                value = evaluated(self.dialect, self.info, names, result, given)
             except NoValue:
-                continue
+                value = NoValue
             except Exception:  # said of the evaluator
                 return
             node = self.nodes.build(tuple(t.node for t in at), result)
+            if call(self.dialect, "opkey", node) == self.info.key:
+                self.nodes.facts(node, given, result, shown)
+            if value is NoValue:
+                continue
             self._is(node, value, "build", shown)
-            self.nodes.bounds(node, value, shown)
             if last is not None:
                 self._is(call(self.dialect, "rebuild", last, tuple(t.node for t in at)), value, "rebuild", shown)
             last = node if call(self.dialect, "opkey", node) == self.info.key else last

@@ -14,6 +14,7 @@ from morok.dsl.declared import Mistake
 from morok.prove import dialect_meanings as meanings
 from morok.prove import dialect_nodes as nodes
 from morok.prove.dialect_encodings import worlds
+from morok.prove.dialect_facts import dtype_mistakes
 from morok.prove.dialect_theory import excluded_constants, theory_mistakes
 from morok.prove.dialect_trees import Trees
 from morok.prove.dialect_values import candidates
@@ -95,10 +96,10 @@ def _all(dialect: Dialect, broken: frozenset[str], op: str, over: frozenset[str]
             made[name] = known
         except Exception:  # said where an op is tried at it
             continue
-    constants = list(nodes.constant_mistakes(dialect, values))
+    constants = list(nodes.constant_mistakes(dialect, values, made))
     if not op:
         if made:
-            yield from nodes.dtype_mistakes(dialect, next(reversed(made.values()))[0])
+            yield from dtype_mistakes(dialect, next(reversed(made.values()))[0])
         yield from theory_mistakes(made, values)
         for name, some in values.items():
             if some and not constants:  # else its constants are wrong, or unknown to the theory, which is said of them
@@ -109,6 +110,6 @@ def _all(dialect: Dialect, broken: frozenset[str], op: str, over: frozenset[str]
         yield from meanings.meaning_mistakes(dialect, theory, dialect.ops[op])
     if not any(m.everything for m in constants):
         if over is None:
-            yield from nodes.OpNodes(dialect, dialect.ops[op], values).mistakes()
+            yield from nodes.OpNodes(dialect, dialect.ops[op], values, made).mistakes()
         else:
-            yield from Trees(dialect, dialect.ops[op], values, over).mistakes()
+            yield from Trees(dialect, dialect.ops[op], values, made, over).mistakes()

@@ -16,6 +16,7 @@ EDGES: Final = (0, 1, -1, 2, -2, 3, -3, 5, 7, -7, 8, 10, 13, 31, 32, 63, 64, 99,
 FLOATS: Final = (0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, 2.5, -2.5, math.inf, -math.inf, math.nan, 65504.0, 2.0**31, -128.5, 255.5)
 WIDTHS: Final = (4, 7, 8, 15, 16, 31, 32, 63, 64)
 MOST: Final = 24  # values of one dtype
+SMALL: Final = 256  # values of a dtype that are all tried where an op has one operand
 RANDOM: Final = 6
 
 
@@ -61,6 +62,26 @@ def candidates(world: Any, name: str, more: Sequence[int], rng: random.Random) -
     ):
         return [False, True]
     return found
+
+
+def every(world: Any, name: str, some: Sequence[Any]) -> list[int]:
+    """All values of a dtype of integers, some of which are known; nothing where there are many."""
+    whole = [int(v) for v in some if isinstance(v, int)]
+    if not whole or world.is_float(name) or max(whole) - min(whole) >= SMALL:
+        return []
+    found = [v for v in range(min(whole), max(whole) + 1) if has(world, name, v)]
+    for step, last in ((1, max(whole)), (-1, min(whole))):
+        while len(found) <= SMALL and has(world, name, last + step):
+            last += step
+            found.append(last)
+    return sorted(found) if len(found) <= SMALL else []
+
+
+def few(values: Sequence[Any], most: int) -> list[Any]:
+    """So many of a dtype's values: the first, and its least and its greatest, at which results leave it."""
+    whole = [v for v in values if isinstance(v, int)]
+    ends = [min(whole), max(whole)] if whole else []
+    return list(dict.fromkeys([*values[: most - len(ends)], *ends]))
 
 
 def _closed(world: Any, name: str, value: Any) -> Any:

@@ -19,7 +19,7 @@ from morok.errors import HelperContractError
 from morok.marks import MARK, trust
 from morok.prove.calls import sites
 from morok.prove.contract_state import Tested, digests_of
-from morok.prove.function_digest import code_of
+from morok.prove.function_digest import helper_code
 from morok.prove.made_arguments import Arguments
 from morok.prove.trust.differential import graphs_at
 from morok.prove.trust.graphs import Unmakeable
@@ -47,7 +47,7 @@ def examined(extern: S.Extern, module: str, rules: Sequence[CheckedRule], step: 
         return Tested("false", message=f"{module} cannot be imported: {_named(problem)}")
     if function is None or not hasattr(function, MARK):
         return Tested("false", message=f"{extern.name} of {module} is not marked as a helper once the module has run")
-    code = code_of(function, module)
+    code = helper_code(function, module, [r.context for r in rules])
     files = digests_of(code.files)
     calls = 0
     messages = []
@@ -78,11 +78,9 @@ def _nothing() -> None:
     return None
 
 
-def _context_of(function: Any, rule: CheckedRule) -> Callable[[Any], Any] | None:
+def _context_of(rule: CheckedRule) -> Callable[[Any], Any] | None:
     """The maker of a graph's context: the function `of` of the class that the group names, in the helpers' module."""
-    found: Callable[[Any], Any] | None = getattr(
-        getattr(sys.modules.get(function.__module__), str(rule.context), None), "of", None
-    )
+    found: Callable[[Any], Any] | None = getattr(getattr(sys.modules.get(str(rule.helpers)), str(rule.context), None), "of", None)
     return found
 
 
@@ -118,7 +116,7 @@ class Examination:
         self.rng = random.Random(0)
         self.maker, self.context = getattr(function, MARK)
         self.contextual = rules[0].context is not None
-        self.context_of = None if not self.contextual else _context_of(function, rules[0])
+        self.context_of = None if not self.contextual else _context_of(rules[0])
         self.calls = self.answered = 0
         said = [e for e in extern.ensures if any(_mentions(e, fact) for fact in self.dialect.facts if fact not in FUNCTIONS)]
         self.closed = built_in(self.dialect) and not said and not self.contextual

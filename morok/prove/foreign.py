@@ -9,17 +9,15 @@ from __future__ import annotations
 
 import ast
 import hashlib
-import importlib
-import importlib.machinery
 import sys
 import types
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
 
 from morok.dialect import Dialect, OpInfo
+from morok.prove.distributions import distribution_digest, find
 from morok.prove.fingerprints import digest
-from morok.prove.function_digest import code_of, others
+from morok.prove.function_digest import code_of
 from morok.prove.static import Closure, Found, Module
 
 # The standard library and the solver, of which a version is as good as its text; Morok's own part is digested as such.
@@ -65,8 +63,7 @@ def _loaded_digest(what: Any, module: str = "") -> str:
         return ""
     if not module:
         module = getattr(what[0], "__module__", None) or type(what[0]).__module__
-    found = code_of(what, module)
-    return digest(" ".join([found.digest, *(distribution_digest(m) for m in sorted(found.dynamic))]))
+    return code_of(what, module).digest
 
 
 _NOTHING: Final = object()
@@ -171,35 +168,6 @@ class _Reader:
         return self._compiled[key]
 
 
-def find(name: str) -> Path | None:
-    """The file of a module, found without running it or the packages above it."""
-    loaded = sys.modules.get(name)
-    if loaded is not None and getattr(loaded, "__file__", None):
-        return Path(str(loaded.__file__))
-    path: Iterable[str] | None = None
-    spec: importlib.machinery.ModuleSpec | None = None
-    parts = name.split(".")
-    for i in range(len(parts)):
-        spec = _spec(".".join(parts[: i + 1]), path)
-        if spec is None:
-            return None
-        path = spec.submodule_search_locations
-        if path is None and i < len(parts) - 1:
-            return None
-    return Path(spec.origin) if spec is not None and spec.origin and spec.has_location else None
-
-
-def _spec(name: str, path: Iterable[str] | None) -> importlib.machinery.ModuleSpec | None:
-    for finder in sys.meta_path:
-        try:
-            found = finder.find_spec(name, None if path is None else list(path), None)
-        except (ImportError, AttributeError, ValueError):  # one without the method among them
-            continue
-        if found is not None:
-            return found
-    return None
-
-
 def _difference(reader: _Reader, found: Found, name: str) -> str:
     """The loaded part of a module where it differs from the text: it was changed since, or patched."""
     module = sys.modules.get(name)
@@ -267,32 +235,3 @@ def _code_text(code: types.CodeType) -> str:
         consts[0] = ""  # its docstring, as often as not
     said = (code.co_code, code.co_names, code.co_varnames, code.co_freevars, code.co_argcount, code.co_kwonlyargcount, consts)
     return hashlib.sha256(repr(said).encode("utf-8", "backslashreplace")).hexdigest()[:32]
-
-
-def distribution_digest(module: str) -> str:
-    """All sources of the distribution that a module is of."""
-    top = module.partition(".")[0]
-    file = find(top)
-    h = hashlib.sha256(top.encode())
-    for source in _sources(file):
-        try:
-            h.update(source.name.encode() + b"\0" + source.read_bytes())
-        except OSError:
-            continue
-    return h.hexdigest()[:32]
-
-
-def _sources(file: Path | None) -> list[Path]:
-    """The sources in a package's folder, or beside a module that is of none; of what is installed alone, that file."""
-    if file is None:
-        return []
-    installed = any(str(file).startswith(folder) for folder in others())
-    if file.name == "__init__.py":
-        record = list(file.parent.parent.glob(f"{file.parent.name}-*.dist-info/RECORD")) if installed else []
-        return record or _in(file.parent, deep=True)
-    return [file] if installed else _in(file.parent, deep=False)
-
-
-def _in(folder: Path, deep: bool) -> list[Path]:
-    suffixes = (".py", *importlib.machinery.EXTENSION_SUFFIXES)
-    return [p for p in sorted(folder.rglob("*") if deep else folder.glob("*")) if p.name.endswith(suffixes)]

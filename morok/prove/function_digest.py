@@ -8,45 +8,59 @@ import functools
 import hashlib
 import importlib.util
 import math
+import re
 import sys
-import sysconfig
 import types
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
-_PACKAGE: Final = str(Path(__file__).resolve().parent.parent)
+from morok.prove.distributions import (
+    distribution_digest,
+    distribution_files,
+    file_digest,
+    find,
+    identity,
+    installed,
+    moroks,
+    pythons,
+)
+
 DYNAMIC: Final = frozenset(  # by these code may reach what it does not mention
     ("getattr", "setattr", "delattr", "eval", "exec", "compile", "globals", "locals", "vars", "__import__", "import_module",
      "attrgetter", "methodcaller")
 )  # fmt: skip
 _MOST: Final = 1_000_000  # objects that are looked at
 _MUTABLE: Final = (list, dict, set, bytearray)
+_TEXTS: Final[tuple[Any, ...]] = (int, float, complex, str, bytes)
+_SINGLE: Final = (*_TEXTS, bool, type(None), type(...))
+_SEVERAL: Final[tuple[Any, ...]] = (tuple, frozenset, *_MUTABLE)
+_SKIPPED: Final = frozenset(  # of a class: what Python keeps there, and what nothing runs
+    ("__dict__", "__weakref__", "__doc__", "__module__", "__annotations__", "__firstlineno__", "__static_attributes__")
+)
 
 
 class Code(NamedTuple):
     """The code that a function refers to.
 
-    digest    of all that it refers to
-    files     of the modules that have any of it
+    digest    of all that it refers to; with all sources of the distributions whose code reaches what it does not mention, and
+              the identities of installed ones
+    files     that any of it was read from
     numbers   the constants in it: at these it may do something else
-    dynamic   modules with code that reaches what it does not mention, or is not Python
     """
 
     digest: str
     files: tuple[str, ...]
     numbers: tuple[Any, ...]
-    dynamic: tuple[str, ...] = ()
-
-
-@functools.cache
-def others() -> tuple[str, ...]:
-    """The folders of what is no part of a pack: Python's own modules, and what is installed."""
-    names = ("stdlib", "platstdlib", "purelib", "platlib")
-    return (*{str(Path(p)) for n in names if (p := sysconfig.get_paths().get(n))}, _PACKAGE)
 
 
 class _Walk:
+    """The objects that a function refers to, gone through.
+
+    files    of the modules that have any of it
+    dynamic  modules with code that reaches what it does not mention, or is not Python
+    beside   modules of installed distributions, which are not gone through
+    """
+
     def __init__(self, top: str, variable: bool) -> None:
         self.top = top
         self.variable = variable
@@ -55,13 +69,19 @@ class _Walk:
         self.files: set[str] = set()
         self.numbers: dict[Any, None] = {}
         self.dynamic: set[str] = set()
+        self.beside: set[str] = set()
+        self._own: dict[str, bool] = {}
 
     def own(self, module: str) -> bool:
-        """True if a module is of the helper's own distribution, or of none that is installed."""
-        if module.partition(".")[0] == self.top:
-            return True
-        file = _file_of(module)
-        return file is not None and not any(file.startswith(folder) for folder in others())
+        """True unless a module is Python's, Morok's, or of an installed distribution that is not the helper's, which is noted."""
+        known = self._own.get(module)
+        if known is None:
+            other = module.partition(".")[0] != self.top and bool(module)
+            beside = other and installed(module)
+            if beside:
+                self.beside.add(module)
+            known = self._own[module] = not (other and (beside or pythons(module) or moroks(module)))
+        return known
 
     def say(self, *what: Any) -> None:
         self.hash.update(repr(what).encode("utf-8", "backslashreplace"))
@@ -70,7 +90,7 @@ class _Walk:
         todo = [root]
         while todo and len(self.seen) < _MOST:
             at = todo.pop()
-            if at is None or isinstance(at, (bool, int, float, complex, str, bytes)) or at is ...:
+            if type(at) in _SINGLE:
                 self.say(type(at).__name__, at if not isinstance(at, int) else hex(at))
                 continue
             if id(at) in self.seen:
@@ -78,6 +98,8 @@ class _Walk:
                 continue
             self.seen[id(at)] = (len(self.seen), at)
             todo += reversed(self.parts(at))
+        if todo:  # not all of it was gone through
+            self.dynamic.add(self.top)
 
     def parts(self, at: Any) -> list[Any]:
         """The parts of an object that count; its own text is noted."""
@@ -90,49 +112,53 @@ class _Walk:
             return [c for i, c in enumerate(at.co_consts) if not (i == 0 and isinstance(c, str))]  # the first is the docstring
         if isinstance(at, types.MethodType):
             return [at.__func__, at.__self__]
-        if isinstance(at, functools.partial):
+        if type(at) is functools.partial:
             return [at.func, at.args, at.keywords]
-        if isinstance(at, types.ModuleType):
-            self.say("module", at.__name__)
+        if type(at) is types.ModuleType:
+            self.say("module", at.__name__, self.own(at.__name__))
             return []
         if isinstance(at, type):
             return self.kind(at)
-        if isinstance(at, (tuple, frozenset, *_MUTABLE)):
-            return self.several(at)
-        wrapped = getattr(at, "__wrapped__", None)
-        if wrapped is not None:
-            self.say("wrapper", type(at).__qualname__)
-            return [wrapped]
-        return self.other(at)
+        if isinstance(at, types.MappingProxyType):
+            return [dict(at)]
+        return self.several(at) if type(at) in _SEVERAL else self.other(at)
 
     def function(self, at: types.FunctionType) -> list[Any]:
-        module = at.__module__ or ""
-        if not self.own(module):
-            self.say("function", module, at.__qualname__)
-            return []
-        file = getattr(sys.modules.get(module), "__file__", None)
-        if file is not None:
-            self.files.add(file)
-        parts: list[Any] = [at.__code__, at.__defaults__, at.__kwdefaults__ and tuple(sorted(at.__kwdefaults__.items()))]
+        """The parts of a function; of another's, which may be a wrapper of the helper's own, what it holds alone."""
+        module = str(at.__globals__.get("__name__") or "")  # where its code is from: `__module__` is what a wrapper says
+        parts: list[Any] = [at.__defaults__, at.__kwdefaults__ and tuple(sorted(at.__kwdefaults__.items()))]
         for cell in at.__closure__ or ():
             try:
                 parts.append(cell.cell_contents)
             except ValueError:
                 self.say("empty")
+        parts += [x for pair in sorted(vars(at).items()) for x in pair]
+        if not self.own(module):
+            self.say("function", module, at.__qualname__)
+            return parts
+        file = getattr(sys.modules.get(module), "__file__", None)
+        if file is not None:
+            self.files.add(file)
         names = sorted(_names(at.__code__))
         scope = at.__globals__
         if not DYNAMIC.isdisjoint(names):
-            self.dynamic.add(module)
+            self.dynamic |= {module, *self.named(at.__code__)}
+        parts.append(at.__code__)
         for name in names:
             if name in scope:
                 found = scope[name]
                 parts += [name, found, *self.members(found, names)]
         for imported in _imported(at.__code__, scope.get("__package__") or ""):
-            if self.own(imported):
+            if (imported in sys.modules or find(imported) is not None) and self.own(imported):
                 with contextlib.suppress(ImportError):  # the helper fails where it cannot be had
                     parts += [imported, *self.members(importlib.import_module(imported), names)]
-        wrapped = getattr(at, "__wrapped__", None)
-        return parts if wrapped is None else [*parts, wrapped]
+        return parts
+
+    def named(self, code: types.CodeType) -> list[str]:
+        """The modules that texts in this code name: what it reaches dynamically may be of these."""
+        texts = {c for at in _codes(code) for c in at.co_consts if isinstance(c, str)}
+        dotted = [t for t in texts if all(part.isidentifier() for part in t.split("."))]
+        return [t for t in dotted if find(t) is not None and self.own(t)]
 
     def members(self, module: Any, names: Sequence[str]) -> list[Any]:
         """What a module of the helper's own has by these names, and the modules among it."""
@@ -152,14 +178,16 @@ class _Walk:
 
     def kind(self, at: type) -> list[Any]:
         self.say("class", at.__module__, at.__qualname__)
-        if not self.own(at.__module__):
+        if not self.own(str(at.__module__)):
             return []
-        skipped = ("__dict__", "__weakref__", "__doc__", "__module__", "__annotations__")
-        own = [x for n, v in sorted(vars(at).items()) if n not in skipped for x in (n, *_functions(v))]
+        file = find(str(at.__module__))
+        if file is not None and file.suffix != ".py":
+            self.dynamic.add(at.__module__)
+        own = [x for n, v in sorted(vars(at).items()) if n not in _SKIPPED for x in (n, *_functions(v))]
         return [type(at), *at.__bases__, *own]
 
     def several(self, at: Any) -> list[Any]:
-        if isinstance(at, _MUTABLE) and not self.variable:
+        if type(at) in _MUTABLE and not self.variable:
             self.say(type(at).__name__)
             return []
         self.say(type(at).__name__, len(at))
@@ -167,38 +195,46 @@ class _Walk:
             return [x for pair in at.items() for x in pair]
         if isinstance(at, bytearray):
             return [bytes(at)]
-        return sorted(at, key=repr) if isinstance(at, (set, frozenset)) else list(at)
+        return sorted(at, key=_placeless) if isinstance(at, (set, frozenset)) else list(at)
 
     def other(self, at: Any) -> list[Any]:
+        """The parts of an object of any other class: the class, what the object is as one of Python's, and what it holds."""
         kind = type(at)
-        if isinstance(at, types.BuiltinFunctionType) and self.own(at.__module__ or "builtins"):
-            self.dynamic.add(str(at.__module__))
         self.say("object", kind.__module__, kind.__qualname__, getattr(at, "__qualname__", ""))
-        if self.own(kind.__module__) and self.variable:
-            return [kind, getattr(at, "__dict__", None), *_slots(at)]
+        if isinstance(at, (types.BuiltinFunctionType, types.MethodWrapperType)):
+            module = getattr(at, "__module__", None) or "builtins"
+            if self.own(module):
+                self.dynamic.add(module)
+            return [] if isinstance(at.__self__, types.ModuleType) else [at.__self__]
+        parts = [kind, getattr(at, "__wrapped__", None), *_plain(at)]
+        if self.variable:
+            parts += [getattr(at, "__dict__", None), *_slots(at)] if self.own(kind.__module__) else []
+            if all(self.own(c.__module__) for c in kind.__mro__[:-1]):
+                return parts
         try:
             view = memoryview(at)
-            self.say(view.format, view.shape, hashlib.sha256(view.tobytes()).hexdigest() if self.variable else "")
-            return []
+            if "O" not in view.format:  # else they are addresses
+                self.say(view.format, view.shape, hashlib.sha256(view.tobytes()).hexdigest() if self.variable else "")
+                return parts
         except (TypeError, ValueError, NotImplementedError):  # it is no array
             pass
         shown = repr(at)
         if len(shown) < 10_000 and " at 0x" not in shown:
             self.say(shown)
-            return []
-        return _reduced(at) if self.variable else []
+        return [*parts, *_reduced(at)] if self.variable else parts
 
 
-def _file_of(module: str) -> str | None:
-    """The file of a module, whether or not it is loaded yet."""
-    loaded = sys.modules.get(module)
-    if loaded is not None:
-        return getattr(loaded, "__file__", None)
-    try:
-        spec = importlib.util.find_spec(module)
-    except (ImportError, ValueError, AttributeError):  # no such module, or its package is none
-        return None
-    return None if spec is None or not spec.has_location else spec.origin
+def _placeless(at: Any) -> str:
+    """The text of an object without the address that it has in this process."""
+    return re.sub(r" at 0x[0-9a-f]+", "", repr(at))
+
+
+def _plain(at: Any) -> list[Any]:
+    """An object of a class that is made of one of Python's, as one of that."""
+    texts = [kind.__repr__(at) for kind in _TEXTS if isinstance(at, kind)]
+    if isinstance(at, dict):
+        return [*texts, dict(dict.items(at))]
+    return [*texts, *(kind(kind.__iter__(at)) for kind in _SEVERAL if isinstance(at, kind))]
 
 
 def _functions(member: Any) -> list[Any]:
@@ -230,10 +266,7 @@ def _reduced(at: Any) -> list[Any]:
 def _imported(code: types.CodeType, package: str) -> list[str]:
     """The modules that a function's body imports, with those that a name it imports may be."""
     found: dict[str, None] = {}
-    stack = [code]
-    while stack:
-        at = stack.pop()
-        stack.extend(c for c in at.co_consts if isinstance(c, types.CodeType))
+    for at in _codes(code):
         before: list[Any] = []
         for i in dis.get_instructions(at):
             if i.opname == "IMPORT_NAME":
@@ -246,13 +279,16 @@ def _imported(code: types.CodeType, package: str) -> list[str]:
 
 
 def _names(code: types.CodeType) -> set[str]:
-    names: set[str] = set()
+    return {name for at in _codes(code) for name in at.co_names}
+
+
+def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
+    """A function's code, and that of functions inside it."""
     stack = [code]
     while stack:
         at = stack.pop()
-        names.update(at.co_names)
+        yield at
         stack.extend(c for c in at.co_consts if isinstance(c, types.CodeType))
-    return names
 
 
 def code_of(function: Any, module: str, variable: bool = True) -> Code:
@@ -261,5 +297,20 @@ def code_of(function: Any, module: str, variable: bool = True) -> Code:
     walk.walk(function)
     file = getattr(sys.modules.get(module), "__file__", None)
     files = walk.files | ({file} if file is not None else set())
+    for name in sorted(walk.dynamic):
+        walk.say("all of", name, distribution_digest(name))
+        files.update(distribution_files(name))
+    for name in sorted(walk.beside):
+        at = str(find(name) or "")
+        known = identity(name.partition(".")[0])
+        walk.say("installed", name, known.digest, file_digest(at))
+        files |= {at, *known.files}
     numbers = tuple(n for n in walk.numbers if not (isinstance(n, float) and math.isinf(n)))
-    return Code(walk.hash.hexdigest(), tuple(sorted(files)), numbers, tuple(sorted(walk.dynamic)))
+    return Code(walk.hash.hexdigest(), tuple(sorted(files)), numbers)
+
+
+def helper_code(function: Any, module: str, contexts: Iterable[str | None], variable: bool = True) -> Code:
+    """The code that runs where rules call a helper: its own, and that of the classes of what it is given for their contexts."""
+    home = sys.modules.get(module)
+    given = [getattr(home, name, None) for name in sorted({c for c in contexts if c is not None})]
+    return code_of((function, *given), module, variable)

@@ -20,7 +20,7 @@ from morok.names import data
 from morok.prove.confined import confined, possible
 from morok.prove.contract_state import Tested, digests_of, worst
 from morok.prove.fingerprints import answering_bytes
-from morok.prove.function_digest import code_of
+from morok.prove.function_digest import helper_code
 from morok.prove.rule_syntax import canonical, typing_of
 from morok.rewrite import folders, store
 
@@ -144,14 +144,17 @@ def _use(rule: CheckedRule, beside: Sequence[CheckedRule]) -> None:
         users = [r for r in beside if name in r.externs]
         record = _recorded(extern, module, users)
         function = getattr(loaded, name, None)
-        if record is None or code_of(function, module).digest != record.digest:
+        contexts = [r.context for r in users]
+        if record is None or helper_code(function, module, contexts).digest != record.digest:
             record = _tested(extern, module, users)  # of what this process has loaded
-            if record.state != "tested" or code_of(function, module).digest != record.digest:
+            if record.state != "tested" or helper_code(function, module, contexts).digest != record.digest:
                 what = f"rule {rule.name} calls {name} of {module}, which is not what was tested"
                 why = record.message or "its code, or a constant that it uses, is another in each process"
                 raise UnprovedRuleError(f"{what}\n  {why}", place=Place(rule.file, rule.line))
-        vouch(f"{module}:{name}", _same_code(code_of(function, module, variable=False).digest, module))
+        vouch(f"{module}:{name}", _same_code(function, module, contexts))
 
 
-def _same_code(digest: str, module: str) -> Callable[[Any], bool]:
-    return lambda function: code_of(function, module, variable=False).digest == digest
+def _same_code(tested: Any, module: str, contexts: Sequence[str | None]) -> Callable[[Any], bool]:
+    """The condition that a function has the code that one has now which was tested, whatever lists and tables hold."""
+    digest = helper_code(tested, module, contexts, variable=False).digest
+    return lambda function: helper_code(function, module, contexts, variable=False).digest == digest

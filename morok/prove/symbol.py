@@ -42,6 +42,7 @@ Kind = Literal[
     "at",  # something at an iteration of the axes
     "unrolled",  # what is unrolled to something
     "bound",  # an end of an interval
+    "bits",  # of a float of 8 bits, by the name of the float
     "library",  # an unknown or a function that an expression of the solver's own library names
 ]
 Part = str | int

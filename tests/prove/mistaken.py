@@ -234,7 +234,7 @@ def ops() -> dict[str, OpInfo]:
     }
 
 
-KEYS = {"add": 2, "sub": 2, "max": 2, "neg": 1, "lt": 2, "idiv": 2}
+KEYS = {"add": 2, "sub": 2, "max": 2, "neg": 1, "lt": 2, "idiv": 2, "xor": 2}
 
 
 class Saturating:
@@ -261,7 +261,7 @@ class Saturating:
         raise AttributeError(name)
 
     def type(self, node: Term) -> Hashable:
-        return node[1] if node[0] in ("const", "var") else "bool" if node[0] == "lt" else "sat"
+        return node[1] if node[0] in ("const", "var") else "bool" if node[0] in ("lt", "xor") else "sat"
 
     def same(self, a: Term, b: Term) -> bool:
         return a == b

@@ -6,6 +6,7 @@ import itertools
 import os
 import sys
 import time
+import types
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,8 +21,9 @@ from morok.dsl.check import check_text
 from morok.dsl.checked import CheckedRule
 from morok.errors import DialectError, MorokError, RuleError
 from morok.ir.morok_dialect import MOROK
-from morok.prove import dialect_trials
+from morok.prove import dialect_facts, dialect_trials
 from morok.prove.api import prove
+from morok.prove.encoding.facts import MEANT
 from morok.rewrite.engine import graph_rewrite
 from morok.rewrite.library import load_rules, rewrite
 from morok.rewrite.ruleset import RuleSet
@@ -87,6 +89,17 @@ def another(name: str, **changes: Any) -> Callable[[], Saturating]:
     return make
 
 
+def of_truths(evaluate: Callable[..., Any]) -> Callable[[], Saturating]:
+    """With an op of two truths."""
+
+    def make() -> Saturating:
+        made = dialect()
+        made.ops = {**made.ops, "Xor": op("Xor", 2, evaluate, params=("bool", "bool"), domains={}, result="bool")}
+        return made
+
+    return make
+
+
 _calls = itertools.count()
 
 
@@ -102,6 +115,10 @@ def depth(n: Any) -> int:
     return 1 + max(map(depth, n[1:])) if n[0] in mistaken.KEYS else 0
 
 
+TABLE = [-v for v in range(LOW, HIGH + 1)]
+TABLE[57] += 1
+TRUTHS = [[False, True], [True, True]]
+BOUNDS: dict[str, Callable[..., Any]] = {"vmin": lambda n: LOW, "vmax": lambda n: HIGH}
 MAXES = only("max", "bound")
 SUBS = only("sub", "fold")
 KINDS = {
@@ -158,6 +175,24 @@ KINDS = {
     "fact that is no function": Kind(having(facts={"vmin": 3}), "", "facts", only("bound")),
     "fact that does not hold": Kind(having(facts={"vmin": lambda n: 0}), "", "facts['vmin']", only("bound")),
     "fact that raises": Kind(having(facts={"vmin": lambda n: n.low}), "", "facts['vmin']", only("bound")),
+    "overflow that is denied": Kind(
+        having(facts={**BOUNDS, "no_overflow": lambda n: True}), "", "facts['no_overflow']", frozenset()
+    ),
+    "overflow that is denied of what is nested": Kind(
+        having(facts={**BOUNDS, "no_overflow": lambda n: depth(n) > 1}), "", "facts['no_overflow']", frozenset()
+    ),
+    "overflow that is denied of parts": Kind(
+        having(facts={**BOUNDS, "no_overflow": lambda n: False, "no_overflow_of": lambda key, parts: True}),
+        "",
+        "facts['no_overflow']",
+        frozenset(),
+    ),
+    "value that is not there": Kind(having(facts={**BOUNDS, "defined": lambda n: True}), "", "facts['defined']", frozenset()),
+    "bound of constants": Kind(
+        having(facts={**BOUNDS, "vmax": lambda n: 0 if n[0] == "const" else HIGH}), "", "facts['vmax']", frozenset()
+    ),
+    "template of a fact that has no function": Kind(having(facts={}, inline={"vmin": "0"}), "", "facts['vmin']", only("bound")),
+    "template of lanes": Kind(having(inline={"lanes": "2"}), "", "inline['lanes']", ALL),
     "template typo": Kind(having(inline={"opkye": "{n}[0]"}), "", "inline['opkye']", ALL),
     "template of another hole": Kind(having(inline={"opkey": "{m}[0]"}), "", "inline['opkey']", ALL),
     "template syntax": Kind(having(inline={"opkey": "{n}[0"}), "", "inline['opkey']", ALL),
@@ -187,6 +222,12 @@ KINDS = {
     "evaluator that remembers": Kind(changed("Sub", evaluate=counting), "Sub", "evaluate", SUBS),
     "evaluator that ends the process": Kind(changed("Sub", evaluate=lambda d, a, b: os._exit(3)), "Sub", "evaluate", SUBS),
     "evaluator that exits": Kind(changed("Sub", evaluate=lambda d, a, b: sys.exit(0)), "Sub", "evaluate", SUBS),
+    "evaluator that reads a table with one wrong entry": Kind(
+        changed("Neg", evaluate=lambda d, a: TABLE[a + 100]), "Neg", "evaluate", only("neg")
+    ),
+    "evaluator of truths that is wrong at one pair": Kind(
+        of_truths(lambda d, a, b: TRUTHS[a][b]), "Xor", "evaluate", frozenset()
+    ),
     "false commutativity": Kind(changed("Sub", commutative=True), "Sub", "commutative", SUBS),
     "commutativity of one operand": Kind(changed("Neg", commutative=True), "Neg", "commutative", only("neg")),
     "fresh operand lists": Kind(
@@ -508,3 +549,37 @@ def test_the_answer_is_kept_until_something_changes(folder: Path, monkeypatch: p
 @pytest.mark.long
 def test_the_built_in_dialect_is_what_it_says() -> None:
     assert verify(MOROK) == []
+
+
+@pytest.mark.parametrize("name", [t[3:] for t in MOROK.inline if t.startswith("in.") and t != "in.ptr"])
+def test_a_template_of_a_class_says_what_is_in_it(name: str) -> None:
+    """A rule about floats fires on those that its proof is about, whatever ops take: floats of 8 bits are in no class."""
+    template = MOROK.inline[f"in.{name}"].format(n="n")
+    said = {d for d, dtype in MOROK.dtypes.items() if eval(template, {"n": types.SimpleNamespace(dtype=dtype)})}
+    assert said == MOROK.classes.get(name, frozenset((name,)))
+
+
+def test_the_facts_that_proofs_learn_from_are_those_that_are_tried() -> None:
+    assert dialect_facts.TRIED == MEANT
+
+
+def test_a_fact_that_denies_overflow_spoils_what_asks_for_it(folder: Path) -> None:
+    text = "Sub(Add(x: sat, y), y) if no_overflow(Add(x, y)) ~> x"
+    for answer, wanted in ((True, "broken"), (False, "proved")):
+        made = having(facts={**BOUNDS, "no_overflow": lambda n, answer=answer: answer})()
+        verdict, message = verdict_of(made, "r", text)
+        assert verdict == wanted, message
+        assert ("no_overflow" in message) == answer
+
+
+@pytest.mark.parametrize(
+    "fact", ["rank(x) + 1 > 3", "constant(x) == 1", "free_of(x, y)", "whatever(x)", "rank(x) < 99", "same_shape(x, y)"]
+)
+def test_a_fact_that_nobody_tries_says_nothing(folder: Path, fact: str) -> None:
+    """What it means of Morok's own nodes a dialect of one's own need not know."""
+    names = ("rank", "constant", "free_of", "same_shape", "whatever")
+    made = having(facts={**BOUNDS, **dict.fromkeys(names, lambda *n: 3)})()
+    verdict, message = verdict_of(made, "r", f"Max(x: sat, y) if {fact} ~> x")
+    assert verdict == "refuted", message
+    verdict, message = verdict_of(made, "r", f"Max(x: sat, x) if {fact.replace('y', 'x')} ~> x")
+    assert verdict == "proved", message

@@ -416,3 +416,50 @@ def test_helpers_of_a_rule_about_axes_are_called_where_it_is_tried(tmp_path: Pat
     (found,) = prove([pack], trust_helpers=True)
     assert found.verdict == "proved", found.message
     assert found.contracts.startswith("tested")
+
+
+def forgotten(module: Path) -> None:
+    """Let Python import a module of these tests anew."""
+    shutil.rmtree(module.parent / "__pycache__", ignore_errors=True)
+    sys.modules.pop(module.stem, None)
+    importlib.invalidate_caches()
+
+
+def test_code_that_is_reached_dynamically_is_tested_again_when_it_changes(
+    pack: tuple[Path, Path, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    rules, module, name = pack
+    beside = module.with_name(f"{name}_named.py")
+    beside.write_text("def inner(n):\n    return n // 2\n")
+    module.write_text(
+        f"import importlib, morok\n\n@morok.helper\ndef f(n):\n    return importlib.import_module('{beside.stem}').inner(n)\n"
+    )
+    assert main(["prove", "--trust-helpers", str(rules)]) == 0
+    assert main(["prove", str(rules)]) == 0
+    beside.write_text("def inner(n):\n    return n // 2 + (n == 6)\n")
+    forgotten(beside)
+    assert main(["prove", str(rules)]) == 3, "nobody tested this code"
+    with pytest.raises(UnprovedRuleError, match="is not true"):
+        morok.load_rules(rules, trust_helpers=True)
+    capsys.readouterr()
+
+
+def test_the_class_of_a_context_counts_wherever_it_is_defined(pack: tuple[Path, Path, str]) -> None:
+    """What a helper asks of its context, no name in it says."""
+    rules, module, name = pack
+    beside = module.with_name(f"{name}_around.py")
+    of = "    @classmethod\n    def of(cls, root):\n        return cls()\n"
+    text = f"class Around:\n{of}    def half(self, n):\n        return n // {{}}\n"
+    beside.write_text(text.format(2))
+    module.write_text(
+        f"import morok\nfrom {beside.stem} import Around\n\n@morok.helper\ndef f(n, around):\n    return around.half(n)\n"
+    )
+    rules.write_text(rules.read_text().replace('"one"\n', '"one"\n@context Around;\n'))
+    assert main(["prove", "--trust-helpers", str(rules)]) == 0
+    assert main(["prove", str(rules)]) == 0
+    beside.write_text(text.format(3))
+    forgotten(beside)
+    forgotten(module)
+    assert main(["prove", str(rules)]) == 3, "nobody tested this code"
+    with pytest.raises(UnprovedRuleError, match="is not true"):
+        morok.load_rules(rules, trust_helpers=True)

@@ -14,7 +14,7 @@ import pytest
 from morok.dsl import check, resolve, values
 from morok.dsl.match import dtype_constraints, extent_tests, literals, patterns, value_code
 from morok.ir.morok_dialect import MOROK
-from morok.prove import foreign, obligations, promises, smt, symbol, verified
+from morok.prove import dialect_meanings, dialect_trials, foreign, obligations, promises, smt, symbol, verified
 from morok.prove.contract_state import Tested
 from morok.prove.encoding import encoder_state
 from morok.prove.encoding.encoder import Encoder
@@ -250,6 +250,15 @@ def facts_of_values(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Facts, "one_answer", one_answer)
 
 
+def theories_believed(patch: pytest.MonkeyPatch) -> None:
+    """Ops of a dialect are compared with their meanings at numbers alone, whatever values its theory has."""
+    patch.setattr(dialect_meanings, "_over_unknowns", lambda *_: None)
+    patch.setattr(dialect_meanings, "denied", lambda *_: False)
+    patch.setattr(dialect_trials, "theory_mistakes", lambda *_: ())
+    patch.setattr(dialect_trials, "excluded_constants", lambda *_: ())
+    patch.setattr(verified, "encoding_mistakes", lambda *_: ())
+
+
 def stored_back(patch: pytest.MonkeyPatch) -> None:
     """To the prover a lane that stores what its place held is nothing, whatever the lanes before it have stored there."""
     found = Memory.unless_there
@@ -305,6 +314,7 @@ HOLES: Final[dict[str, Hole]] = {
     "inverses forgotten": inverses_forgotten,
     "numbers as written": numbers_as_written,
     "facts of values": facts_of_values,
+    "theories believed": theories_believed,
     "stored back": stored_back,
     "ends of all loops": ends_of_all_loops,
     "folds of nothing": folds_of_nothing,

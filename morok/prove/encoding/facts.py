@@ -13,7 +13,7 @@ from morok.prove import smt
 from morok.prove.encoding.asked import ANY, words_of
 from morok.prove.encoding.pointwise import Pointwise
 from morok.prove.kinds import Constant, DtypeName, Made, Node, OpName, Truth
-from morok.prove.semantics.numbers import Num
+from morok.prove.semantics.numbers import Arithmetic, Num
 from morok.prove.semantics.term import Term, Unsupported, both, either, negation
 from morok.prove.smt import FALSE, TRUE, Expr
 from morok.prove.symbol import Symbol
@@ -22,6 +22,9 @@ T = TypeVar("T")
 MOST_LANES = 31  # bits that the number of lanes takes, of any vector that there can be
 REDUCTIONS: Final = ("Add", "Mul", "Max", "Min")
 ARITHMETIC_SIGN = {"Add": "+", "Sub": "-", "Mul": "*"}
+# The facts of a foreign dialect of which a proof learns something: those that its verification tries (prove/dialect_facts.py).
+MEANT: Final = frozenset(("vmin", "vmax", "no_overflow", "defined", "bits", "is_int", "is_float", "safe_cast"))
+_LANGUAGE: Final = frozenset(("same", "dtype", "lanes", "eval", "const", "zero", "one"))  # whatever a dialect's facts are
 
 
 class Facts(Pointwise):
@@ -55,14 +58,26 @@ class Facts(Pointwise):
             yield v.exists
 
     def fact(self, name: str, operands: Seq[S.Expr]) -> Any:
+        dialect = self.rule.dialect
+        if not built_in(dialect) and name in dialect.facts and name not in MEANT | _LANGUAGE:
+            return self.unknown_fact(name, operands)
         handler = getattr(self, f"call_{name}", None)
         if handler is not None:
             return handler(*operands)
         if name not in self.rule.dialect.facts or name in SPECIAL:
             raise Unsupported(f"the function {name}")
-        for a in operands:  # any answer: the proof learns nothing from it
+        return self.unknown_fact(name, operands)
+
+    def unknown_fact(self, name: str, operands: Seq[S.Expr]) -> Any:
+        """Any answer of the fact's kind: the proof learns nothing from it."""
+        for a in operands:
             self.expression(a)
-        return Truth(self.world.fresh(name, smt.BoolSort()))
+        kind = "" if name in SPECIAL else FUNCTIONS[name].result if name in FUNCTIONS else "bool"
+        if kind == "bool":
+            return Truth(self.world.fresh(name, smt.BoolSort()))
+        if kind == "int":
+            return Num(self.numbers.n.variable(self.world.symbol(name)))
+        raise Unsupported(f"the fact {name} of a dialect of one's own")
 
     def call_vmin(self, x: S.Expr) -> Num:
         return self.bound(x, least=True)
@@ -126,8 +141,8 @@ class Facts(Pointwise):
         for i, term in enumerate(node.lanes):
             lanes = [n.lanes[i] if len(n.lanes) > 1 else n.lanes[0] for n in node.made.operands]
             numbers = [self.world.number_of(node.dtype, t) for t in lanes]
-            exact = self.exact(node.made.op, numbers)
-            fits.append(either(negation(term.defined), self.world.fits(node.dtype, exact)))
+            result = exact(self.world, node.made.op, numbers)
+            fits.append(either(negation(term.defined), self.world.fits(node.dtype, result)))
         return self.only_if("no_overflow", both(*fits), x)
 
     def call_defined(self, x: S.Expr) -> Truth:
@@ -145,26 +160,6 @@ class Facts(Pointwise):
     def unknown_truth(self, kind: str, *of: S.Expr) -> Expr:
         """The answer to a question about nodes, of which nothing is known."""
         return self.one_answer(kind, lambda: smt.Bool(self.world.symbol(kind)), *of)
-
-    def exact(self, op: str, n: Seq[Num]) -> Num:
-        a = self.numbers
-        if op in ARITHMETIC_SIGN:
-            return a.binary(ARITHMETIC_SIGN[op], n[0], n[1])
-        if op == "Neg":
-            return a.binary("-", a.const(0), n[0])
-        if op == "Square":
-            return a.binary("*", n[0], n[0])
-        if op == "MulAcc":
-            return a.binary("+", a.binary("*", n[0], n[1]), n[2])
-        if op == "Shl":
-            was, self.world.place = self.world.place, "values"
-            try:
-                return a.binary("<<", n[0], n[1])
-            finally:
-                self.world.place = was
-        if op == "Abs":
-            return a.unary("abs", n[0])
-        raise Unsupported(f"no_overflow of {op}")
 
     def call_same(self, a: S.Expr, b: S.Expr) -> Truth:
         """One node has one value; two nodes may have the same."""
@@ -295,3 +290,25 @@ class Facts(Pointwise):
             return either(*(n.compare("==", v, n.const(i))[1] for i in (0, 1)))
         found: Expr = self.world.fits(dtype, v)
         return found
+
+
+def exact(world: Any, op: str, n: Seq[Num]) -> Num:
+    """The exact result of an op on numbers, whatever its dtype holds."""
+    a: Arithmetic = world.numbers
+    if op in ARITHMETIC_SIGN:
+        return a.binary(ARITHMETIC_SIGN[op], n[0], n[1])
+    if op == "Neg":
+        return a.binary("-", a.const(0), n[0])
+    if op == "Square":
+        return a.binary("*", n[0], n[0])
+    if op == "MulAcc":
+        return a.binary("+", a.binary("*", n[0], n[1]), n[2])
+    if op == "Shl":
+        was, world.place = world.place, "values"
+        try:
+            return a.binary("<<", n[0], n[1])
+        finally:
+            world.place = was
+    if op == "Abs":
+        return a.unary("abs", n[0])
+    raise Unsupported(f"no_overflow of {op}")

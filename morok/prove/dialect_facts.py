@@ -1,0 +1,130 @@
+"""The facts of a dialect that proofs learn something from, each with its trial: what no trial is of, no proof knows (`MEANT`)."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from morok.dialect import Dialect
+from morok.dsl.declared import Mistake
+from morok.dsl.values import NoValue
+from morok.prove import smt
+from morok.prove.dialect_meanings import said
+from morok.prove.encoding.facts import exact
+from morok.prove.semantics.term import Unsupported
+from morok.prove.smt import TRUE
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A node that facts are asked about.
+
+    op      the name of its op; "" of a constant
+    given   the values of its operands
+    result  the name of its dtype
+    value   its value; NoValue where it has none
+    worlds  the encodings that the theory has of its dtype
+    shown   the node in words
+    """
+
+    dialect: Dialect
+    node: Any
+    op: str
+    given: Sequence[Any]
+    result: str
+    value: Any
+    worlds: Sequence[Any]
+    shown: str
+
+    def asked(self, fact: str) -> Any:
+        """The dialect's answer: by its function, or by its template where it has that alone."""
+        d = self.dialect
+        if fact in d.facts:
+            return d.facts[fact](self.node)
+        return eval(d.inline[fact].format(n="hole_n"), {**getattr(d, "names", {}), "_d": d, "hole_n": self.node})
+
+
+def node_mistakes(case: Case) -> Iterator[Mistake]:
+    """The facts that do not hold of a node."""
+    for fact, trial in OF_NODES.items():
+        if fact in case.dialect.facts or fact in case.dialect.inline:
+            try:
+                wrong = trial(case, fact)
+            except Exception as problem:
+                wrong = f"{fact} of {case.shown} raises {said(problem)}"
+            if wrong:
+                yield Mistake("", f"facts[{fact!r}]", wrong, "what is so of the node's value", facts=(fact,))
+
+
+def _bounded(case: Case, fact: str) -> str:
+    """The fact is a bound of the value, on its side."""
+    if not isinstance(case.value, int):
+        return ""
+    bound = case.asked(fact)
+    good = bound <= case.value if fact == "vmin" else case.value <= bound
+    return "" if good else f"{fact} of {case.shown} is {bound!r}, and its value {case.value!r}"
+
+
+def _defined(case: Case, fact: str) -> str:
+    """Where the fact holds the node has a value."""
+    return f"defined({case.shown}) holds, and it has no value" if case.value is NoValue and case.asked(fact) else ""
+
+
+def _fits(case: Case, fact: str) -> str:
+    """Where the fact holds the exact result of the op fits the dtype: asked of the node, or of its op and operands."""
+    d = case.dialect
+    if not case.op or not all(isinstance(v, int) for v in case.given):
+        return ""
+    holds = bool(case.asked(fact))
+    of_parts = d.facts.get("no_overflow_of")
+    if of_parts is not None:
+        holds |= bool(of_parts(d.ops[case.op].key, tuple(d.operands(case.node))))
+    if holds and any(_exceeds(world, case) for world in case.worlds):
+        return f"no_overflow({case.shown}) holds, and the exact result is no value of {case.result} to the theory"
+    return ""
+
+
+def _exceeds(world: Any, case: Case) -> bool:
+    """True if the exact result of an op is beyond a dtype, as the prover takes the fact that it is not."""
+    try:
+        if not world.is_int(case.result):
+            return False
+        result = exact(world, case.op, [world.numbers.const(int(v)) for v in case.given])
+        return smt.simplify(smt.term(world.fits(case.result, result))) is not TRUE
+    except Unsupported:  # rules that ask are not proved
+        return False
+
+
+OF_NODES: Final[Mapping[str, Callable[[Case, str], str]]] = {
+    "vmin": _bounded,
+    "vmax": _bounded,
+    "defined": _defined,
+    "no_overflow": _fits,
+}
+OF_DTYPES: Final[Mapping[str, int]] = {"bits": 1, "is_int": 1, "is_float": 1, "safe_cast": 2}  # with the number of the dtypes
+TRIED: Final = frozenset((*OF_NODES, *OF_DTYPES))
+
+
+def dtype_mistakes(dialect: Dialect, world: Any) -> Iterator[Mistake]:
+    """Mistakes where facts and the theory differ about dtypes."""
+    for fact, of in OF_DTYPES.items():
+        ask = dialect.facts.get(fact)
+        for names in itertools.product(list(dialect.dtypes)[: None if of == 1 else 12], repeat=of) if ask is not None else ():
+            yield from _fact_of(fact, ask, tuple(dialect.dtypes[n] for n in names), getattr(world, fact), names)
+
+
+def _fact_of(fact: str, ask: Any, given: tuple[Any, ...], meaning: Any, names: tuple[str, ...]) -> Iterator[Mistake]:
+    shown = ", ".join(names)
+    try:
+        want = meaning(*names)
+    except Exception:  # the theory says nothing of it: rules that ask are not proved
+        return
+    try:
+        got = ask(*given)
+    except Exception as problem:
+        yield Mistake("", f"facts[{fact!r}]", f"{fact}({shown}) raises {said(problem)}", repr(want), facts=(fact,))
+        return
+    if got != want:
+        yield Mistake("", f"facts[{fact!r}]", f"{fact}({shown}) is {got!r}, and {want!r} to the theory", facts=(fact,))
