@@ -278,10 +278,9 @@ class Expressions(ValueExpressions):
         for name, one in zip(clause.names, values, strict=True):
             if name.startswith("_"):
                 continue
-            if self.r.reserved(name) or name in self.types.named:
-                self.r.fail(f"`{name}` is a dtype, not a variable", clause, hint="dtype names are reserved words")
-            if name in self.r.bound:
-                self.r.fail(f"`{name}` is bound already", clause, hint=f"at line {self.r.bound[name].span.line}")
+            self.r.unused(name, clause)
+            if name in self.iterated:
+                self.r.fail(f"`{name}` is bound already", clause, hint="by a comprehension above")
             self.r.bound[name] = Bound(name, one, clause.span, False, one.kind == "const")
         return replace(clause, value=made)
 

@@ -32,6 +32,7 @@ class ValueExpressions(ABC):
         self.externs = externs
         self.called: dict[str, S.Extern] = {}
         self.locals: dict[str, Value] = {}
+        self.iterated: set[str] = set()  # the variables of comprehensions so far
 
     @abstractmethod
     def operand(self, e: S.Expr, t: T, what: str) -> S.Expr:
@@ -353,8 +354,11 @@ class ValueExpressions(ABC):
                 hint="zip(xs, ys) pairs sequences: for x, y in zip(xs, ys)",
             )
         for name, part in zip(e.names, parts, strict=True):
-            if self.r.reserved(name):
-                self.r.fail(f"`{name}` is a dtype, not a variable", e, hint="dtype names are reserved words")
+            if not name.startswith("_"):
+                self.r.unused(name, e)
+                if name in self.locals:
+                    self.r.fail(f"`{name}` is bound already", e, hint="by the comprehension around this one")
+                self.iterated.add(name)
             self.locals[name] = part
 
     # calls

@@ -111,6 +111,14 @@ MISTAKES = {
     "a: Add(Cast(@const(v): f32, f64), @const(v)) ~> v": ["MRK102", "must be f32, not f64", "equal at one dtype only"],
     "a: Where(@const(v): bool, @const(v): i32, _x) ~> v": ["MRK102", "must be bool, not i32"],
     "a: Neg(x: index) let x = 3 ~> x": ["MRK102", "`x` is bound already"],
+    # names of comprehensions: what is known of a name is known of it in the whole rule
+    "a: Reduce { src: Add(Neg(x: i32), Mul(y, 0)), ranges: rs, op: Add }\n    let z = Neg(x)\n"
+    "    ~> Reduce { src: [z for z in [y]][0], ranges: rs, op: Add }": ["MRK102", "`z` is bound already", "at line 4"],
+    "a: Add(x: i32, y) if free_of(x, y) ~> [x for x in [y]][0]": ["MRK102", "`x` is bound already", "at line 3"],
+    "a: Add(x: i32, y) ~> Vectorize(x for x in [y])": ["MRK102", "`x` is bound already"],
+    "a: Add(x: i32, y) ~> [[k for k in [x]][0] for k in [y]][0]": ["MRK102", "`k` is bound already", "around this one"],
+    "a: Add(x: i32, y) let a = [z for z in [y]][0], z = Neg(x) ~> Add(a, z)": ["MRK102", "`z` is bound already", "above"],
+    "a: Add(x: T, y) if all(T == 1 for T in [1]) ~> y": ["MRK102", "`T` is a dtype, not a variable"],
     "a: Neg(x: index) let (a, b) = vmin(x) ~> x": ["MRK102", "2 names for 1 value"],
     "a: Neg(x: index) if vmin(x, x) > 0 ~> x": ["MRK102", "vmin takes 1 argument, not 2"],
     "a: Neg(x) ~> eval(Neg, x)": ["MRK102", "the value of a constant"],
@@ -176,6 +184,7 @@ def test_helper_mistake(rule: str, parts: list[str]) -> None:
         ("extern f(x: index) -> (y: index)\n    ensures vmin(Neg(x)) > 0", "vmin is asked of a node that is given or returned"),
         ("extern f(x: index) -> (y: index)\n    ensures vmin(x + y) > 0", "vmin is asked of a node that is given or returned"),
         ("extern f(x: index, n: int) -> (y: index)\n    ensures vmin(n) > 0", "vmin is asked of a node"),
+        ("extern f(x: index) -> (y: seq)\n    ensures all(x == 1 for x in y)", "`x` is bound already"),
         ("extern f(x: index) -> (y: seq)\n    ensures all(vmin(k) > 0 for k in y)", "vmin is asked of a node"),
         ("extern f(x: index) -> (y: index)\n    ensures bits(x) > 8", "bits is asked of a dtype"),
         ("extern f(x: index) -> (y: index)\n    ensures free_of(y)", "free_of takes 2 arguments, not 1"),
