@@ -298,6 +298,14 @@ FACTS: dict[str, Row] = {
         ["Mod(Mul(x: index, 6), 4)"],
         "proved",
     ),
+    "constant": (
+        "Max(x: i32, y: i32) if constant(y) == 5 and vmin(x) >= vmax(y) ~> x",
+        {"Max(x: i32[7..=9], 5)": "x: i32[7..=9]"},
+        ["Max(x: i32[7..=9], 6)", "Max(x: i32[7..=9], y: i32)"],
+        "proved",
+    ),
+    "constant, false": ("Max(x: i32, y: i32) if constant(y) + 0 == 5 ~> x", {}, ["Max(x: i32, y: i32)"], "refuted"),
+    "rank, false": ("Max(x: i32, y: i32) if rank(x) + 1 > 2 ~> x", {}, ["Max(x: i32, y: i32)"], "refuted"),
     "no value": (
         "Add(x: int, @const(a)) if 4 // a == 1 ~> Sub(x, -4)",
         {"Add(x: i8, 4)": "Sub(x: i8, -4)"},

@@ -174,6 +174,7 @@ class ValueCode(ABC):
 
     def asked(self, e: S.ECall) -> ast.expr:
         """A fact, asked of the dialect."""
+        self.matched.raises = self.matched.raises or (e.name in FUNCTIONS and FUNCTIONS[e.name].partial)
         return self.fact(e.name, *map(self.any, e.args))
 
     def fact(self, name: str, *arguments: ast.expr) -> ast.expr:

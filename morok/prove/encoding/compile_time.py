@@ -37,16 +37,11 @@ class Values(Reading):
         """A value as a mathematical integer."""
         if isinstance(v, Num):
             return v
-        if isinstance(v, bool):
-            return self.numbers.const(int(v))
-        if isinstance(v, int):
+        if isinstance(v, int) and not isinstance(v, bool):  # a condition is no number, though Python's is one
             return self.numbers.const(v)
         if isinstance(v, Constant) and not self.world.is_float(v.dtype):
             n = self.world.number_of(v.dtype, v.term)
             return Num(n.value, both(n.exists, v.exists), bits=n.bits)
-        if isinstance(v, Truth):
-            n = self.numbers.n
-            return Num(n.choose(v.value, n.const(1), n.const(0)), v.exists)
         if isinstance(v, Node) and not self.world.is_float(v.dtype) and len(v.lanes) == 1:  # in contracts, a node is its value
             n = self.world.number_of(v.dtype, v.term)
             return Num(n.value, both(v.term.defined, negation(v.term.invalid)), bits=n.bits)

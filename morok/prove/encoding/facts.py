@@ -60,9 +60,19 @@ class Facts(Pointwise):
             return handler(*operands)
         if name not in self.rule.dialect.facts or name in SPECIAL:
             raise Unsupported(f"the function {name}")
-        for a in operands:  # any answer: the proof learns nothing from it
+        for a in operands:
             self.expression(a)
-        return Truth(self.world.fresh(name, smt.BoolSort()))
+        return self.any_answer(name)
+
+    def any_answer(self, name: str) -> Num | Truth:
+        """An unknown of the kind that a function answers with, from which a proof learns nothing; perhaps there is no answer."""
+        function = FUNCTIONS.get(name)
+        exists = self.world.fresh(name, smt.BoolSort()) if function is not None and function.partial else TRUE
+        if function is None or function.result == "bool":  # a fact that a dialect adds is a bool
+            return Truth(self.world.fresh(name, smt.BoolSort()), exists)
+        if function.result == "int":
+            return Num(self.numbers.n.variable(self.world.symbol(name)), exists)
+        raise Unsupported(f"{name} of what a rule says nothing of")
 
     def call_vmin(self, x: S.Expr) -> Num:
         return self.bound(x, least=True)
