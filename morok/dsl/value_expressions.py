@@ -197,8 +197,13 @@ class ValueExpressions(ABC):
             self.r.fail(
                 f"{self._describe(v)} stands where conditions are expected", e, "a sequence of comparisons, facts or bools"
             )
-        elif kind == "pairs" and item.kind not in ("other", "unknown") and not (item.kind == "tuple" and len(item.parts) == 2):
-            self.r.fail(f"{self._describe(v)} stands where axes are expected", e, "a sequence of pairs, as [[id, length], ..]")
+        elif kind == "pairs":
+            if item.kind not in ("other", "unknown") and not (item.kind == "tuple" and len(item.parts) == 2):
+                self.r.fail(
+                    f"{self._describe(v)} stands where axes are expected", e, "a sequence of pairs, as [[id, length], ..]"
+                )
+            for part in (p for pair in item.alternatives() for p in pair.items()):
+                self._need_integer(part, e, "an axis's id or length")
 
     def _range(self, e: S.ERange) -> S.ERange:
         start, stop = self.integer(e.start, "a bound"), self.integer(e.stop, "a bound")
@@ -261,8 +266,23 @@ class ValueExpressions(ABC):
                 if one.kind == "node":
                     self.r.fail("sequences of nodes cannot be compared", x, hint="same(x, y) says that two nodes are one")
             v, w = v.element(), w.element()
-            if "tuple" in (v.kind, w.kind):
-                return
+        self._alike(op, a, v, b, w)
+
+    def _alike(self, op: str, a: S.Expr, v: Value, b: S.Expr, w: Value) -> None:
+        """The same of whatever these may be, and of the items of sequences, which are compared with each other."""
+        for x in v.alternatives():
+            for y in w.alternatives():
+                if x.kind == y.kind == "tuple" and len(x.parts) == len(y.parts):
+                    for p, q in zip(x.parts, y.parts, strict=True):
+                        self._alike(op, a, p, b, q)
+                elif x.many or y.many or "tuple" in (x.kind, y.kind):  # what is no sequence differs from one
+                    for p in x.items():
+                        for q in y.items():
+                            self._alike(op, a, p, b, q)
+                else:
+                    self._comparable_values(op, a, x, b, y)
+
+    def _comparable_values(self, op: str, a: S.Expr, v: Value, b: S.Expr, w: Value) -> None:
         known = {v.kind, w.kind} - {"other", "unknown"}
         if op in ("==", "!="):
             if known <= {"dtype"} or known <= {"op"} or (self._is_bool(v) and self._is_bool(w)):
@@ -304,7 +324,7 @@ class ValueExpressions(ABC):
                 if v.many or v.kind == "tuple":  # of a sequence in a sequence the items are looked at where they are used
                     if v.kind == "node":
                         self.r.fail("a list holds nodes or values, not sequences of nodes", i)
-                    v = Value("other")
+                    v = Value.one_of(v)
             found = v if found is None else self._joined(found, v, i)
         return replace(e, items=tuple(items)), replace(found or Value("int"), many=True)
 
@@ -316,7 +336,7 @@ class ValueExpressions(ABC):
         if (a.kind == "node") != (b.kind == "node"):
             self.r.fail("a list holds nodes or values, not both", at)
         if "other" in (a.kind, b.kind) or "tuple" in (a.kind, b.kind):
-            return Value("other", bits=bits)
+            return Value.one_of(a, b)
         if a.kind == b.kind and (a.type is None or a.kind == "node"):
             return replace(a, bounds=bounds, bits=bits)
         consts = [v.type for v in (a, b) if v.kind == "const" and v.type is not None]
@@ -340,13 +360,13 @@ class ValueExpressions(ABC):
         if inner.many or inner.kind == "tuple":
             if inner.kind == "node":
                 self.r.fail("a sequence holds nodes or values, not sequences of nodes", e.body)
-            inner = Value("other")
+            inner = Value.one_of(inner)
         return made, replace(inner, many=True)
 
     def _enter(self, e: S.EComprehension, v: Value) -> None:
         parts = v.parts if len(e.names) > 1 or v.kind == "tuple" else (v.element(),)
-        if v.kind in ("other", "unknown"):
-            parts = (Value("other"),) * len(e.names)
+        if v.kind in ("other", "unknown") and len(e.names) > 1:
+            parts = tuple(self._part(v.element(), n) for n in range(len(e.names)))
         if len(parts) != len(e.names):
             self.r.fail(
                 f"{len(e.names)} names for {max(len(parts), 1)} values",
@@ -360,6 +380,11 @@ class ValueExpressions(ABC):
                     self.r.fail(f"`{name}` is bound already", e, hint="by the comprehension around this one")
                 self.iterated.add(name)
             self.locals[name] = part
+
+    def _part(self, item: Value, n: int) -> Value:
+        """The part of an item that has several: of a tuple the one at its place, of a sequence any item."""
+        found = [p for v in item.alternatives() for p in (v.parts[n : n + 1] if v.kind == "tuple" else v.items())]
+        return Value.one_of(*found) if found else Value("other")
 
     # calls
 

@@ -111,6 +111,19 @@ MISTAKES = {
     "a: Add(Cast(@const(v): f32, f64), @const(v)) ~> v": ["MRK102", "must be f32, not f64", "equal at one dtype only"],
     "a: Where(@const(v): bool, @const(v): i32, _x) ~> v": ["MRK102", "must be bool, not i32"],
     "a: Neg(x: index) let x = 3 ~> x": ["MRK102", "`x` is bound already"],
+    # what is compared in sequences, however deep
+    "a: Sub(x: f32, k @const(c)) if [[c]] != [[0.1]] ~> Where(Eq(k, 0.1), x, Add(x, Neg(k)))": [
+        "MRK102",
+        "a constant of dtype f32",
+        "a mathematical integer",
+    ],
+    "a: Add(Cast(@const(c): f32, f64), @const(d)) if [[c]] == [[d]] ~> const(d, f64)": ["MRK102", "a constant of dtype f32"],
+    "a: Neg(x: i32) if [p for p in [[0.5, 0.25], [0.1]]][0] == [0.1] ~> x": ["MRK102", "an operand of a comparison is a float"],
+    "a: Neg(x: i32) if any(a == b for a, b in [[0.5, 0.25]]) ~> x": ["MRK102", "an operand of a comparison is a float"],
+    "a: Eq(x: i32, y) if zip([x], [x]) != zip([y], [y]) ~> false": ["MRK102", "an operand of a comparison is a node"],
+    "a: Eq(x: i32, y) if any(a == b for a, b in [zip([x], [y])][0]) ~> false": ["MRK102", "is a node"],
+    "a: Eq(x: i32, y) if [zip([1], [x])] == [zip([1], [y])] ~> false": ["MRK102", "is a node"],
+    "a: Add(x: index, y) if width(zip([x], [2])) == 4 ~> y": ["MRK102", "an axis's id or length is a node"],
     # names of comprehensions: what is known of a name is known of it in the whole rule
     "a: Reduce { src: Add(Neg(x: i32), Mul(y, 0)), ranges: rs, op: Add }\n    let z = Neg(x)\n"
     "    ~> Reduce { src: [z for z in [y]][0], ranges: rs, op: Add }": ["MRK102", "`z` is bound already", "at line 4"],

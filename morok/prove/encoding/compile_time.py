@@ -29,9 +29,14 @@ class Values(Reading):
             return Truth(smt.BoolVal(value))
         if isinstance(value, Constant) and value.dtype == "bool":
             return Truth(value.term.value, value.exists)
-        if isinstance(value, Node) and value.dtype == "bool" and len(value.lanes) == 1:
+        if isinstance(value, Node) and value.dtype == "bool" and len(value.lanes) == 1 and self.promising:
             return Truth(value.term.value, value.term.defined)
         raise Unsupported("a condition that is no bool")
+
+    @property
+    def promising(self) -> bool:
+        """True in a contract, where a node is its value; a rule's clauses know nodes by identity."""
+        return bool(self.world.place == "contracts")
 
     def number(self, v: Any) -> Num:
         """A value as a mathematical integer."""
@@ -42,7 +47,7 @@ class Values(Reading):
         if isinstance(v, Constant) and not self.world.is_float(v.dtype):
             n = self.world.number_of(v.dtype, v.term)
             return Num(n.value, both(n.exists, v.exists), bits=n.bits)
-        if isinstance(v, Node) and not self.world.is_float(v.dtype) and len(v.lanes) == 1:  # in contracts, a node is its value
+        if isinstance(v, Node) and self.promising and not self.world.is_float(v.dtype) and len(v.lanes) == 1:
             n = self.world.number_of(v.dtype, v.term)
             return Num(n.value, both(v.term.defined, negation(v.term.invalid)), bits=n.bits)
         raise Unsupported("no number")
@@ -229,7 +234,7 @@ class Values(Reading):
             return v
         if isinstance(v, Constant) and v.dtype == "bool":
             return Truth(v.term.value, v.exists)
-        if isinstance(v, Node) and v.dtype == "bool" and len(v.lanes) == 1:  # in contracts, a node is its value
+        if isinstance(v, Node) and self.promising and v.dtype == "bool" and len(v.lanes) == 1:
             return Truth(v.term.value, both(v.term.defined, negation(v.term.invalid)))
         raise Unsupported("no bool")
 
@@ -246,14 +251,19 @@ class Values(Reading):
         def term(v: Any) -> tuple[Expr, Expr]:
             if isinstance(v, Constant):
                 return v.term.value, v.exists
-            if isinstance(v, FloatLiteral):
-                return n.const(v.value), TRUE
-            known = self.numbers.n.known(self.number(v).value)
+            if isinstance(v, FloatLiteral) and not self.promising:
+                raise Unsupported("a float literal compared")
+            known = v.value if isinstance(v, FloatLiteral) else self.numbers.n.known(self.number(v).value)
             if known is None:
                 raise Unsupported("a float compared with a computed integer")
-            return n.const(float(known)), TRUE
+            made = n.const(float(known))
+            if n.read(made) != known:  # an evaluator compares with the number itself
+                raise Unsupported("a float compared with a number that its dtype has none of")
+            return made, TRUE
 
         (x, ex), (y, ey) = term(a), term(b)
+        if x.sort != y.sort:
+            raise Unsupported("a comparison of floats of two dtypes")
         table: dict[str, Callable[[], Expr]] = {
             "<": lambda: n.lt(x, y), "<=": lambda: n.le(x, y), ">": lambda: n.lt(y, x), ">=": lambda: n.le(y, x),
             "==": lambda: n.eq(x, y), "!=": lambda: negation(n.eq(x, y)),
