@@ -15,7 +15,7 @@ from morok.dsl.infer import T
 from morok.dsl.parse import suggest
 from morok.dsl.resolve import Resolver, Stop
 from morok.dsl.scope import Value
-from morok.dsl.values import LONGEST_SHIFT, MOST_BITS, MOST_STEPS
+from morok.dsl.values import LONGEST_SHIFT, MOST_BITS, MOST_LANES, MOST_STEPS
 from morok.errors import RuleLimitError, UnknownNameError
 
 _VALUE_PARAMETERS = {"const": "int", "int": "int", "bool": "bool", "dtype": "dtype", "seq": "seq"}
@@ -56,7 +56,7 @@ class ValueExpressions(ABC):
         """Any expression that is not in operand position."""
         made, v = self._value(e)
         self.is_of(made, v)
-        if v.type is not None and not v.many:
+        if v.type is not None and not v.many and v.kind != "dtype":
             self.r.note(made, v.type)
         return made, v
 
@@ -107,8 +107,7 @@ class ValueExpressions(ABC):
             case S.ERange():
                 return self._range(e), Value("int", many=True)
             case S.EType():
-                self.r.annotate(self.types.fresh(), e.type, "the dtype")
-                return e, Value("dtype")
+                return self._asked_dtype(e)
         self.r.fail("this stands where a value is expected", e)
 
     def _name(self, e: S.EName) -> tuple[S.Expr, Value]:
@@ -119,7 +118,7 @@ class ValueExpressions(ABC):
         if b is not None:
             return e, b.value
         if name in self.types.named or name in self.r.universe.bits or self.r.universe.vector(name) is not None:
-            return S.EType(S.TName(name, span=e.span), span=e.span), Value("dtype")
+            return self._asked_dtype(e)
         info = self.r.dialect.ops.get(name)
         if info is not None:
             if not info.required and all(o.many or o.optional for o in info.operands):
@@ -177,8 +176,7 @@ class ValueExpressions(ABC):
                 made, t = self.node(e)
                 return made, Value("node", t)
             case "dtype":
-                made, t = self.dtype(e)
-                return made, Value("dtype")
+                return self._asked_dtype(e)
         made, v = self.value(e)
         if kind == "several":
             if not v.many and v.kind not in ("other", "unknown"):
@@ -339,6 +337,9 @@ class ValueExpressions(ABC):
             return Value.one_of(a, b)
         if a.kind == b.kind and (a.type is None or a.kind == "node"):
             return replace(a, bounds=bounds, bits=bits)
+        if a.kind == b.kind == "dtype":
+            alike = a.type is not None and b.type is not None and self.types.find(a.type.elem) == self.types.find(b.type.elem)
+            return a if alike else Value("dtype")
         consts = [v.type for v in (a, b) if v.kind == "const" and v.type is not None]
         if len(consts) == 2 and self.types.find(consts[0].elem) == self.types.find(consts[1].elem):
             return replace(a, bits=bits)
@@ -431,6 +432,8 @@ class ValueExpressions(ABC):
             arg, t = self.node(e.args[0])
             found = Value("other", many=True) if name == "axes" else Value("node", T(t.elem, self.types.lane(), t.form))
             return replace(e, args=(arg,)), found
+        if name == "dtype":
+            return self._asked_dtype(e)
         if name in FUNCTIONS:
             return self._function(e, FUNCTIONS[name])
         if name in self.r.dialect.facts:
@@ -481,32 +484,67 @@ class ValueExpressions(ABC):
         return made, v.type
 
     def dtype(self, e: S.Expr) -> tuple[S.Expr, T]:
-        """An expression that yields a dtype, and that dtype."""
+        """An expression that yields a dtype to build a node or a constant with, and that dtype."""
         if isinstance(e, S.EName) and e.name not in self.r.bound and e.name not in self.locals:
-            t = self.types.fresh()
             if not (e.name in self.r.universe.bits or e.name in self.types.named or self.r.universe.vector(e.name)):
                 known = (*self.types.named, *self.r.universe.bits)
                 self.r.unknown(
                     f"there is no dtype `{e.name}`", e, e.name, known, "dtype variables are bound by the pattern: x: T"
                 )
-            type_ = S.TName(e.name, span=e.span)
-            self.r.annotate(t, type_, "the dtype")
-            made: S.Expr = S.EType(type_, span=e.span)
-            self.r.sort(made, Sort.DTYPE)
-            self.r.note(made, t)
-            self.r.asked.append((made, t, f"the dtype `{e.name}`", "annotate its node with any, and ask for dtype(x)"))
-            return made, t
+            e = S.EType(S.TName(e.name, span=e.span), span=e.span)
+        if isinstance(e, S.EType):
+            t = self.types.fresh()
+            self.r.annotate(t, e.type, "the dtype")
+            self.r.sort(e, Sort.DTYPE)
+            self.r.note(e, t)
+            name = e.type.name if isinstance(e.type, S.TName) else "written here"
+            self.r.asked.append((e, t, f"the dtype `{name}`", "annotate its node with any, and ask for dtype(x)"))
+            return e, t
         if isinstance(e, S.ECall) and e.name == "dtype":
-            if len(e.args) != 2:
-                self._count(e, 1)
-            arg, t = self.node(e.args[0])
-            made = replace(e, args=(arg, *(self.integer(k, "a number of lanes") for k in e.args[1:])))
-            self.r.sort(made, Sort.DTYPE)
-            return made, t if len(e.args) == 1 else T(t.elem, self.types.lane())
+            return self._dtype_of(e)
         made, v = self.value(e)
-        if v.kind not in ("dtype", "unknown"):
+        if v.kind not in ("dtype", "unknown") or v.many:
             self.r.fail(f"{self._describe(v)} stands where a dtype is expected", e, "a dtype, a dtype variable or dtype(x)")
-        return made, self.types.fresh()
+        if v.type is None and v.kind == "dtype":
+            self.r.fail("this is the dtype of nothing that is bound", e, "a dtype, a dtype variable or dtype(x)")
+        return made, v.type or self.types.fresh()
+
+    def _dtype_of(self, e: S.ECall) -> tuple[S.Expr, T]:
+        """`dtype(x)`, or `dtype(x, k)` of k lanes."""
+        if len(e.args) != 2:
+            self._count(e, 1)
+        arg, t = self.node(e.args[0])
+        if t.form != "value":
+            self.r.fail("the dtype of a pointer or a buffer is not asked for", e, "the dtype of a value")
+        made = replace(e, args=(arg, *(self.integer(k, "a number of lanes") for k in e.args[1:])))
+        for k in made.args[1:]:
+            if isinstance(k, S.ENumber) and not 1 <= k.value <= MOST_LANES:
+                self.r.fail("a node has no such number of lanes", e, f"1 to {MOST_LANES:,}")
+        self.r.sort(made, Sort.DTYPE)
+        return made, t if len(e.args) == 1 else T(t.elem, self.types.lane())
+
+    def _asked_dtype(self, e: S.Expr) -> tuple[S.Expr, Value]:
+        """A dtype that is looked at, as facts and comparisons do: of one lane, and one that the rule tells from all others."""
+        vectors = isinstance(e, S.ECall) and len(e.args) > 1
+        if isinstance(e, (S.EName, S.ECall, S.EType)) and not self._is_value(e):
+            made, t = self.dtype(e)
+            lanes = self.types.lane_value(t.lanes) if isinstance(made, S.EType) else None
+            if t.form != "value" or vectors or lanes is not None:
+                self.r.fail("only the dtype of one lane is looked at", e, "f32, a dtype variable or dtype(x)")
+            if isinstance(made, S.ECall):
+                self.r.restrict(t, self.r.universe.any, "a dtype that is looked at", e)
+                self.r.asked.append((made, t, "this dtype", "a variable of the pattern has one: x: T"))
+            return made, Value("dtype", t)
+        made, v = self.value(e)
+        if v.kind not in ("dtype", "unknown") or v.many:
+            self.r.fail(f"{self._describe(v)} stands where a dtype is expected", e, "a dtype, a dtype variable or dtype(x)")
+        return made, v
+
+    def _is_value(self, e: S.Expr) -> bool:
+        """True unless an expression is written as a dtype, or as that of a node."""
+        if isinstance(e, S.EName):
+            return e.name in self.r.bound or e.name in self.locals
+        return isinstance(e, S.ECall) and e.name != "dtype"
 
     def _check_const(self, e: S.ECall, v: Value, t: T) -> None:
         with self.r.typing("a constant's dtype", e):
@@ -542,8 +580,9 @@ class ValueExpressions(ABC):
         self.r.operand_types(info, slots, result, e)
         args, bits = self._constants_of(e.args[1 : 1 + len(info.operands)], [slots[o.name][0] for o in info.operands])
         if given:
-            made, t = self.dtype(e.args[-1])
-            self.r.unify(t, result, "the dtype", e.args[-1])
+            made, v = self._asked_dtype(e.args[-1])
+            if v.type is not None:
+                self.r.unify(v.type, result, "the dtype", e.args[-1])
             args.append(made)
         for operand in (result, *(slots[o.name][0] for o in info.operands)):
             self.r.asked.append((e, operand, f"the dtype that {info.name} is evaluated at", _BOUND_VALUE))
@@ -595,7 +634,7 @@ class ValueExpressions(ABC):
                     self.r.fail(f"`{p.name}` of {e.name} is {self._describe(v)}", a, "a bool")
                 made.append(one)
             elif kind == "dtype":
-                made.append(self.dtype(a)[0])
+                made.append(self._asked_dtype(a)[0])
             elif kind == "seq":
                 made.append(self.sequence(a)[0])
             else:

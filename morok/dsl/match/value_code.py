@@ -193,7 +193,10 @@ class ValueCode(ABC):
 
     def dtype_asked(self, e: S.ECall) -> ast.expr:
         element = self.access.scalar(self.node(e.args[0]))
-        return element if len(e.args) == 1 else self.access.vector(element, self.finite(e.args[1]))
+        if len(e.args) == 1:
+            return element
+        lanes = self.finite(e.args[1])
+        return self.access.vector(element, lanes if isinstance(e.args[1], S.ENumber) else self.checked("_lane_count", lanes))
 
     def of_several(self, e: S.ECall, name: str) -> ast.expr:
         """min, max or gcd: Python's own where there are two numbers or more."""

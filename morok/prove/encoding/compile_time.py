@@ -107,7 +107,13 @@ class Values(Reading):
         v = self.expression(t)
         if not isinstance(v, DtypeName):
             raise Unsupported("no dtype")
-        return v.name
+        return self.known_dtype(v).name
+
+    def known_dtype(self, v: DtypeName) -> DtypeName:
+        """A dtype of the dialect, which its name tells from all others; Unsupported of what the rule does not look at."""
+        if v.name not in self.rule.dialect.dtypes:
+            raise Unsupported("a dtype that the rule does not look at")
+        return v
 
     def arguments(self, function: Function, operands: Seq[S.Expr]) -> tuple[Any, ...]:
         kinds = function.kinds(len(operands))
@@ -200,7 +206,8 @@ class Values(Reading):
 
     def compare(self, op: str, a: Any, b: Any) -> Truth:
         if isinstance(a, (DtypeName, OpName)) or isinstance(b, (DtypeName, OpName)):
-            return Truth(smt.BoolVal((a == b) == (op == "==")))
+            same = all(self.known_dtype(v) for v in (a, b) if isinstance(v, DtypeName)) and a == b
+            return Truth(smt.BoolVal(same == (op == "==")))
         if isinstance(a, Sequence) and isinstance(b, Sequence):
             return self.compare_sequences(op, a, b)
         if isinstance(a, Sequence) or isinstance(b, Sequence):
