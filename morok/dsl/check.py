@@ -317,6 +317,7 @@ class _RuleChecker:
         pattern = Patterns(r).pattern(rule.pattern, root)
         r.settle_equal_values()
         frozen = {e: (r.types.find(e), r.types.mask(e)) for e in r.types.elements()}
+        r.matched = r.types.elements(), r.types.lane_classes()
         matched = [t for _, t in r.typed]
         pattern_names = set(r.bound)
 

@@ -67,6 +67,7 @@ class Expressions(ValueExpressions):
             self.r.sort(made, v.sort)
             if v.kind != "node":
                 self.r.fail(f"{what} is {self._describe(v)}", e, "a sequence of nodes")
+            self.item_of(v, e)
             t = self.types.fresh(form=form)
             slots.setdefault(name, []).append(t)
             if v.type is not None:
@@ -257,6 +258,7 @@ class Expressions(ValueExpressions):
         inner, v = self.sequence(value)
         if v.kind not in ("node", "unknown", "other"):
             self.r.fail(f"{name} of {info.name} is {self._describe(v)}", value, "a sequence of nodes")
+        self.item_of(v, value)
         t = self.types.fresh()
         slots.setdefault(name, []).append(t)
         if v.type is not None:

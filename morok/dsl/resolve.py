@@ -43,6 +43,7 @@ class Resolver:
         self.same_width: list[tuple[T, T]] = []
         self.chosen: list[tuple[int, int]] = []  # the lanes of what a condition chooses among, and its own
         self.addresses: list[T] = []  # operands that are an index where nothing says otherwise
+        self.matched: tuple[range, range] = range(0), range(0)  # the classes, of elements and of lanes, that the pattern made
         self.pointwise = True
 
     # errors

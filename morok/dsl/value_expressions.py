@@ -99,7 +99,7 @@ class ValueExpressions(ABC):
                 return made, Value("node", t)
             case S.EIndex():
                 sequence, v = self.sequence(e.sequence)
-                return replace(e, sequence=sequence, index=self.integer(e.index, "an index")), v.element()
+                return replace(e, sequence=sequence, index=self.integer(e.index, "an index")), self.item_of(v, e.sequence)
             case S.EList():
                 return self._list(e)
             case S.EComprehension():
@@ -335,7 +335,9 @@ class ValueExpressions(ABC):
             self.r.fail("a list holds nodes or values, not both", at)
         if "other" in (a.kind, b.kind) or "tuple" in (a.kind, b.kind):
             return Value.one_of(a, b)
-        if a.kind == b.kind and (a.type is None or a.kind == "node"):
+        if a.kind == b.kind == "node":
+            return replace(a, type=self._type_of_both(a.type, b.type, at))
+        if a.kind == b.kind and a.type is None:
             return replace(a, bounds=bounds, bits=bits)
         if a.kind == b.kind == "dtype":
             alike = a.type is not None and b.type is not None and self.types.find(a.type.elem) == self.types.find(b.type.elem)
@@ -349,6 +351,31 @@ class ValueExpressions(ABC):
             kind, type_ = ("const", consts[0]) if len(consts) == 1 else ("int", None)
             return Value(kind, type_, bounds=bounds, bits=bits)
         self.r.fail(f"a list holds {self._describe(a)} and {self._describe(b)}", at, "items of one kind")
+
+    def _type_of_both(self, a: T | None, b: T | None, at: S.Expr) -> T | None:
+        """The type of the items of a list that holds nodes of these; None where the pattern leaves them to be two."""
+        if a is None or b is None:
+            return None
+        types, (elements, lanes) = self.types, self.r.matched
+        one = {types.find(a.elem), types.find(b.elem)}
+        count = {types.find_lane(a.lanes), types.find_lane(b.lanes)}
+        dtypes = {types.mask(e) for e in one}
+        if len(one) == 2 and one <= set(map(types.find, elements)) and (len(dtypes) == 2 or any(m & (m - 1) for m in dtypes)):
+            return None
+        if len(count) == 2 and count <= set(map(types.find_lane, lanes)):
+            said = {types.lane_value(n) for n in count}
+            if len(said) == 2 or None in said:
+                return None
+        if a.form != b.form:
+            return None
+        self.r.unify(b, a, "an item of this list", at)
+        return a
+
+    def item_of(self, v: Value, at: S.Expr) -> Value:
+        """One item of a sequence, of which the rule says what it is."""
+        if v.kind == "node" and v.type is None:
+            self.r.fail("the items of this list may be of different dtypes or numbers of lanes", at, "nodes of one dtype")
+        return v.element()
 
     def _comprehension(self, e: S.EComprehension) -> tuple[S.Expr, Value]:
         sequence, v = self.sequence(e.sequence)
@@ -365,7 +392,7 @@ class ValueExpressions(ABC):
         return made, replace(inner, many=True)
 
     def _enter(self, e: S.EComprehension, v: Value) -> None:
-        parts = v.parts if len(e.names) > 1 or v.kind == "tuple" else (v.element(),)
+        parts = v.parts if len(e.names) > 1 or v.kind == "tuple" else (self.item_of(v, e.sequence),)
         if v.kind in ("other", "unknown") and len(e.names) > 1:
             parts = tuple(self._part(v.element(), n) for n in range(len(e.names)))
         if len(parts) != len(e.names):
@@ -465,7 +492,7 @@ class ValueExpressions(ABC):
             t = given[0].type
             return made, Value("int", bounds=() if t is None else (t,))
         if function.result == "tuple":
-            return made, Value("tuple", None, True, tuple(v.element() for v in given))
+            return made, Value("tuple", None, True, tuple(self.item_of(v, e) for v in given))
         if function.result == "ints":
             return made, Value("int", many=True)
         if function.result == "sizes":

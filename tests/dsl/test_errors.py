@@ -111,6 +111,32 @@ MISTAKES = {
     "a: Add(Cast(@const(v): f32, f64), @const(v)) ~> v": ["MRK102", "must be f32, not f64", "equal at one dtype only"],
     "a: Where(@const(v): bool, @const(v): i32, _x) ~> v": ["MRK102", "must be bool, not i32"],
     "a: Neg(x: index) let x = 3 ~> x": ["MRK102", "`x` is bound already"],
+    # dtypes that are looked at
+    "a: Vectorize(x: T, y) if T == f32 or same(x, y) ~> Vectorize(x, x)": ["MRK102", "the dtype `T`", "ask for dtype(x)"],
+    "a: Index(b: ptr(T), i) if T == f32 ~> Index(b, i)": ["MRK102", "the dtype `T` does not follow"],
+    "a: Index(b: ptr(T), i) if dtype(b) == f32 ~> Index(b, i)": ["MRK102", "the dtype of a pointer or a buffer"],
+    "a: Max(x: i32, 0) if not safe_cast(dtype(x, 2), i32) or vmin(x) >= 0 ~> x": ["MRK102", "only the dtype of one lane"],
+    "a: Max(x: i32, 7) if bits(dtype(x, vmin(x))) == 32 ~> x": ["MRK102", "only the dtype of one lane"],
+    "a: Max(x: i32, y) if safe_cast(i32x2, i32) ~> x": ["MRK102", "only the dtype of one lane"],
+    "a: Max(x: i32, y) if dtype(x) == i32x2 ~> x": ["MRK102", "only the dtype of one lane"],
+    "a: Max(x: int, y) let k = [dtype(x), i32][1] ~> Cast(Cast(x, k), dtype(x))": [
+        "MRK102",
+        "the dtype of nothing that is bound",
+    ],
+    "a: Reduce { src: s: f32, ranges: [], op } ~> Reduce { src: s, ranges: [], op, dtype: dtype(s, 0) }": [
+        "MRK102",
+        "a node has no such number of lanes",
+        "1 to 2,147,483,647",
+    ],
+    # lists of nodes of which the pattern leaves it open whether they are of one type
+    "a: Cast(Add(Cast(x: u8, i16), y: i16), i32) let z = [x, y][1]\n"
+    "    ~> Cast(Add(Cast(x, i16), Cast(Cast(y, dtype(z)), i16)), i32)": ["MRK102", "of different dtypes or numbers of lanes"],
+    "a: Sub(Cast(x: u8, i32), y: i32) ~> Sub(Cast(x, i32), [Cast(Cast(y, dtype(z)), i32) for z in [x, y]][1])": [
+        "MRK102",
+        "of different dtypes or numbers of lanes",
+    ],
+    "a: Where(c: bool x 1, x: i32, y) if lanes([x, Cast(c, i32)][1]) == 1 ~> x": ["MRK102", "numbers of lanes"],
+    "a: Gep(x, [0]) if all(vmin(k) == 0 and vmin(m) == 0 for k, m in zip([x, x], [Cast(x, i8), x])) ~> x": ["MRK102"],
     # what is compared in sequences, however deep
     "a: Sub(x: f32, k @const(c)) if [[c]] != [[0.1]] ~> Where(Eq(k, 0.1), x, Add(x, Neg(k)))": [
         "MRK102",

@@ -196,7 +196,8 @@ class ValueCode(ABC):
         if len(e.args) == 1:
             return element
         lanes = self.finite(e.args[1])
-        return self.access.vector(element, lanes if isinstance(e.args[1], S.ENumber) else self.checked("_lane_count", lanes))
+        is_one = isinstance(e.args[1], S.ENumber) or (isinstance(e.args[1], S.ECall) and e.args[1].name == "lanes")
+        return self.access.vector(element, lanes if is_one else self.checked("_lane_count", lanes))
 
     def of_several(self, e: S.ECall, name: str) -> ast.expr:
         """min, max or gcd: Python's own where there are two numbers or more."""
