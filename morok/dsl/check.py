@@ -317,7 +317,8 @@ class _RuleChecker:
         pattern = Patterns(r).pattern(rule.pattern, root)
         r.settle_equal_values()
         frozen = {e: (r.types.find(e), r.types.mask(e)) for e in r.types.elements()}
-        pattern_lanes = {r.types.find_lane(t.lanes) for _, t in r.typed}
+        r.matched = r.types.elements(), r.types.lane_classes()
+        matched = [t for _, t in r.typed]
         pattern_names = set(r.bound)
 
         expressions = Expressions(r, self.externs)
@@ -335,7 +336,7 @@ class _RuleChecker:
         if r.errors:
             return None
         self._unchanged(frozen)
-        self._determined(expressions, frozen, pattern_lanes, pattern_names)
+        self._determined(frozen, matched, pattern_names)
         if r.errors:
             return None
         return self._made(replace(rule, pattern=pattern, clauses=tuple(clauses), target=target), expressions, frozen)
@@ -364,13 +365,13 @@ class _RuleChecker:
                 what = " and ".join(n for n in names if n) if all(names) else "two dtypes that the pattern leaves independent"
                 r.fail(f"this needs {what} to be one dtype", at, hint="give both the same dtype variable in the pattern: x: T")
 
-    def _determined(self, expressions: Expressions, frozen: Mapping[int, Any], pattern_lanes: set[int], names: set[str]) -> None:
+    def _determined(self, frozen: Mapping[int, Any], matched: Sequence[T], names: set[str]) -> None:
         """The dtype of each constant follows from something bound. Constants that a condition chooses among have its lanes, where
         nothing else tells them.
         """
         r = self.resolver
         known = {r.types.find(e) for e in frozen}
-        lanes = {r.types.find_lane(n) for n in pattern_lanes}
+        lanes = {r.types.find_lane(t.lanes) for t in matched}
         for n in names:
             b = r.bound.get(n)
             if b is not None and b.value.kind == "int":
@@ -394,10 +395,11 @@ class _RuleChecker:
             if r.types.find_lane(t.lanes) not in lanes and r.types.lane_value(t.lanes) is None:
                 r.types.same_lanes(t.lanes, r.types.lane(1))
 
+        read = {r.types.find(t.elem) for t in matched if t.form == "value"}  # the matcher reads no dtype off a pointer
         for asked, t, what, hint in r.asked:
             root = r.types.find(t.elem)
             mask = r.types.masks[root]
-            if mask & u.opaque or (root not in known and mask & (mask - 1)):
+            if mask & u.opaque or (root not in read and mask & (mask - 1)):
                 r.fail(f"{what} does not follow from anything bound", asked, hint=hint)
 
     def _made(self, rule: S.Rule, expressions: Expressions, frozen: Mapping[int, Any]) -> CheckedRule:
@@ -414,7 +416,7 @@ class _RuleChecker:
             domains[name] = r.universe.members(r.types.masks[root])
         bindings = {}
         for n, b in r.bound.items():
-            ty = namer.ty(b.value.type) if b.value.type is not None else None
+            ty = namer.ty(b.value.type) if b.value.type is not None and b.value.kind != "dtype" else None
             bindings[n] = Binding(n, b.value.sort, ty, b.invalid_ok, b.constant)
         for root, name in namer.elements.items():
             domains.setdefault(name, r.universe.members(r.types.masks[root]))

@@ -48,6 +48,9 @@ def mistakes(extern: S.Extern, dialect: Dialect) -> Iterator[Wrong]:
                     hint = suggest(node.name, {*known, *counted}) or early
                     wrong = Wrong(UnknownNameError, f"`{node.name}` is no parameter of {extern.name}", node, hint=hint)
             elif isinstance(node, S.EComprehension):
+                taken = next((n for n in node.names if n in {*everything, *counted} and not n.startswith("_")), None)
+                if taken is not None:
+                    wrong = Wrong(RuleTypeError, f"`{taken}` is bound already", node)
                 counted |= set(node.names)
             elif isinstance(node, S.ECall):
                 wrong = _call(node, dialect, {n: p for n, p in known.items() if n not in counted})

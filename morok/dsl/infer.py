@@ -7,7 +7,7 @@ constrained holds every dtype there is, and the bit `OPAQUE`: nothing looks at i
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
@@ -223,8 +223,11 @@ class Types:
             text += f" x {lanes}"
         return f"ptr({text})" if t.form == "ptr" else text
 
-    def elements(self) -> Iterator[int]:
-        return iter(range(len(self._parent)))
+    def elements(self) -> range:
+        return range(len(self._parent))
+
+    def lane_classes(self) -> range:
+        return range(len(self._lane_parent))
 
 
 class Namer:

@@ -67,6 +67,7 @@ class Expressions(ValueExpressions):
             self.r.sort(made, v.sort)
             if v.kind != "node":
                 self.r.fail(f"{what} is {self._describe(v)}", e, "a sequence of nodes")
+            self.item_of(v, e)
             t = self.types.fresh(form=form)
             slots.setdefault(name, []).append(t)
             if v.type is not None:
@@ -257,6 +258,7 @@ class Expressions(ValueExpressions):
         inner, v = self.sequence(value)
         if v.kind not in ("node", "unknown", "other"):
             self.r.fail(f"{name} of {info.name} is {self._describe(v)}", value, "a sequence of nodes")
+        self.item_of(v, value)
         t = self.types.fresh()
         slots.setdefault(name, []).append(t)
         if v.type is not None:
@@ -278,10 +280,9 @@ class Expressions(ValueExpressions):
         for name, one in zip(clause.names, values, strict=True):
             if name.startswith("_"):
                 continue
-            if self.r.reserved(name) or name in self.types.named:
-                self.r.fail(f"`{name}` is a dtype, not a variable", clause, hint="dtype names are reserved words")
-            if name in self.r.bound:
-                self.r.fail(f"`{name}` is bound already", clause, hint=f"at line {self.r.bound[name].span.line}")
+            self.r.unused(name, clause)
+            if name in self.iterated:
+                self.r.fail(f"`{name}` is bound already", clause, hint="by a comprehension above")
             self.r.bound[name] = Bound(name, one, clause.span, False, one.kind == "const")
         return replace(clause, value=made)
 

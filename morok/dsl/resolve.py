@@ -43,6 +43,7 @@ class Resolver:
         self.same_width: list[tuple[T, T]] = []
         self.chosen: list[tuple[int, int]] = []  # the lanes of what a condition chooses among, and its own
         self.addresses: list[T] = []  # operands that are an index where nothing says otherwise
+        self.matched: tuple[range, range] = range(0), range(0)  # the classes, of elements and of lanes, that the pattern made
         self.pointwise = True
 
     # errors
@@ -112,6 +113,13 @@ class Resolver:
         return (
             name in self.universe.bits or name in self.universe.classes or name == "ptr" or self.universe.vector(name) is not None
         )
+
+    def unused(self, name: str, at: S.Syntax) -> None:
+        """An error if `let` or a comprehension binds what is bound already: proofs know names, and each means one thing."""
+        if self.reserved(name) or name in self.types.named:
+            self.fail(f"`{name}` is a dtype, not a variable", at, hint="dtype names are reserved words")
+        if name in self.bound:
+            self.fail(f"`{name}` is bound already", at, hint=f"at line {self.bound[name].span.line}")
 
     def bind(self, name: str, value: Value, at: S.Syntax, invalid_ok: bool = False, constant: bool = False) -> None:
         """Bind `name`, or, for a node bound before, say that both are the same node; for a constant, that they are equal."""

@@ -9,14 +9,14 @@ from morok.dsl.checked import Sort
 from morok.dsl.infer import T
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Value:
     """The kind of value of an expression.
 
     kind   "node"; "int" (a mathematical integer), "bool", "const" (the value of a constant of dtype `type`), "dtype", "op",
-           "other" (a field passed through unread); for sequences the kind of the elements
+           "other" (a field passed through unread, or one of `parts`); for sequences the kind of the elements
     many   it is a sequence
-    parts  the components, for tuples (`zip`, a helper with several results)
+    parts  the components, for tuples (`zip`, a helper with several results); of an item of a list of sequences, what it may be
     bounds the dtypes of the nodes whose bound a number may be: it may be infinite where one of them is unbounded
     bits   how many bits a number has at most, if those that a rule is given have 64
     """
@@ -38,7 +38,25 @@ class Value:
 
     def element(self) -> Value:
         """The value of one step of a loop over this sequence."""
-        return replace(self, many=False)
+        if self.many or self.kind != "other":
+            return replace(self, many=False)
+        return Value("other", parts=tuple(dict.fromkeys(i for p in self.parts for i in p.items())))
+
+    def alternatives(self) -> tuple[Value, ...]:
+        """What an item of a list of sequences may be; of any other value, itself."""
+        return self.parts if self.kind == "other" and self.parts and not self.many else (self,)
+
+    def items(self) -> tuple[Value, ...]:
+        """What the items of a sequence may be; none of what is no sequence."""
+        if self.kind == "tuple" and not self.many:
+            return tuple(i for p in self.parts for i in p.alternatives())
+        return self.element().alternatives() if self.many or self.kind in ("other", "unknown") else ()
+
+    @staticmethod
+    def one_of(*values: Value) -> Value:
+        """An item of a list, which is one of these."""
+        found = (Value(v.kind, v.type, v.many, v.parts) for value in values for v in value.alternatives())
+        return Value("other", bits=max(v.bits for v in values), parts=tuple(dict.fromkeys(found)))
 
 
 @dataclass(slots=True)

@@ -15,7 +15,7 @@ from morok.dsl.infer import T
 from morok.dsl.parse import suggest
 from morok.dsl.resolve import Resolver, Stop
 from morok.dsl.scope import Value
-from morok.dsl.values import LONGEST_SHIFT, MOST_BITS, MOST_STEPS
+from morok.dsl.values import LONGEST_SHIFT, MOST_BITS, MOST_LANES, MOST_STEPS
 from morok.errors import RuleLimitError, UnknownNameError
 
 _VALUE_PARAMETERS = {"const": "int", "int": "int", "bool": "bool", "dtype": "dtype", "seq": "seq"}
@@ -32,6 +32,7 @@ class ValueExpressions(ABC):
         self.externs = externs
         self.called: dict[str, S.Extern] = {}
         self.locals: dict[str, Value] = {}
+        self.iterated: set[str] = set()  # the variables of comprehensions so far
 
     @abstractmethod
     def operand(self, e: S.Expr, t: T, what: str) -> S.Expr:
@@ -55,7 +56,7 @@ class ValueExpressions(ABC):
         """Any expression that is not in operand position."""
         made, v = self._value(e)
         self.is_of(made, v)
-        if v.type is not None and not v.many:
+        if v.type is not None and not v.many and v.kind != "dtype":
             self.r.note(made, v.type)
         return made, v
 
@@ -98,7 +99,7 @@ class ValueExpressions(ABC):
                 return made, Value("node", t)
             case S.EIndex():
                 sequence, v = self.sequence(e.sequence)
-                return replace(e, sequence=sequence, index=self.integer(e.index, "an index")), v.element()
+                return replace(e, sequence=sequence, index=self.integer(e.index, "an index")), self.item_of(v, e.sequence)
             case S.EList():
                 return self._list(e)
             case S.EComprehension():
@@ -106,8 +107,7 @@ class ValueExpressions(ABC):
             case S.ERange():
                 return self._range(e), Value("int", many=True)
             case S.EType():
-                self.r.annotate(self.types.fresh(), e.type, "the dtype")
-                return e, Value("dtype")
+                return self._asked_dtype(e)
         self.r.fail("this stands where a value is expected", e)
 
     def _name(self, e: S.EName) -> tuple[S.Expr, Value]:
@@ -118,7 +118,7 @@ class ValueExpressions(ABC):
         if b is not None:
             return e, b.value
         if name in self.types.named or name in self.r.universe.bits or self.r.universe.vector(name) is not None:
-            return S.EType(S.TName(name, span=e.span), span=e.span), Value("dtype")
+            return self._asked_dtype(e)
         info = self.r.dialect.ops.get(name)
         if info is not None:
             if not info.required and all(o.many or o.optional for o in info.operands):
@@ -176,8 +176,7 @@ class ValueExpressions(ABC):
                 made, t = self.node(e)
                 return made, Value("node", t)
             case "dtype":
-                made, t = self.dtype(e)
-                return made, Value("dtype")
+                return self._asked_dtype(e)
         made, v = self.value(e)
         if kind == "several":
             if not v.many and v.kind not in ("other", "unknown"):
@@ -196,8 +195,13 @@ class ValueExpressions(ABC):
             self.r.fail(
                 f"{self._describe(v)} stands where conditions are expected", e, "a sequence of comparisons, facts or bools"
             )
-        elif kind == "pairs" and item.kind not in ("other", "unknown") and not (item.kind == "tuple" and len(item.parts) == 2):
-            self.r.fail(f"{self._describe(v)} stands where axes are expected", e, "a sequence of pairs, as [[id, length], ..]")
+        elif kind == "pairs":
+            if item.kind not in ("other", "unknown") and not (item.kind == "tuple" and len(item.parts) == 2):
+                self.r.fail(
+                    f"{self._describe(v)} stands where axes are expected", e, "a sequence of pairs, as [[id, length], ..]"
+                )
+            for part in (p for pair in item.alternatives() for p in pair.items()):
+                self._need_integer(part, e, "an axis's id or length")
 
     def _range(self, e: S.ERange) -> S.ERange:
         start, stop = self.integer(e.start, "a bound"), self.integer(e.stop, "a bound")
@@ -260,8 +264,23 @@ class ValueExpressions(ABC):
                 if one.kind == "node":
                     self.r.fail("sequences of nodes cannot be compared", x, hint="same(x, y) says that two nodes are one")
             v, w = v.element(), w.element()
-            if "tuple" in (v.kind, w.kind):
-                return
+        self._alike(op, a, v, b, w)
+
+    def _alike(self, op: str, a: S.Expr, v: Value, b: S.Expr, w: Value) -> None:
+        """The same of whatever these may be, and of the items of sequences, which are compared with each other."""
+        for x in v.alternatives():
+            for y in w.alternatives():
+                if x.kind == y.kind == "tuple" and len(x.parts) == len(y.parts):
+                    for p, q in zip(x.parts, y.parts, strict=True):
+                        self._alike(op, a, p, b, q)
+                elif x.many or y.many or "tuple" in (x.kind, y.kind):  # what is no sequence differs from one
+                    for p in x.items():
+                        for q in y.items():
+                            self._alike(op, a, p, b, q)
+                else:
+                    self._comparable_values(op, a, x, b, y)
+
+    def _comparable_values(self, op: str, a: S.Expr, v: Value, b: S.Expr, w: Value) -> None:
         known = {v.kind, w.kind} - {"other", "unknown"}
         if op in ("==", "!="):
             if known <= {"dtype"} or known <= {"op"} or (self._is_bool(v) and self._is_bool(w)):
@@ -303,7 +322,7 @@ class ValueExpressions(ABC):
                 if v.many or v.kind == "tuple":  # of a sequence in a sequence the items are looked at where they are used
                     if v.kind == "node":
                         self.r.fail("a list holds nodes or values, not sequences of nodes", i)
-                    v = Value("other")
+                    v = Value.one_of(v)
             found = v if found is None else self._joined(found, v, i)
         return replace(e, items=tuple(items)), replace(found or Value("int"), many=True)
 
@@ -315,9 +334,14 @@ class ValueExpressions(ABC):
         if (a.kind == "node") != (b.kind == "node"):
             self.r.fail("a list holds nodes or values, not both", at)
         if "other" in (a.kind, b.kind) or "tuple" in (a.kind, b.kind):
-            return Value("other", bits=bits)
-        if a.kind == b.kind and (a.type is None or a.kind == "node"):
+            return Value.one_of(a, b)
+        if a.kind == b.kind == "node":
+            return replace(a, type=self._type_of_both(a.type, b.type, at))
+        if a.kind == b.kind and a.type is None:
             return replace(a, bounds=bounds, bits=bits)
+        if a.kind == b.kind == "dtype":
+            alike = a.type is not None and b.type is not None and self.types.find(a.type.elem) == self.types.find(b.type.elem)
+            return a if alike else Value("dtype")
         consts = [v.type for v in (a, b) if v.kind == "const" and v.type is not None]
         if len(consts) == 2 and self.types.find(consts[0].elem) == self.types.find(consts[1].elem):
             return replace(a, bits=bits)
@@ -327,6 +351,31 @@ class ValueExpressions(ABC):
             kind, type_ = ("const", consts[0]) if len(consts) == 1 else ("int", None)
             return Value(kind, type_, bounds=bounds, bits=bits)
         self.r.fail(f"a list holds {self._describe(a)} and {self._describe(b)}", at, "items of one kind")
+
+    def _type_of_both(self, a: T | None, b: T | None, at: S.Expr) -> T | None:
+        """The type of the items of a list that holds nodes of these; None where the pattern leaves them to be two."""
+        if a is None or b is None:
+            return None
+        types, (elements, lanes) = self.types, self.r.matched
+        one = {types.find(a.elem), types.find(b.elem)}
+        count = {types.find_lane(a.lanes), types.find_lane(b.lanes)}
+        dtypes = {types.mask(e) for e in one}
+        if len(one) == 2 and one <= set(map(types.find, elements)) and (len(dtypes) == 2 or any(m & (m - 1) for m in dtypes)):
+            return None
+        if len(count) == 2 and count <= set(map(types.find_lane, lanes)):
+            said = {types.lane_value(n) for n in count}
+            if len(said) == 2 or None in said:
+                return None
+        if a.form != b.form:
+            return None
+        self.r.unify(b, a, "an item of this list", at)
+        return a
+
+    def item_of(self, v: Value, at: S.Expr) -> Value:
+        """One item of a sequence, of which the rule says what it is."""
+        if v.kind == "node" and v.type is None:
+            self.r.fail("the items of this list may be of different dtypes or numbers of lanes", at, "nodes of one dtype")
+        return v.element()
 
     def _comprehension(self, e: S.EComprehension) -> tuple[S.Expr, Value]:
         sequence, v = self.sequence(e.sequence)
@@ -339,13 +388,13 @@ class ValueExpressions(ABC):
         if inner.many or inner.kind == "tuple":
             if inner.kind == "node":
                 self.r.fail("a sequence holds nodes or values, not sequences of nodes", e.body)
-            inner = Value("other")
+            inner = Value.one_of(inner)
         return made, replace(inner, many=True)
 
     def _enter(self, e: S.EComprehension, v: Value) -> None:
-        parts = v.parts if len(e.names) > 1 or v.kind == "tuple" else (v.element(),)
-        if v.kind in ("other", "unknown"):
-            parts = (Value("other"),) * len(e.names)
+        parts = v.parts if len(e.names) > 1 or v.kind == "tuple" else (self.item_of(v, e.sequence),)
+        if v.kind in ("other", "unknown") and len(e.names) > 1:
+            parts = tuple(self._part(v.element(), n) for n in range(len(e.names)))
         if len(parts) != len(e.names):
             self.r.fail(
                 f"{len(e.names)} names for {max(len(parts), 1)} values",
@@ -353,9 +402,17 @@ class ValueExpressions(ABC):
                 hint="zip(xs, ys) pairs sequences: for x, y in zip(xs, ys)",
             )
         for name, part in zip(e.names, parts, strict=True):
-            if self.r.reserved(name):
-                self.r.fail(f"`{name}` is a dtype, not a variable", e, hint="dtype names are reserved words")
+            if not name.startswith("_"):
+                self.r.unused(name, e)
+                if name in self.locals:
+                    self.r.fail(f"`{name}` is bound already", e, hint="by the comprehension around this one")
+                self.iterated.add(name)
             self.locals[name] = part
+
+    def _part(self, item: Value, n: int) -> Value:
+        """The part of an item that has several: of a tuple the one at its place, of a sequence any item."""
+        found = [p for v in item.alternatives() for p in (v.parts[n : n + 1] if v.kind == "tuple" else v.items())]
+        return Value.one_of(*found) if found else Value("other")
 
     # calls
 
@@ -402,6 +459,8 @@ class ValueExpressions(ABC):
             arg, t = self.node(e.args[0])
             found = Value("other", many=True) if name == "axes" else Value("node", T(t.elem, self.types.lane(), t.form))
             return replace(e, args=(arg,)), found
+        if name == "dtype":
+            return self._asked_dtype(e)
         if name in FUNCTIONS:
             return self._function(e, FUNCTIONS[name])
         if name in self.r.dialect.facts:
@@ -433,7 +492,7 @@ class ValueExpressions(ABC):
             t = given[0].type
             return made, Value("int", bounds=() if t is None else (t,))
         if function.result == "tuple":
-            return made, Value("tuple", None, True, tuple(v.element() for v in given))
+            return made, Value("tuple", None, True, tuple(self.item_of(v, e) for v in given))
         if function.result == "ints":
             return made, Value("int", many=True)
         if function.result == "sizes":
@@ -452,32 +511,67 @@ class ValueExpressions(ABC):
         return made, v.type
 
     def dtype(self, e: S.Expr) -> tuple[S.Expr, T]:
-        """An expression that yields a dtype, and that dtype."""
+        """An expression that yields a dtype to build a node or a constant with, and that dtype."""
         if isinstance(e, S.EName) and e.name not in self.r.bound and e.name not in self.locals:
-            t = self.types.fresh()
             if not (e.name in self.r.universe.bits or e.name in self.types.named or self.r.universe.vector(e.name)):
                 known = (*self.types.named, *self.r.universe.bits)
                 self.r.unknown(
                     f"there is no dtype `{e.name}`", e, e.name, known, "dtype variables are bound by the pattern: x: T"
                 )
-            type_ = S.TName(e.name, span=e.span)
-            self.r.annotate(t, type_, "the dtype")
-            made: S.Expr = S.EType(type_, span=e.span)
-            self.r.sort(made, Sort.DTYPE)
-            self.r.note(made, t)
-            self.r.asked.append((made, t, f"the dtype `{e.name}`", "annotate its node with any, and ask for dtype(x)"))
-            return made, t
+            e = S.EType(S.TName(e.name, span=e.span), span=e.span)
+        if isinstance(e, S.EType):
+            t = self.types.fresh()
+            self.r.annotate(t, e.type, "the dtype")
+            self.r.sort(e, Sort.DTYPE)
+            self.r.note(e, t)
+            name = e.type.name if isinstance(e.type, S.TName) else "written here"
+            self.r.asked.append((e, t, f"the dtype `{name}`", "annotate its node with any, and ask for dtype(x)"))
+            return e, t
         if isinstance(e, S.ECall) and e.name == "dtype":
-            if len(e.args) != 2:
-                self._count(e, 1)
-            arg, t = self.node(e.args[0])
-            made = replace(e, args=(arg, *(self.integer(k, "a number of lanes") for k in e.args[1:])))
-            self.r.sort(made, Sort.DTYPE)
-            return made, t if len(e.args) == 1 else T(t.elem, self.types.lane())
+            return self._dtype_of(e)
         made, v = self.value(e)
-        if v.kind not in ("dtype", "unknown"):
+        if v.kind not in ("dtype", "unknown") or v.many:
             self.r.fail(f"{self._describe(v)} stands where a dtype is expected", e, "a dtype, a dtype variable or dtype(x)")
-        return made, self.types.fresh()
+        if v.type is None and v.kind == "dtype":
+            self.r.fail("this is the dtype of nothing that is bound", e, "a dtype, a dtype variable or dtype(x)")
+        return made, v.type or self.types.fresh()
+
+    def _dtype_of(self, e: S.ECall) -> tuple[S.Expr, T]:
+        """`dtype(x)`, or `dtype(x, k)` of k lanes."""
+        if len(e.args) != 2:
+            self._count(e, 1)
+        arg, t = self.node(e.args[0])
+        if t.form != "value":
+            self.r.fail("the dtype of a pointer or a buffer is not asked for", e, "the dtype of a value")
+        made = replace(e, args=(arg, *(self.integer(k, "a number of lanes") for k in e.args[1:])))
+        for k in made.args[1:]:
+            if isinstance(k, S.ENumber) and not 1 <= k.value <= MOST_LANES:
+                self.r.fail("a node has no such number of lanes", e, f"1 to {MOST_LANES:,}")
+        self.r.sort(made, Sort.DTYPE)
+        return made, t if len(e.args) == 1 else T(t.elem, self.types.lane())
+
+    def _asked_dtype(self, e: S.Expr) -> tuple[S.Expr, Value]:
+        """A dtype that is looked at, as facts and comparisons do: of one lane, and one that the rule tells from all others."""
+        vectors = isinstance(e, S.ECall) and len(e.args) > 1
+        if isinstance(e, (S.EName, S.ECall, S.EType)) and not self._is_value(e):
+            made, t = self.dtype(e)
+            lanes = self.types.lane_value(t.lanes) if isinstance(made, S.EType) else None
+            if t.form != "value" or vectors or lanes is not None:
+                self.r.fail("only the dtype of one lane is looked at", e, "f32, a dtype variable or dtype(x)")
+            if isinstance(made, S.ECall):
+                self.r.restrict(t, self.r.universe.any, "a dtype that is looked at", e)
+                self.r.asked.append((made, t, "this dtype", "a variable of the pattern has one: x: T"))
+            return made, Value("dtype", t)
+        made, v = self.value(e)
+        if v.kind not in ("dtype", "unknown") or v.many:
+            self.r.fail(f"{self._describe(v)} stands where a dtype is expected", e, "a dtype, a dtype variable or dtype(x)")
+        return made, v
+
+    def _is_value(self, e: S.Expr) -> bool:
+        """True unless an expression is written as a dtype, or as that of a node."""
+        if isinstance(e, S.EName):
+            return e.name in self.r.bound or e.name in self.locals
+        return isinstance(e, S.ECall) and e.name != "dtype"
 
     def _check_const(self, e: S.ECall, v: Value, t: T) -> None:
         with self.r.typing("a constant's dtype", e):
@@ -513,8 +607,9 @@ class ValueExpressions(ABC):
         self.r.operand_types(info, slots, result, e)
         args, bits = self._constants_of(e.args[1 : 1 + len(info.operands)], [slots[o.name][0] for o in info.operands])
         if given:
-            made, t = self.dtype(e.args[-1])
-            self.r.unify(t, result, "the dtype", e.args[-1])
+            made, v = self._asked_dtype(e.args[-1])
+            if v.type is not None:
+                self.r.unify(v.type, result, "the dtype", e.args[-1])
             args.append(made)
         for operand in (result, *(slots[o.name][0] for o in info.operands)):
             self.r.asked.append((e, operand, f"the dtype that {info.name} is evaluated at", _BOUND_VALUE))
@@ -566,7 +661,7 @@ class ValueExpressions(ABC):
                     self.r.fail(f"`{p.name}` of {e.name} is {self._describe(v)}", a, "a bool")
                 made.append(one)
             elif kind == "dtype":
-                made.append(self.dtype(a)[0])
+                made.append(self._asked_dtype(a)[0])
             elif kind == "seq":
                 made.append(self.sequence(a)[0])
             else:

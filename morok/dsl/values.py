@@ -16,6 +16,7 @@ LONGEST_SHIFT: Final = 4096
 # The budget of one clause. A program's vectors have at most some hundred lanes, and clauses compare few of them in pairs: 2^14
 # steps or so. 2^16 take the slowest evaluator less than a second.
 MOST_STEPS: Final = 1 << 16
+MOST_LANES: Final = (1 << 31) - 1  # of a vector
 MOST_BITS: Final = 1 << 14  # of a number, where no number that a rule is given has more than 64
 
 
@@ -108,6 +109,13 @@ def item(xs: Sequence[Any], i: int) -> Any:
     if i < 0:
         raise NoValue
     return xs[i]
+
+
+def lane_count(n: int) -> int:
+    """A number of lanes that a node may have; no value elsewhere."""
+    if not 1 <= n <= MOST_LANES:
+        raise NoValue
+    return n
 
 
 def paired(*sequences: Sequence[Any]) -> tuple[tuple[Any, ...], ...]:
@@ -277,6 +285,7 @@ NAMES: Final[dict[str, Any]] = {
     "_truth": truth,
     "_sequence": sequence,
     "_item": item,
+    "_lane_count": lane_count,
     "_paired": paired,
     "_inverse": inverse,
     "_others": others,

@@ -111,6 +111,53 @@ MISTAKES = {
     "a: Add(Cast(@const(v): f32, f64), @const(v)) ~> v": ["MRK102", "must be f32, not f64", "equal at one dtype only"],
     "a: Where(@const(v): bool, @const(v): i32, _x) ~> v": ["MRK102", "must be bool, not i32"],
     "a: Neg(x: index) let x = 3 ~> x": ["MRK102", "`x` is bound already"],
+    # dtypes that are looked at
+    "a: Vectorize(x: T, y) if T == f32 or same(x, y) ~> Vectorize(x, x)": ["MRK102", "the dtype `T`", "ask for dtype(x)"],
+    "a: Index(b: ptr(T), i) if T == f32 ~> Index(b, i)": ["MRK102", "the dtype `T` does not follow"],
+    "a: Index(b: ptr(T), i) if dtype(b) == f32 ~> Index(b, i)": ["MRK102", "the dtype of a pointer or a buffer"],
+    "a: Max(x: i32, 0) if not safe_cast(dtype(x, 2), i32) or vmin(x) >= 0 ~> x": ["MRK102", "only the dtype of one lane"],
+    "a: Max(x: i32, 7) if bits(dtype(x, vmin(x))) == 32 ~> x": ["MRK102", "only the dtype of one lane"],
+    "a: Max(x: i32, y) if safe_cast(i32x2, i32) ~> x": ["MRK102", "only the dtype of one lane"],
+    "a: Max(x: i32, y) if dtype(x) == i32x2 ~> x": ["MRK102", "only the dtype of one lane"],
+    "a: Max(x: int, y) let k = [dtype(x), i32][1] ~> Cast(Cast(x, k), dtype(x))": [
+        "MRK102",
+        "the dtype of nothing that is bound",
+    ],
+    "a: Reduce { src: s: f32, ranges: [], op } ~> Reduce { src: s, ranges: [], op, dtype: dtype(s, 0) }": [
+        "MRK102",
+        "a node has no such number of lanes",
+        "1 to 2,147,483,647",
+    ],
+    # lists of nodes of which the pattern leaves it open whether they are of one type
+    "a: Cast(Add(Cast(x: u8, i16), y: i16), i32) let z = [x, y][1]\n"
+    "    ~> Cast(Add(Cast(x, i16), Cast(Cast(y, dtype(z)), i16)), i32)": ["MRK102", "of different dtypes or numbers of lanes"],
+    "a: Sub(Cast(x: u8, i32), y: i32) ~> Sub(Cast(x, i32), [Cast(Cast(y, dtype(z)), i32) for z in [x, y]][1])": [
+        "MRK102",
+        "of different dtypes or numbers of lanes",
+    ],
+    "a: Where(c: bool x 1, x: i32, y) if lanes([x, Cast(c, i32)][1]) == 1 ~> x": ["MRK102", "numbers of lanes"],
+    "a: Gep(x, [0]) if all(vmin(k) == 0 and vmin(m) == 0 for k, m in zip([x, x], [Cast(x, i8), x])) ~> x": ["MRK102"],
+    # what is compared in sequences, however deep
+    "a: Sub(x: f32, k @const(c)) if [[c]] != [[0.1]] ~> Where(Eq(k, 0.1), x, Add(x, Neg(k)))": [
+        "MRK102",
+        "a constant of dtype f32",
+        "a mathematical integer",
+    ],
+    "a: Add(Cast(@const(c): f32, f64), @const(d)) if [[c]] == [[d]] ~> const(d, f64)": ["MRK102", "a constant of dtype f32"],
+    "a: Neg(x: i32) if [p for p in [[0.5, 0.25], [0.1]]][0] == [0.1] ~> x": ["MRK102", "an operand of a comparison is a float"],
+    "a: Neg(x: i32) if any(a == b for a, b in [[0.5, 0.25]]) ~> x": ["MRK102", "an operand of a comparison is a float"],
+    "a: Eq(x: i32, y) if zip([x], [x]) != zip([y], [y]) ~> false": ["MRK102", "an operand of a comparison is a node"],
+    "a: Eq(x: i32, y) if any(a == b for a, b in [zip([x], [y])][0]) ~> false": ["MRK102", "is a node"],
+    "a: Eq(x: i32, y) if [zip([1], [x])] == [zip([1], [y])] ~> false": ["MRK102", "is a node"],
+    "a: Add(x: index, y) if width(zip([x], [2])) == 4 ~> y": ["MRK102", "an axis's id or length is a node"],
+    # names of comprehensions: what is known of a name is known of it in the whole rule
+    "a: Reduce { src: Add(Neg(x: i32), Mul(y, 0)), ranges: rs, op: Add }\n    let z = Neg(x)\n"
+    "    ~> Reduce { src: [z for z in [y]][0], ranges: rs, op: Add }": ["MRK102", "`z` is bound already", "at line 4"],
+    "a: Add(x: i32, y) if free_of(x, y) ~> [x for x in [y]][0]": ["MRK102", "`x` is bound already", "at line 3"],
+    "a: Add(x: i32, y) ~> Vectorize(x for x in [y])": ["MRK102", "`x` is bound already"],
+    "a: Add(x: i32, y) ~> [[k for k in [x]][0] for k in [y]][0]": ["MRK102", "`k` is bound already", "around this one"],
+    "a: Add(x: i32, y) let a = [z for z in [y]][0], z = Neg(x) ~> Add(a, z)": ["MRK102", "`z` is bound already", "above"],
+    "a: Add(x: T, y) if all(T == 1 for T in [1]) ~> y": ["MRK102", "`T` is a dtype, not a variable"],
     "a: Neg(x: index) let (a, b) = vmin(x) ~> x": ["MRK102", "2 names for 1 value"],
     "a: Neg(x: index) if vmin(x, x) > 0 ~> x": ["MRK102", "vmin takes 1 argument, not 2"],
     "a: Neg(x) ~> eval(Neg, x)": ["MRK102", "the value of a constant"],
@@ -176,6 +223,7 @@ def test_helper_mistake(rule: str, parts: list[str]) -> None:
         ("extern f(x: index) -> (y: index)\n    ensures vmin(Neg(x)) > 0", "vmin is asked of a node that is given or returned"),
         ("extern f(x: index) -> (y: index)\n    ensures vmin(x + y) > 0", "vmin is asked of a node that is given or returned"),
         ("extern f(x: index, n: int) -> (y: index)\n    ensures vmin(n) > 0", "vmin is asked of a node"),
+        ("extern f(x: index) -> (y: seq)\n    ensures all(x == 1 for x in y)", "`x` is bound already"),
         ("extern f(x: index) -> (y: seq)\n    ensures all(vmin(k) > 0 for k in y)", "vmin is asked of a node"),
         ("extern f(x: index) -> (y: index)\n    ensures bits(x) > 8", "bits is asked of a dtype"),
         ("extern f(x: index) -> (y: index)\n    ensures free_of(y)", "free_of takes 2 arguments, not 1"),

@@ -16,6 +16,7 @@ SINTS = INTS[:4]
 FLOATS = ("f16", "bf16", "f32", "f64")
 NUMBERS = (*INTS, "index", *FLOATS)
 SCALARS = ("bool", *NUMBERS)
+VALUES = (*SCALARS, "f8e4m3", "f8e5m2")
 
 
 def rule(text: str, head: str = "") -> CheckedRule:
@@ -89,8 +90,8 @@ FORMS = {
     "vector variable": ("r: Neg(x: T x n) if n > 2 ~> Neg(x)", [NUMBERS]),
     "pointer": ("r: Index(b: ptr(T), i: index) ~> Index(b, i)", []),
     "dtype variable": ("r: Add(x: T, y: T) ~> Add(y, x)", [NUMBERS]),
-    "cast": ("r: Cast(x: A, B) ~> Cast(x, B)", [SCALARS, SCALARS]),
-    "cast to itself": ("r: Cast(x: A, A) ~> x", [SCALARS]),
+    "cast": ("r: Cast(x: A, B) ~> Cast(x, B)", [VALUES, VALUES]),
+    "cast to itself": ("r: Cast(x: A, A) ~> x", [VALUES]),
     "cast to a dtype": ("r: Cast(Cast(x: bool, i32), bool) ~> x", []),
     "cast to a class": ("r: Cast(x: bool, T: int) ~> Cast(x, T)", [INTS]),
     "bitcast": ("r: Bitcast(Bitcast(x: A, B), A) ~> x", None),
@@ -325,7 +326,7 @@ def test_bitcast_keeps_the_width() -> None:
 
 def test_dtype_guards_leave_the_instances_alone() -> None:
     made = rule("r: Cast(Cast(x: A, B), A) if safe_cast(A, B) ~> x")
-    assert len(made.instances) == len(SCALARS) ** 2
+    assert len(made.instances) == len(VALUES) ** 2
 
 
 def test_what_no_op_looks_at_is_any() -> None:

@@ -298,6 +298,27 @@ FACTS: dict[str, Row] = {
         ["Mod(Mul(x: index, 6), 4)"],
         "proved",
     ),
+    "constant": (
+        "Max(x: i32, y: i32) if constant(y) == 5 and vmin(x) >= vmax(y) ~> x",
+        {"Max(x: i32[7..=9], 5)": "x: i32[7..=9]"},
+        ["Max(x: i32[7..=9], 6)", "Max(x: i32[7..=9], y: i32)"],
+        "proved",
+    ),
+    "dtypes in lists": (
+        "Max(x: int, y) if [[dtype(x)]] == [[i8]] ~> Max(y, x)",
+        {"Max(x: i8, y: i8)": "Max(y: i8, x: i8)"},
+        ["Max(x: u8, y: u8)"],
+        "proved",
+    ),
+    "a dtype of no lanes": (
+        "Reduce { src: s: f32, ranges: [], op: Add }"
+        " ~> Cat(Reduce { src: s, ranges: [], op: Add, dtype: dtype(s, lanes(s) - 1) }, Reduce { src: s, ranges: [], op: Add })",
+        {},
+        ["Reduce(x: f32, Add)"],
+        "refuted",
+    ),
+    "constant, false": ("Max(x: i32, y: i32) if constant(y) + 0 == 5 ~> x", {}, ["Max(x: i32, y: i32)"], "refuted"),
+    "rank, false": ("Max(x: i32, y: i32) if rank(x) + 1 > 2 ~> x", {}, ["Max(x: i32, y: i32)"], "refuted"),
     "no value": (
         "Add(x: int, @const(a)) if 4 // a == 1 ~> Sub(x, -4)",
         {"Add(x: i8, 4)": "Sub(x: i8, -4)"},

@@ -174,6 +174,7 @@ class ValueCode(ABC):
 
     def asked(self, e: S.ECall) -> ast.expr:
         """A fact, asked of the dialect."""
+        self.matched.raises = self.matched.raises or (e.name in FUNCTIONS and FUNCTIONS[e.name].partial)
         return self.fact(e.name, *map(self.any, e.args))
 
     def fact(self, name: str, *arguments: ast.expr) -> ast.expr:
@@ -192,7 +193,11 @@ class ValueCode(ABC):
 
     def dtype_asked(self, e: S.ECall) -> ast.expr:
         element = self.access.scalar(self.node(e.args[0]))
-        return element if len(e.args) == 1 else self.access.vector(element, self.finite(e.args[1]))
+        if len(e.args) == 1:
+            return element
+        lanes = self.finite(e.args[1])
+        is_one = isinstance(e.args[1], S.ENumber) or (isinstance(e.args[1], S.ECall) and e.args[1].name == "lanes")
+        return self.access.vector(element, lanes if is_one else self.checked("_lane_count", lanes))
 
     def of_several(self, e: S.ECall, name: str) -> ast.expr:
         """min, max or gcd: Python's own where there are two numbers or more."""

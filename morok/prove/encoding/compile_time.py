@@ -29,25 +29,25 @@ class Values(Reading):
             return Truth(smt.BoolVal(value))
         if isinstance(value, Constant) and value.dtype == "bool":
             return Truth(value.term.value, value.exists)
-        if isinstance(value, Node) and value.dtype == "bool" and len(value.lanes) == 1:
+        if isinstance(value, Node) and value.dtype == "bool" and len(value.lanes) == 1 and self.promising:
             return Truth(value.term.value, value.term.defined)
         raise Unsupported("a condition that is no bool")
+
+    @property
+    def promising(self) -> bool:
+        """True in a contract, where a node is its value; a rule's clauses know nodes by identity."""
+        return bool(self.world.place == "contracts")
 
     def number(self, v: Any) -> Num:
         """A value as a mathematical integer."""
         if isinstance(v, Num):
             return v
-        if isinstance(v, bool):
-            return self.numbers.const(int(v))
-        if isinstance(v, int):
+        if isinstance(v, int) and not isinstance(v, bool):  # a condition is no number, though Python's is one
             return self.numbers.const(v)
         if isinstance(v, Constant) and not self.world.is_float(v.dtype):
             n = self.world.number_of(v.dtype, v.term)
             return Num(n.value, both(n.exists, v.exists), bits=n.bits)
-        if isinstance(v, Truth):
-            n = self.numbers.n
-            return Num(n.choose(v.value, n.const(1), n.const(0)), v.exists)
-        if isinstance(v, Node) and not self.world.is_float(v.dtype) and len(v.lanes) == 1:  # in contracts, a node is its value
+        if isinstance(v, Node) and self.promising and not self.world.is_float(v.dtype) and len(v.lanes) == 1:
             n = self.world.number_of(v.dtype, v.term)
             return Num(n.value, both(v.term.defined, negation(v.term.invalid)), bits=n.bits)
         raise Unsupported("no number")
@@ -107,7 +107,13 @@ class Values(Reading):
         v = self.expression(t)
         if not isinstance(v, DtypeName):
             raise Unsupported("no dtype")
-        return v.name
+        return self.known_dtype(v).name
+
+    def known_dtype(self, v: DtypeName) -> DtypeName:
+        """A dtype of the dialect, which its name tells from all others; Unsupported of what the rule does not look at."""
+        if v.name not in self.rule.dialect.dtypes:
+            raise Unsupported("a dtype that the rule does not look at")
+        return v
 
     def arguments(self, function: Function, operands: Seq[S.Expr]) -> tuple[Any, ...]:
         kinds = function.kinds(len(operands))
@@ -200,7 +206,8 @@ class Values(Reading):
 
     def compare(self, op: str, a: Any, b: Any) -> Truth:
         if isinstance(a, (DtypeName, OpName)) or isinstance(b, (DtypeName, OpName)):
-            return Truth(smt.BoolVal((a == b) == (op == "==")))
+            same = all(self.known_dtype(v) for v in (a, b) if isinstance(v, DtypeName)) and a == b
+            return Truth(smt.BoolVal(same == (op == "==")))
         if isinstance(a, Sequence) and isinstance(b, Sequence):
             return self.compare_sequences(op, a, b)
         if isinstance(a, Sequence) or isinstance(b, Sequence):
@@ -234,7 +241,7 @@ class Values(Reading):
             return v
         if isinstance(v, Constant) and v.dtype == "bool":
             return Truth(v.term.value, v.exists)
-        if isinstance(v, Node) and v.dtype == "bool" and len(v.lanes) == 1:  # in contracts, a node is its value
+        if isinstance(v, Node) and self.promising and v.dtype == "bool" and len(v.lanes) == 1:
             return Truth(v.term.value, both(v.term.defined, negation(v.term.invalid)))
         raise Unsupported("no bool")
 
@@ -251,14 +258,19 @@ class Values(Reading):
         def term(v: Any) -> tuple[Expr, Expr]:
             if isinstance(v, Constant):
                 return v.term.value, v.exists
-            if isinstance(v, FloatLiteral):
-                return n.const(v.value), TRUE
-            known = self.numbers.n.known(self.number(v).value)
+            if isinstance(v, FloatLiteral) and not self.promising:
+                raise Unsupported("a float literal compared")
+            known = v.value if isinstance(v, FloatLiteral) else self.numbers.n.known(self.number(v).value)
             if known is None:
                 raise Unsupported("a float compared with a computed integer")
-            return n.const(float(known)), TRUE
+            made = n.const(float(known))
+            if n.read(made) != known:  # an evaluator compares with the number itself
+                raise Unsupported("a float compared with a number that its dtype has none of")
+            return made, TRUE
 
         (x, ex), (y, ey) = term(a), term(b)
+        if x.sort != y.sort:
+            raise Unsupported("a comparison of floats of two dtypes")
         table: dict[str, Callable[[], Expr]] = {
             "<": lambda: n.lt(x, y), "<=": lambda: n.le(x, y), ">": lambda: n.lt(y, x), ">=": lambda: n.le(y, x),
             "==": lambda: n.eq(x, y), "!=": lambda: negation(n.eq(x, y)),

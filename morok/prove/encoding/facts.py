@@ -66,6 +66,7 @@ class Facts(Pointwise):
             return handler(*operands)
         if name not in self.rule.dialect.facts or name in SPECIAL:
             raise Unsupported(f"the function {name}")
+<<<<<<< HEAD
         return self.unknown_fact(name, operands)
 
     def unknown_fact(self, name: str, operands: Seq[S.Expr]) -> Any:
@@ -78,6 +79,21 @@ class Facts(Pointwise):
         if kind == "int":
             return Num(self.numbers.n.variable(self.world.symbol(name)))
         raise Unsupported(f"the fact {name} of a dialect of one's own")
+=======
+        for a in operands:
+            self.expression(a)
+        return self.any_answer(name)
+
+    def any_answer(self, name: str) -> Num | Truth:
+        """An unknown of the kind that a function answers with, from which a proof learns nothing; perhaps there is no answer."""
+        function = FUNCTIONS.get(name)
+        exists = self.world.fresh(name, smt.BoolSort()) if function is not None and function.partial else TRUE
+        if function is None or function.result == "bool":  # a fact that a dialect adds is a bool
+            return Truth(self.world.fresh(name, smt.BoolSort()), exists)
+        if function.result == "int":
+            return Num(self.numbers.n.variable(self.world.symbol(name)), exists)
+        raise Unsupported(f"{name} of what a rule says nothing of")
+>>>>>>> h/enc
 
     def call_vmin(self, x: S.Expr) -> Num:
         return self.bound(x, least=True)

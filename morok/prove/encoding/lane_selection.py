@@ -79,6 +79,8 @@ class Lanes(Operands):
 
     def op_vconst(self, parts: dict[str, Any], at: S.Syntax) -> Node:
         values = self.static(parts.get("values") if "values" in parts else parts.get("value"), "values")
+        if not isinstance(values, Sequence):
+            raise Unsupported("constants by lane, in a list that the pattern binds")
         dtype = self.dtype_of(at)
         terms = [self.as_node(v, dtype).term for v in values.items]
         return Node(tuple(terms), dtype, Made("VConst", ()))
@@ -101,7 +103,7 @@ class Lanes(Operands):
             return Node(
                 tuple(self.world.choose(condition.value, a, b) for a, b in zip(yes.lanes, no.lanes, strict=True)), yes.dtype
             )
-        if isinstance(yes, Constant) and isinstance(no, Constant):
+        if isinstance(yes, Constant) and isinstance(no, Constant) and yes.dtype == no.dtype:
             return Constant(self.world.choose(condition.value, yes.term, no.term), yes.dtype, both(yes.exists, no.exists))
         return super().either_of(condition, yes, no)
 

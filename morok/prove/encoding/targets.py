@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from morok.dialect import OpInfo
 from morok.dsl import syntax as S
+from morok.dsl.checked import Sort
 from morok.prove.encoding.facts import Facts
 from morok.prove.kinds import Constant, FloatLiteral, Made, Node, Truth
 from morok.prove.semantics.term import Term, Unsupported
@@ -32,6 +33,7 @@ class Targets(Facts):
             self.need(v.exists)
             if dtype == "bool":
                 return Node((Term(v.value),), dtype, Made("Const", ()))
+            v = self.either_of(v, self.constant(1), self.constant(0))
         number = self.number(v)
         self.need(number.exists, number.finite)
         return Node((self.world.constant_of(dtype, number),), dtype, Made("Const", ()))
@@ -71,15 +73,7 @@ class Targets(Facts):
         return Node((self.world.invalid(),), "index", Made("Invalid", ()))
 
     def is_dtype(self, e: S.Expr) -> bool:
-        return (
-            isinstance(e, S.EType)
-            or (isinstance(e, S.ECall) and e.name == "dtype")
-            or (
-                isinstance(e, S.EName)
-                and e.name not in self.names
-                and (e.name in self.instance.dtypes or e.name in self.rule.dialect.dtypes)
-            )
-        )
+        return isinstance(e, S.EType) or self.rule.sorts.get(id(e)) is Sort.DTYPE
 
     def operand(self, e: S.Expr, info: OpInfo, at: int, dtype: str | None) -> Any:
         if id(e) in self.rule.types or (isinstance(e, S.ECall) and e.name in self.rule.dialect.ops):
