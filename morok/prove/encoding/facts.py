@@ -66,20 +66,12 @@ class Facts(Pointwise):
             return handler(*operands)
         if name not in self.rule.dialect.facts or name in SPECIAL:
             raise Unsupported(f"the function {name}")
-<<<<<<< HEAD
         return self.unknown_fact(name, operands)
 
-    def unknown_fact(self, name: str, operands: Seq[S.Expr]) -> Any:
+    def unknown_fact(self, name: str, operands: Seq[S.Expr]) -> Num | Truth:
         """Any answer of the fact's kind: the proof learns nothing from it."""
-        for a in operands:
-            self.expression(a)
-        kind = "" if name in SPECIAL else FUNCTIONS[name].result if name in FUNCTIONS else "bool"
-        if kind == "bool":
-            return Truth(self.world.fresh(name, smt.BoolSort()))
-        if kind == "int":
-            return Num(self.numbers.n.variable(self.world.symbol(name)))
-        raise Unsupported(f"the fact {name} of a dialect of one's own")
-=======
+        if name in SPECIAL:
+            raise Unsupported(f"the fact {name} of a dialect of one's own")
         for a in operands:
             self.expression(a)
         return self.any_answer(name)
@@ -93,7 +85,6 @@ class Facts(Pointwise):
         if function.result == "int":
             return Num(self.numbers.n.variable(self.world.symbol(name)), exists)
         raise Unsupported(f"{name} of what a rule says nothing of")
->>>>>>> h/enc
 
     def call_vmin(self, x: S.Expr) -> Num:
         return self.bound(x, least=True)
