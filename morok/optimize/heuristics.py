@@ -27,6 +27,7 @@ from morok.optimize.matmul_tiling import (
 from morok.optimize.opts import Opt, OptOp, Scheduler
 from morok.optimize.packing import is_plain
 from morok.passes.nesting import nesting
+from morok.passes.node_order import nodes_of
 from morok.passes.range_stages import const_end
 from morok.passes.target import Target
 
@@ -225,7 +226,7 @@ def _scan(s: Scheduler, accesses: Accesses, outputs: list[UOp], ordered: list[UO
 def _after_reductions(ast: UOp, outputs: list[UOp]) -> list[UOp]:
     """The output ranges that no reduction knows of: loops behind them, inside the loops that they share. A loop around those does
     the same again, and is none of these."""
-    known = frozenset[UOp]().union(*[n.ranges for n in ast.toposort() if n.op is Op.Reduce])
+    known = frozenset[UOp]().union(*[n.ranges for n in nodes_of(ast) if n.op is Op.Reduce])
     shared = max([nesting(r) for r in outputs if r in known], default=None)
     return [r for r in outputs if r not in known and (shared is None or nesting(r) > shared)]
 

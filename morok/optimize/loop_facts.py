@@ -10,6 +10,7 @@ from morok.ir.op import AxisType, Op
 from morok.ir.uop import UOp
 from morok.optimize.opts import MAX_LANES, Opt, OptOp, Scheduler
 from morok.passes.affine import Linear, place_sums
+from morok.passes.node_order import nodes_of
 from morok.passes.range_stages import const_end
 
 
@@ -24,7 +25,7 @@ class Accesses:
 
     @staticmethod
     def of(ast: UOp) -> Accesses:
-        nodes = ast.toposort()
+        nodes = nodes_of(ast)
         stored = {n.src[0] for n in nodes if n.op is Op.Store}
         sums = place_sums(nodes)
         read = [(p, s) for p, s in sums if p not in stored]

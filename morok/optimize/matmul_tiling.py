@@ -11,6 +11,7 @@ from morok.optimize import packing
 from morok.optimize.loop_facts import Accesses, apply, length_of, native, vectorize, widest
 from morok.optimize.opts import MAX_LANES, Opt, OptOp, Scheduler
 from morok.passes.affine import Linear
+from morok.passes.node_order import nodes_of
 from morok.passes.range_stages import const_end
 
 LINE_BYTES: Final = 64  # of memory, which is read and written by lines
@@ -33,7 +34,7 @@ class Copied(NamedTuple):
 def matmul(ast: UOp, accesses: Accesses, outputs: list[UOp], reduced: list[UOp]) -> tuple[UOp, UOp] | None:
     """The row and column ranges of a sum of products, one factor of which runs along columns element by element, and what is
     stored if possible; else None."""
-    if len(outputs) < 2 or not any(n.op is Op.Reduce and n.arg is Op.Add and _product(n.src[0]) for n in ast.toposort()):
+    if len(outputs) < 2 or not any(n.op is Op.Reduce and n.arg is Op.Add and _product(n.src[0]) for n in nodes_of(ast)):
         return None
     found: list[tuple[UOp, UOp]] = []
     for s in accesses.loads:
@@ -56,7 +57,7 @@ def dot_products(ast: UOp, accesses: Accesses, outputs: list[UOp], reduced: list
 
     Of several sums, as in a recurrent layer, all have the same rows and columns.
     """
-    if not any(n.op is Op.Reduce and n.arg is Op.Add and _product(n.src[0]) for n in ast.toposort()):
+    if not any(n.op is Op.Reduce and n.arg is Op.Add and _product(n.src[0]) for n in nodes_of(ast)):
         return None
     for k in reduced:
         along = [tuple(r for r in outputs if r in s.terms) for s in accesses.loads if s.terms.get(k) == 1]

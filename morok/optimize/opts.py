@@ -8,6 +8,7 @@ and LANES nothing.
 from __future__ import annotations
 
 import enum
+import functools
 import re
 from dataclasses import dataclass, replace
 from typing import Final
@@ -20,8 +21,9 @@ from morok.ir.ranges import CLOSES
 from morok.ir.uop import UOp
 from morok.optimize import groups, packing, padding, prefix_scan, strips, thread_loops
 from morok.passes.nesting import nesting
+from morok.passes.node_order import nodes_of
 from morok.passes.range_stages import const_end, flatten_ranges, new_range
-from morok.passes.rebuilding import next_range_id
+from morok.passes.rebuilding import next_range_id, substituted
 from morok.passes.target import KernelInfo, Target
 
 
@@ -103,7 +105,7 @@ def read(text: str) -> tuple[Opt, ...]:
 def _in_order(ast: UOp) -> UOp:
     """`ast` with ranges numbered as they nest: one that was merged or cut has a number of its own, greater than all others."""
     closers: dict[UOp, set[tuple[UOp, ...]]] = {}
-    for n in ast.toposort():
+    for n in nodes_of(ast):
         if n.op in (Op.End, Op.Reduce):
             for r in n.src[1:]:
                 closers.setdefault(r, set()).add(n.src[1:])
@@ -112,7 +114,7 @@ def _in_order(ast: UOp) -> UOp:
         ids = [r.arg[0] for r in closed if r.op is Op.Range]
         if len(ids) == len(closed) and ids != sorted(ids) and all(len(closers[r]) == 1 for r in closed):
             mapping.update({r: UOp.new(Op.Range, r.src, (i, *r.arg[1:])) for r, i in zip(closed, sorted(ids), strict=True)})
-    return substitute((ast,), mapping)[0] if mapping else ast
+    return substituted(ast, mapping) if mapping else ast
 
 
 def _is_shared(fold: UOp) -> bool:
@@ -133,6 +135,29 @@ def vectors(ast: UOp, target: Target) -> Target:
     return replace(target, vector_bytes=4 * lanes[0]) if lanes else target
 
 
+class _Look:
+    """What one form of a kernel is asked again and again, found once: its nodes, operands first; its ranges, outermost first; the
+    loops that its nodes run in; the ranges that the contents of local buffers depend on.
+    """
+
+    def __init__(self, ast: UOp) -> None:
+        self.ast = ast
+        self.nodes = nodes_of(ast)
+
+    @functools.cached_property
+    def ranges(self) -> list[UOp]:
+        return sorted([n for n in self.nodes if n.op is Op.Range], key=nesting)
+
+    @functools.cached_property
+    def nests(self) -> set[frozenset[UOp]]:
+        return {n.ranges for n in self.nodes}
+
+    @functools.cached_property
+    def filled(self) -> frozenset[UOp]:
+        fills = [n.ranges for n in self.nodes if n.op in (Op.Barrier, Op.Bufferize) or _is_shared(n)]
+        return frozenset[UOp]().union(*fills)
+
+
 class Scheduler:
     """A kernel while it is being optimized.
 
@@ -145,13 +170,13 @@ class Scheduler:
         self.applied: list[Opt] = []
         self.use_locals = target.has_local
         self.ast = _in_order(ast if target.has_local else prefix_scan.running(ast))
-        self._nodes = self.ast.toposort()
+        self._looked_at = _Look(self.ast)
         if target.has_local:
             self._make_global()
 
     def _make_global(self) -> None:
         """Loops over outputs run in parallel on a GPU."""
-        closed = [r for n in self.ast.toposort() if n.op is Op.End for r in n.src[1:]]
+        closed = [r for n in nodes_of(self.ast) if n.op is Op.End for r in n.src[1:]]
         mapping = {
             r: UOp.new(Op.Range, r.src, (r.arg[0], AxisType.Global, r.arg[2])) for r in closed if r.arg[1] is AxisType.Loop
         }
@@ -159,16 +184,20 @@ class Scheduler:
             self.ast = substitute((self.ast,), mapping)[0]
 
     @property
+    def _look(self) -> _Look:
+        if self._looked_at.ast is not self.ast:
+            self._looked_at = _Look(self.ast)
+        return self._looked_at
+
+    @property
     def nodes(self) -> list[UOp]:
         """All nodes, operands first."""
-        if self._nodes[-1] is not self.ast:
-            self._nodes = self.ast.toposort()
-        return self._nodes
+        return self._look.nodes
 
     @property
     def ranges(self) -> list[UOp]:
         """All ranges, outermost first."""
-        return sorted([n for n in self.nodes if n.op is Op.Range], key=nesting)
+        return list(self._look.ranges)
 
     @property
     def output_ranges(self) -> list[UOp]:
@@ -182,7 +211,7 @@ class Scheduler:
     def lanes(self, along: UOp | None = None) -> int:
         """The lanes of the widest vector so far; of the vectors that depend on the range `along`, if one is given."""
         most = 1
-        for ranges in {n.ranges for n in self.nodes}:
+        for ranges in self._look.nests:
             if along is None or along in ranges:
                 n = 1
                 for r in ranges:
@@ -199,7 +228,7 @@ class Scheduler:
 
     def fills_within(self, r: UOp) -> bool:
         """True if the contents of a local buffer depend on the range `r`, so that it holds one iteration's at a time."""
-        return any((n.op in (Op.Barrier, Op.Bufferize) or _is_shared(n)) and r in n.ranges for n in self.nodes)
+        return r in self._look.filled
 
     def kernel(self) -> UOp:
         """The kernel with the applied optimizations noted in its Sink."""
@@ -341,9 +370,8 @@ class Scheduler:
             raise OptError(f"{opt}: axis {opt.axis} is {r.arg[1].name}", expected="an output axis")
         thread_loops.check(self.ast, r, str(opt))
         if opt.arg == 0:  # a loop whose length is known only at run time can be divided as well
-            self.ast = flatten_ranges(
-                substitute((self.ast,), {r: UOp.new(Op.Range, r.src, (r.arg[0], AxisType.Thread, r.arg[2]))})[0]
-            )
+            threads = UOp.new(Op.Range, r.src, (r.arg[0], AxisType.Thread, r.arg[2]))
+            self.ast = flatten_ranges(substituted(self.ast, {r: threads}))
             return
         amount = self._amount(opt, r)
         if amount > self.target.threads:
@@ -354,7 +382,7 @@ class Scheduler:
         outer = new_range(amount, id, AxisType.Thread, r)
         step = end // amount
         value = outer if step == 1 else outer * step + new_range(step, r.arg[0], r.arg[1], r)
-        self.ast = flatten_ranges(substitute((self.ast,), {r: value})[0])
+        self.ast = flatten_ranges(substituted(self.ast, {r: value}))
 
     def _tensor_cores(self, opt: Opt) -> None:
         raise OptError(f"{opt}: {self.target.name} has no matrix instruction that Morok knows", hint="UPCAST two axes")
@@ -371,7 +399,7 @@ class Scheduler:
             a: UOp.new(Op.Range, a.src, (b.arg[0], *a.arg[1:])),
             b: UOp.new(Op.Range, b.src, (a.arg[0], *b.arg[1:])),
         }
-        self.ast = substitute((self.ast,), mapping)[0]
+        self.ast = substituted(self.ast, mapping)
 
     def _no_locals(self, opt: Opt) -> None:
         if any(r.arg[1] in (AxisType.Local, AxisType.GroupReduce) for r in self.ranges):
@@ -471,7 +499,7 @@ class Scheduler:
         else:
             # the outer part keeps its id, and with it its place in the nest
             value = new_range(end // amount, r.arg[0], r.arg[1], r) * amount + inner
-        self.ast = flatten_ranges(substitute((self.ast,), {r: value})[0])
+        self.ast = flatten_ranges(substituted(self.ast, {r: value}))
         return inner
 
     def cut(self, r: UOp, at: int) -> UOp:

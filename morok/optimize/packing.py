@@ -16,8 +16,9 @@ from morok.ir.graph import substitute
 from morok.ir.op import AxisType, Op
 from morok.ir.uop import UOp
 from morok.passes.affine import linear
+from morok.passes.node_order import nodes_of
 from morok.passes.range_stages import const_end, new_range
-from morok.passes.rebuilding import next_range_id
+from morok.passes.rebuilding import next_range_id, substituted
 from morok.passes.target import Target
 
 MAX_BYTES: Final = 1 << 26  # of one copy
@@ -25,13 +26,13 @@ MAX_BYTES: Final = 1 << 26  # of one copy
 
 def reads_of(ast: UOp, slot: int) -> list[UOp]:
     """Every read of the buffer `slot` in the kernel."""
-    nodes = ast.toposort()
+    nodes = nodes_of(ast)
     written = {n.src[0] for n in nodes if n.op is Op.Store}
     return [n for n in nodes if n.op is Op.Index and n not in written and n.src[0].op is Op.DefineGlobal and n.src[0].arg == slot]
 
 
 def is_written(ast: UOp, slot: int) -> bool:
-    stores = [n.src[0] for n in ast.toposort() if n.op is Op.Store]
+    stores = [n.src[0] for n in nodes_of(ast) if n.op is Op.Store]
     return any(s.op is Op.Index and s.src[0].op is Op.DefineGlobal and s.src[0].arg == slot for s in stores)
 
 
@@ -66,7 +67,7 @@ def pack(ast: UOp, slot: int, outer: Collection[UOp], target: Target) -> UOp:
     The reads are plain, and the ranges that are not `outer` have known lengths.
     """
     ids = itertools.count(next_range_id(ast))
-    buffers = itertools.count(max((n.arg for n in ast.toposort() if n.op is Op.DefineLocal), default=-1) + 1)
+    buffers = itertools.count(max((n.arg for n in nodes_of(ast) if n.op is Op.DefineLocal), default=-1) + 1)
     made: dict[UOp, UOp] = {}
     mapping: dict[UOp, UOp] = {}
     for read in reads_of(ast, slot):
@@ -78,7 +79,7 @@ def pack(ast: UOp, slot: int, outer: Collection[UOp], target: Target) -> UOp:
         if key not in made:
             made[key] = _copy(read, inner, lengths, ids, next(buffers), target)
         mapping[read] = made[key].index(_flat(inner, lengths))
-    return substitute((ast,), mapping)[0]
+    return substituted(ast, mapping)
 
 
 def _copy(read: UOp, inner: Sequence[UOp], lengths: Sequence[int], ids: Iterator[int], number: int, target: Target) -> UOp:

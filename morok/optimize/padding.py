@@ -29,4 +29,4 @@ def pad(ast: UOp, r: UOp, length: int) -> UOp:
             return UOp.new(Op.Reduce, (body, *src[1:]), node.arg)
         return None
 
-    return rebuild(ast, visit)
+    return rebuild(ast, (Op.Range, Op.Index, Op.Reduce), visit)

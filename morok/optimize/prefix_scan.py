@@ -19,6 +19,7 @@ from morok.ir.ops.loop import identity
 from morok.ir.ranges import CLOSES, replace_range
 from morok.ir.uop import UOp, vconst
 from morok.passes.affine import linear
+from morok.passes.node_order import nodes_of
 from morok.passes.prefix_scan_registers import reach
 from morok.passes.range_stages import const_end
 from morok.passes.rebuilding import next_range_id
@@ -29,15 +30,15 @@ _ABOVE: Final = {Op.Gt: 0, Op.Ge: 1}
 
 def running(ast: UOp) -> UOp:
     """`ast` with the folds of elements up to that of a loop as running folds, where every reduction and loop allows it."""
-    if ast.op is not Op.Sink or not any(n.op is Op.Reduce and n.src[0].op is Op.Where for n in ast.toposort()):
+    if ast.op is not Op.Sink or not any(n.op is Op.Reduce and n.src[0].op is Op.Where for n in nodes_of(ast)):
         return ast
     closers: dict[UOp, list[UOp]] = {}
-    for n in ast.toposort():
+    for n in nodes_of(ast):
         for r in n.src[CLOSES[n.op] :] if n.op in CLOSES else ():
             closers.setdefault(r, []).append(n)
     mapping: dict[UOp, UOp] = {}
     ordered: dict[UOp, UOp] = {}  # by the End that closes it, the loop that is in order
-    for n in ast.toposort():
+    for n in nodes_of(ast):
         found = _masked(n)
         if found is None:
             continue
@@ -94,7 +95,7 @@ def _position(x: UOp) -> UOp | None:
 
 def folds(ast: UOp, loop: UOp) -> list[UOp]:
     """The running folds that continue from one iteration of `loop` to the next."""
-    found = [(n, reach(n)) for n in ast.toposort() if n.op is Op.Reduce]
+    found = [(n, reach(n)) for n in nodes_of(ast) if n.op is Op.Reduce]
     return [n for n, to in found if to is not None and to[0] is loop]
 
 
@@ -146,4 +147,4 @@ def _shifted(x: UOp, by: int, op: Op) -> UOp:
 
 def ordered_loops(ast: UOp) -> Sequence[UOp]:
     """The loops of statements that run in order: axis REDUCE, and closed by an End."""
-    return [r for n in ast.toposort() if n.op is Op.End for r in n.src[1:] if r.op is Op.Range and r.arg[1] is AxisType.Reduce]
+    return [r for n in nodes_of(ast) if n.op is Op.End for r in n.src[1:] if r.op is Op.Range and r.arg[1] is AxisType.Reduce]

@@ -16,6 +16,7 @@ from morok.ir.places import storage
 from morok.ir.uop import UOp
 from morok.passes.affine import linear
 from morok.passes.nesting import nesting
+from morok.passes.node_order import nodes_of
 
 WORTH_NS: Final = 50_000.0  # of estimated work: what sleeping threads take to wake, several times over
 _BYTES_A_NS: Final = 16.0  # what one core reads and writes of memory
@@ -28,7 +29,7 @@ _TRANSCENDENTAL: Final = frozenset(
 
 def _stores(ast: UOp) -> list[UOp]:
     """The stores to buffers, not those to local copies."""
-    return [n for n in ast.toposort() if n.op is Op.Store and storage(n.src[0]).op is Op.DefineGlobal]
+    return [n for n in nodes_of(ast) if n.op is Op.Store and storage(n.src[0]).op is Op.DefineGlobal]
 
 
 def check(ast: UOp, r: UOp, what: str) -> None:
@@ -41,13 +42,13 @@ def check(ast: UOp, r: UOp, what: str) -> None:
     inside = [s for s in stores if r in s.ranges]
     if not inside:
         raise OptError(f"{what}: no output is stored in that loop", expected="an axis of an output")
-    if any(n.op is Op.End and r in n.src[1:] and n.ranges for n in ast.toposort()):
+    if any(n.op is Op.End and r in n.src[1:] and n.ranges for n in nodes_of(ast)):
         raise OptError(f"{what}: what a cut left over runs beside that loop, inside another", expected="an outermost loop")
     if any(x.arg[1] is AxisType.Thread for s in inside for x in s.ranges):
         raise OptError(f"{what}: threads share a loop around it already", expected="one THREAD axis around an output")
     places = {s.src[0] for s in stores}
     written = {storage(p) for p in places}
-    if any(n.op is Op.Index and n not in places and storage(n) in written for n in ast.toposort()):
+    if any(n.op is Op.Index and n not in places and storage(n) in written for n in nodes_of(ast)):
         raise OptError(
             f"{what}: the kernel reads what another thread may write", expected="a kernel that reads no output elsewhere"
         )
@@ -62,7 +63,7 @@ def _times(node: UOp) -> int:
 
 def cost_ns(ast: UOp) -> float:
     """About how long the kernel takes one core: the time of its arithmetic, or of its memory, whichever is longer."""
-    nodes = ast.toposort()
+    nodes = nodes_of(ast)
     ops = 0.0
     for n in nodes:
         if n.op is Op.Reduce:
@@ -82,7 +83,7 @@ def loops(ast: UOp, threads: int, as_nested: bool = False) -> list[UOp]:
     Outermost is what steps furthest through the output, so that a thread writes one piece of it; but the order of loops around a
     local copy is as it is for the copy's sake, and so it is, `as_nested`, where it was chosen.
     """
-    copies = as_nested or any(n.op is Op.DefineLocal for n in ast.toposort())
+    copies = as_nested or any(n.op is Op.DefineLocal for n in nodes_of(ast))
     found: dict[UOp, None] = {}
     for store in _stores(ast):
         place = store.src[0]

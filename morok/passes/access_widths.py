@@ -16,6 +16,7 @@ from morok.ir.typecheck import PARAMS
 from morok.ir.uop import UOp
 from morok.marks import helper
 from morok.passes.affine import lane_offsets, linear
+from morok.passes.node_order import nodes_of
 from morok.passes.target import Target
 
 Lanes = tuple[int, ...]
@@ -64,7 +65,7 @@ class Widths:
         vectors = target.vector_bytes > 0  # where arithmetic is scalar there is nothing to leave whole
         limit = WIDEST if vectors and mode != 1 else arithmetic_lanes(target)
         # places and gates are looked at lane by lane
-        arithmetic = [n for n in root.toposort() if n.dtype.count > 1 and n.op in PARAMS]
+        arithmetic = [n for n in nodes_of(root) if n.dtype.count > 1 and n.op in PARAMS]
         numbers = [n for n in arithmetic if not n.dtype.is_index and not n.dtype.is_bool]
         operands = frozenset(s for n in numbers for s in n.src if s.dtype.count == n.dtype.count and not s.dtype.is_index)
         return cls(target, limit, vectors and mode == 2, simplify, operands)

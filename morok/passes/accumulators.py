@@ -9,6 +9,7 @@ from morok.ir.dtype import AddrSpace, DType
 from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.marks import helper
+from morok.passes.node_order import nodes_of
 from morok.passes.target import Target
 
 MAX_ACCUMULATORS: Final = 8  # vectors that one scalar result may be spread over: enough to hide an add's latency
@@ -27,7 +28,7 @@ class Accumulators:
     @classmethod
     def of(cls, root: UOp, target: Target = SMALL) -> Accumulators:
         """For a graph."""
-        return cls(target, max((n.arg for n in root.toposort() if n.op is Op.DefineReg), default=-1) + 1)
+        return cls(target, max((n.arg for n in nodes_of(root) if n.op is Op.DefineReg), default=-1) + 1)
 
 
 def native_lanes(target: Target, d: DType) -> int:

@@ -17,6 +17,7 @@ from morok.ir.op import AxisType, Op
 from morok.ir.uop import UOp
 from morok.marks import helper
 from morok.passes.affine import place_sums, unit_stride_ids
+from morok.passes.node_order import nodes_of
 from morok.passes.rebuilding import range_ids
 
 Axes = tuple[tuple[int, int], ...]
@@ -43,7 +44,7 @@ class AxisOrder:
     @classmethod
     def of(cls, root: UOp) -> AxisOrder:
         """The order of a graph's axes. LoweringError for a range that is vectorized and has no constant length."""
-        nodes = root.toposort()
+        nodes = nodes_of(root)
         for n in nodes:
             if n.op is Op.Range and n.arg[1] in VECTOR_AXES and n.src[0].op is not Op.Const:
                 raise LoweringError(f"a vectorized range needs a constant length, not {n.src[0]}")
@@ -123,7 +124,7 @@ def shared(s: UOp, t: UOp, order: AxisOrder) -> tuple[UOp, UOp, UOp]:
 
 def refuse_unrolled(root: UOp) -> None:
     """LoweringError where lanes met an op that has none, and an Unroll or a Contract is left."""
-    for node in root.toposort():
+    for node in nodes_of(root):
         for s in node.src:
             if s.op is Op.Unroll or s.op is Op.Contract:
                 raise LoweringError(f"{node.op.name} cannot be vectorized: {node}")

@@ -7,6 +7,7 @@ rules/tensor/movement.rules make of Index(view, indices..), which are proved at 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
@@ -29,6 +30,7 @@ Indices = tuple[UOp, ...]
 GROUPS: Final = ("movement", "nested_index")  # the rules by which an index goes through views
 STAGE: Final = "1"
 MOST_MAPS: Final = 4096  # of views, that are remembered
+MOST_AXES: Final = 256  # variables that stand for indices, likewise
 
 INDEX: Final = dtypes.index
 ZERO: Final = UOp.const(0, INDEX)
@@ -133,10 +135,14 @@ def _map_of(node: UOp) -> Map:
             gates += clauses(i.src[0])
         else:
             indices.append(i)
-    simple = simplified([*indices, *gates])
-    return Map(axes, tuple(simple[: len(indices)]), tuple([g for g in simple[len(indices) :] if g.op is not _CONST or not g.arg]))
+    plain = {axis for axis in axes if axis.vmin < axis.vmax}  # by themselves, as numbers are, they are as simple as can be
+    order = [i for i in (*indices, *gates) if i.op is not _CONST and i not in plain]
+    simple = dict(zip(order, simplified(order), strict=True)) if order else {}
+    gates = [simple.get(g, g) for g in gates]
+    return Map(axes, tuple([simple.get(i, i) for i in indices]), tuple([g for g in gates if g.op is not _CONST or not g.arg]))
 
 
+@functools.lru_cache(MOST_AXES)
 def _axis(k: int, size: int | UOp) -> UOp:
     """A variable that stands for the index along axis k; of one element there is one index."""
     if size == 1:

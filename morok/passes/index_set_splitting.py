@@ -12,6 +12,7 @@ from morok.ir.places import storage
 from morok.ir.uop import UOp
 from morok.marks import helper
 from morok.passes.affine import linear
+from morok.passes.node_order import nodes_of
 from morok.passes.range_stages import const_end
 from morok.passes.rebuilding import next_range_id, rebuild
 
@@ -58,7 +59,7 @@ class CutStores:
     def of(cls, root: UOp) -> CutStores:
         """The stores of a graph to cut: its statements, and those that barriers wait for."""
         found = cls(next_range_id(root))
-        nodes = root.toposort()
+        nodes = nodes_of(root)
         for statement in (root, *(s for n in nodes if n.op in (Op.Sink, Op.Barrier) for s in n.src)):
             if statement.op is Op.End:
                 found.plan(statement)
@@ -101,13 +102,13 @@ def piece_ids(body: UOp, r: UOp, found: CutStores) -> int:
 
 def set_apart(root: UOp) -> UOp:
     """`root` with the pieces of loops side by side, no range in two of them: each is a loop nest of its own."""
-    if not any(s.op is Op.Group for n in root.toposort() if n.op in _AROUND for s in n.src):
+    if not any(s.op is Op.Group for n in nodes_of(root) if n.op in _AROUND for s in n.src):
         return root
     id = next_range_id(root)
 
     def visit(node: UOp, src: tuple[UOp, ...]) -> UOp | None:
         nonlocal id
-        if node.op not in _AROUND or not any(s.op is Op.Group for s in src):
+        if not any(s.op is Op.Group for s in src):
             return None
         out: list[UOp] = []
         for s in src:
@@ -115,7 +116,7 @@ def set_apart(root: UOp) -> UOp:
             out += pieces
         return node.replace(tuple(out))
 
-    return rebuild(root, visit)
+    return rebuild(root, _AROUND, visit)
 
 
 def _pieces(statement: UOp) -> list[UOp]:

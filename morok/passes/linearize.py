@@ -13,6 +13,7 @@ from morok.ir.graph import rebuild, toposort
 from morok.ir.op import NO_INSTRUCTION, Op
 from morok.ir.ranges import all_open_ranges
 from morok.ir.uop import UOp, relinked
+from morok.passes.node_order import nodes_of
 
 # Lower comes first among instructions that run equally often.
 PRIORITY: Final[dict[Op, int]] = {
@@ -38,7 +39,7 @@ def order_loops(root: UOp) -> UOp:
     Loops nest: a Range inside another waits for that one. Loops, stores and barriers directly inside the same loop are put in one
     order that respects what depends on what, stores as early as they can; each loop waits for everything before it.
     """
-    nodes = toposort((root,))
+    nodes = nodes_of(root)
     ends: dict[UOp, UOp] = {}
     for n in nodes:
         if n.op is Op.End and len(n.src) == 2 and ends.setdefault(n.src[1], n) is not n:

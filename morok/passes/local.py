@@ -8,19 +8,18 @@ from morok.errors import LoweringError
 from morok.ir.dtype import AddrSpace
 from morok.ir.op import Op
 from morok.ir.uop import UOp
+from morok.passes.node_order import nodes_of
 from morok.passes.range_stages import const_end
 from morok.passes.rebuilding import rebuild
 
 
 def add_local_buffers(root: UOp) -> UOp:
     """`root` without Bufferize: shared memory is DefineLocal, filled over the ranges of the Bufferize in row-major order."""
-    ids = [n.arg for n in root.toposort() if n.op is Op.DefineLocal]
+    ids = [n.arg for n in nodes_of(root) if n.op is Op.DefineLocal]
     next_id = max(ids, default=-1) + 1
 
-    def visit(node: UOp, src: tuple[UOp, ...]) -> UOp | None:
+    def visit(node: UOp, src: tuple[UOp, ...]) -> UOp:
         nonlocal next_id
-        if node.op is not Op.Bufferize:
-            return None
         value, *ranges = src
         if node.arg[1] is not AddrSpace.LOCAL:
             raise LoweringError(f"a kernel cannot hold a buffer in {node.arg[1]} memory: {node}")
@@ -36,4 +35,4 @@ def add_local_buffers(root: UOp) -> UOp:
         filled = buffer.index(place).store(value).end(*ranges)
         return buffer.after(UOp.new(Op.Barrier, (filled,)))
 
-    return rebuild(root, visit)
+    return rebuild(root, (Op.Bufferize,), visit)

@@ -10,11 +10,11 @@ from typing import Final
 
 from morok.errors import LoweringError
 from morok.ir.dtype import DType, dtypes
-from morok.ir.graph import toposort
 from morok.ir.maker import maker
 from morok.ir.op import TABLE, Op, Position
 from morok.ir.positions import positions
 from morok.ir.uop import UOp
+from morok.passes.node_order import nodes_of
 from morok.rewrite.engine import InitialSubstitution, Rebuild
 
 _NAMED: Final = frozenset({Op.Range, Op.Special, Op.DefineVar})
@@ -53,7 +53,7 @@ def names(root: UOp) -> InitialSubstitution | None:
     forms: dict[UOp, UOp] = {}
     origin = maker.origin
     try:
-        for node in toposort((root,)):
+        for node in nodes_of(root):
             if node.op in _NAMED and node.dtype.is_index:
                 maker.origin = node.origin
                 made[node] = _named(node, node.src)
@@ -80,7 +80,7 @@ def lower_names(root: UOp) -> UOp:
     """`root` with concrete loops, variables and hardware indices, each cast to index where its value is computed with. Where the
     length of each loop is a number, and none waits for anything, `root` itself: the rules then meet what `names` puts in place.
     """
-    nodes = toposort((root,))
+    nodes = nodes_of(root)
     for node in nodes:
         if node.dtype.is_index and node.vmin <= node.vmax:
             concrete(node)  # what fits neither is refused here, whatever uses it

@@ -15,6 +15,7 @@ from morok.ir.ranges import replace_range
 from morok.ir.uop import UOp
 from morok.passes.accumulators import native_lanes
 from morok.passes.affine import linear
+from morok.passes.node_order import nodes_of
 from morok.passes.rebuilding import rebuild
 from morok.passes.target import Target
 
@@ -32,7 +33,7 @@ def reach(n: UOp) -> tuple[UOp, int] | None:
 
 def registers(root: UOp, target: Target) -> UOp:
     """`root` with a register for each vector of a running fold."""
-    running = [(n, to) for n in root.toposort() if (to := reach(n)) is not None]
+    running = [(n, to) for n in nodes_of(root) if (to := reach(n)) is not None]
     if not running:
         return root
     number = max((n.arg for n in root.toposort() if n.op is Op.DefineReg), default=-1) + 1
@@ -55,7 +56,7 @@ def registers(root: UOp, target: Target) -> UOp:
     behind = {store: _behind(store, steps) for store in root.toposort() if steps and store.op is Op.Store}
     root = substitute(substitute((root,), behind), mapping)[0]
     loops = {k for _, (k, _) in running}
-    return rebuild(root, lambda node, src: _innermost(src, loops) if node.op is Op.End else None)
+    return rebuild(root, (Op.End,), lambda node, src: _innermost(src, loops))
 
 
 def _around(root: UOp, loops: set[UOp]) -> dict[UOp, frozenset[UOp]]:

@@ -10,6 +10,7 @@ from morok.ir.op import AxisType, Op
 from morok.ir.ranges import CLOSES
 from morok.ir.uop import UOp
 from morok.passes.affine import Linear, linear
+from morok.passes.node_order import nodes_of
 from morok.passes.range_splitting import MergedRanges
 from morok.passes.rebuilding import next_range_id, rebuild
 
@@ -32,8 +33,8 @@ def flatten_ranges(root: UOp) -> UOp:
     the lanes that some have become."""
 
     def visit(node: UOp, src: tuple[UOp, ...]) -> UOp | None:
-        first = CLOSES.get(node.op)
-        if first is None or all(s.op in _CLOSED for s in src[first:]):
+        first = CLOSES[node.op]
+        if all(s.op in _CLOSED for s in src[first:]):
             return None
         found: dict[UOp, None] = {}
         for s in src[first:]:
@@ -46,7 +47,7 @@ def flatten_ranges(root: UOp) -> UOp:
         # a range of one iteration may have become a number
         return UOp.new(node.op, (*src[:first], *found), node.arg, node.dtype if node.op is Op.Reduce else None)
 
-    return rebuild(root, visit)
+    return rebuild(root, CLOSES, visit)
 
 
 def _index_sums(nodes: Iterable[UOp]) -> dict[UOp, Linear]:
@@ -69,7 +70,7 @@ def merged_ranges(root: UOp) -> MergedRanges | None:
     That is the case in which the merged range needs no division: r0 * (c * n1) + r1 * c is r * c, for r over n0 * n1. None where
     there are no such ranges.
     """
-    nodes = root.toposort()
+    nodes = nodes_of(root)
     closers = [n for n in nodes if n.op in CLOSES and len(n.src) - CLOSES[n.op] >= 2]
     if not closers:
         return None
@@ -95,14 +96,14 @@ def _mergeable(outer: UOp, inner: UOp, nodes: list[UOp], sums: dict[UOp, Linear]
 def number_by_nesting(root: UOp) -> UOp:
     """Ranges numbered anew where a merged one, whose number is new, would nest inside those that it is closed before."""
     order: dict[UOp, None] = {}
-    for n in reversed(root.toposort()):
+    for n in reversed(nodes_of(root)):
         if n.op in CLOSES:
             order.update(dict.fromkeys(n.src[CLOSES[n.op] :]))
     ids = [r.arg[0] for r in order if r.op is Op.Range]
     if len(ids) < len(order) or ids == sorted(ids):
         return root
     ranks = dict(zip(order, sorted(ids), strict=True))
-    return rebuild(root, lambda node, src: _renumbered(node, src, ranks))
+    return rebuild(root, (Op.Range,), lambda node, src: _renumbered(node, src, ranks))
 
 
 def _renumbered(node: UOp, src: tuple[UOp, ...], ranks: dict[UOp, int]) -> UOp | None:

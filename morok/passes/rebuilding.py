@@ -2,29 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable, Mapping
 
-from morok.ir.graph import toposort
 from morok.ir.maker import maker
 from morok.ir.op import Op
 from morok.ir.uop import UOp
+from morok.passes.node_order import nodes_of
 
 Visit = Callable[[UOp, tuple[UOp, ...]], "UOp | None"]
 
 
-def rebuild(root: UOp, visit: Visit) -> UOp:
-    """`root` with every node replaced by `visit(node, its new operands)`; None keeps the node, over its new operands."""
-    done: dict[UOp, UOp] = {}
+def rebuild(root: UOp, ops: Container[Op], visit: Visit) -> UOp:
+    """`root` with each node of these ops replaced by `visit(node, its new operands)`; None keeps the node, over its new operands.
+    Other nodes are looked at only above one that changes.
+    """
+    done: dict[UOp, UOp] = {}  # of nodes that change
+    changed = done.keys()
     origin = maker.origin
     try:
-        for node in toposort((root,)):
+        for node in nodes_of(root):
+            old = node.src
+            visited = node.op in ops
+            if not visited and changed.isdisjoint(old):
+                continue
             maker.origin = node.origin  # whatever takes a node's place comes from where it came from
-            src = tuple([done[s] for s in node.src])
-            made = visit(node, src)
-            done[node] = made if made is not None else node if src == node.src else node.replace(src)
+            src = tuple([done.get(s, s) for s in old])
+            made = visit(node, src) if visited else None
+            if made is None:
+                made = node if src == old else node.replace(src)
+            if made is not node:
+                done[node] = made
     finally:
         maker.origin = origin
-    return done[root]
+    return done.get(root, root)
+
+
+def substituted(root: UOp, mapping: Mapping[UOp, UOp]) -> UOp:
+    """`root.substitute(mapping)`; nodes that are not above one of those are not looked at."""
+    done: dict[UOp, UOp] = dict(mapping)
+    changed = done.keys()
+    for node in nodes_of(root):
+        old = node.src
+        if not changed.isdisjoint(old) and node not in done:
+            src = tuple([done.get(s, s) for s in old])
+            if src != old:
+                done[node] = node.replace(src)
+    return done.get(root, root)
 
 
 def range_ids(nodes: Iterable[UOp]) -> list[int]:
@@ -38,4 +61,4 @@ def range_ids(nodes: Iterable[UOp]) -> list[int]:
 
 def next_range_id(root: UOp) -> int:
     """An id above every range id in the graph: ids are never reused (two live ranges with one id would be one node)."""
-    return max(range_ids(root.toposort()), default=-1) + 1
+    return max(range_ids(nodes_of(root)), default=-1) + 1

@@ -11,10 +11,11 @@ from collections.abc import Mapping
 from morok.errors import LoweringError
 from morok.ir.bounds import Num, times
 from morok.ir.dtype import AddrSpace, PtrType, dtypes
-from morok.ir.graph import rebuild, toposort
+from morok.ir.graph import rebuild
 from morok.ir.op import Op
 from morok.ir.places import storage
 from morok.ir.uop import UOp
+from morok.passes.node_order import nodes_of
 from morok.passes.rebuilding import next_range_id
 
 Loop = tuple[tuple[UOp, ...], frozenset[UOp]]  # ranges, and those that they stand in
@@ -104,7 +105,7 @@ def substitute_open(root: UOp, mapping: dict[UOp, UOp]) -> UOp:
 
 def separate_loops(root: UOp) -> UOp:
     """`root` with no range under two reductions that cannot share a loop, and folds of i64 in place of folds at index."""
-    folds = [n for n in root.toposort() if n.op is Op.Reduce]
+    folds = [n for n in nodes_of(root) if n.op is Op.Reduce]
     if len(folds) < 2 and not any(n.dtype.is_index for n in folds):
         return root
     return _Separator(root).done[root]
@@ -120,7 +121,7 @@ def _adds_to_register(end: UOp) -> bool:
 
 def share_loops(root: UOp) -> UOp:
     """`root` with one loop for the registers that are added to over the same ranges, none of which waits for another."""
-    nodes = toposort((root,))
+    nodes = nodes_of(root)
     loops: dict[tuple[UOp, ...], list[UOp]] = {}
     for node in nodes:
         if node.op is Op.End and _adds_to_register(node):

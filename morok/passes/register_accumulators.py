@@ -11,7 +11,6 @@ from __future__ import annotations
 from typing import Final
 
 from morok.ir.dtype import PtrType
-from morok.ir.graph import toposort
 from morok.ir.maker import maker
 from morok.ir.op import Op
 from morok.ir.places import passed
@@ -20,6 +19,7 @@ from morok.ir.uop import UOp, intern
 from morok.passes.access_widths import arithmetic_lanes
 from morok.passes.accumulators import native_lanes
 from morok.passes.lanes import take
+from morok.passes.node_order import nodes_of
 from morok.passes.target import Target
 
 Lanes = tuple[int, ...]
@@ -39,7 +39,8 @@ def cut_registers(root: UOp, target: Target) -> UOp:
     """`root` with accumulators, and their addends, no wider than the target's registers, and no Gep of a Cat."""
     wide: dict[UOp, int] = {}
     joined = False
-    for n in toposort((root,)):
+    nodes = nodes_of(root)
+    for n in nodes:
         if n.op is _CAT:
             joined = True
         elif n.op is _REG and isinstance(n.dtype, PtrType) and n.dtype.size == 1:
@@ -50,7 +51,7 @@ def cut_registers(root: UOp, target: Target) -> UOp:
         return root
     origin = maker.origin
     try:
-        return _Cutter(wide, arithmetic_lanes(target)).cut(root)
+        return _Cutter(wide, arithmetic_lanes(target), nodes).cut(root)
     finally:
         maker.origin = origin
 
@@ -60,12 +61,17 @@ class _Cutter:
 
     wide   the registers to cut, and how many lanes each part has
     limit  lanes that arithmetic elsewhere has at most
+    nodes  the new forms of whole nodes: from the outset those of nodes that are above nothing that changes
     """
 
-    def __init__(self, wide: dict[UOp, int], limit: int) -> None:
+    def __init__(self, wide: dict[UOp, int], limit: int, order: list[UOp]) -> None:
         self.wide = wide
         self.limit = limit
         self.nodes: dict[UOp, UOp] = {}
+        is_kept = self.nodes.__contains__
+        for n in order:
+            if n.op is not _GEP and n not in wide and all(map(is_kept, n.src)):
+                self.nodes[n] = n
         self.parts: dict[tuple[UOp, Lanes], UOp] = {}
         self.owners: dict[tuple[UOp, ...], list[tuple[UOp, int]]] = {}  # of each lane of a Cat, where it is from
         self.missing: list[tuple[UOp, Lanes | None]] = []

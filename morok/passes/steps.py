@@ -20,6 +20,7 @@ from morok.passes.appended import joined
 from morok.passes.axis_expansion import AxisOrder, refuse_unrolled
 from morok.passes.gpudims import Launch
 from morok.passes.index_set_splitting import CutStores
+from morok.passes.node_order import nodes_of
 from morok.passes.range_splitting import MergedRanges, RangeIds
 from morok.passes.target import KernelInfo, Target
 from morok.rewrite import library
@@ -154,7 +155,7 @@ def images(ast: UOp, target: Target) -> InitialSubstitution | None:
     """The places of images, which stay places: nothing loads them. What their coordinates read is loaded."""
     forms: dict[UOp, UOp] = {}
     known = InitialSubstitution(forms, {}, lambda rebuild: rebuild)
-    for place in ast.toposort():
+    for place in nodes_of(ast):
         if place.op is Op.Index and place.dtype.kind == "image":
             storage, *coordinates = place.src
             forms[place] = place.replace((storage, *(rewrite(s, ("add_loads",), 13, known=known) for s in coordinates)))

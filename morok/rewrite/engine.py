@@ -272,7 +272,7 @@ def fire(node: Node, rules: RuleSet, *, stage: str = "") -> Node | None:
     """The result of the first rule that applies to a node, once, at its root; None where none does. Traces record it."""
     check()
     dialect = rules.dialect
-    maker = dialect.maker if isinstance(dialect, Traces) else None
+    maker = getattr(dialect, "maker", None)
     outer = "" if maker is None else maker.stage
     if maker is not None:
         maker.stage = stage
