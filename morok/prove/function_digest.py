@@ -260,7 +260,7 @@ def _reduced(at: Any) -> list[Any]:
         made = at.__reduce_ex__(4)
     except Exception:  # whatever its own code does
         return []
-    return [] if isinstance(made, str) else [x for part in made for x in (part if hasattr(part, "__next__") else (part,))]
+    return [] if isinstance(made, str) else [x for part in made for x in (part if isinstance(part, Iterator) else (part,))]
 
 
 def _imported(code: types.CodeType, package: str) -> list[str]:

@@ -72,7 +72,7 @@ def test_random_clauses_mean_one_thing(seed, bounds, a, b, depth):
         "inverse([a, b, 2])[1] == a",
         "inverse(inverse([a, b, 0])) == [a, b, 0]",
         "len(inverse([a])) == b",
-        "len(inverse([a for a in 0..b])) == b",
+        "len(inverse([k for k in 0..b])) == b",
         "others([a, b], 4)[0] == 1",
         "len(others([a], 3)) == b",
         "others([a], b) == [0, 1]",
