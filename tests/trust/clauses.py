@@ -29,9 +29,9 @@ UNSAYABLE: Final = "not said"
 
 
 def written(rng: random.Random, depth: int) -> tuple[list[str], str]:
-    """Some `let`, and a guard, over the constants a and b, and the bounds of an index; names of items hide others."""
+    """Some `let`, and a guard, over the constants a and b, and the bounds of an index."""
     integers = ("a", "b", "lo", "hi", "a", "b", "lo", "hi", "vmin(x)", "vmax(x)")
-    clauses = Clauses(rng, {}, integers, items=("a", "k", "lo", "u1"))
+    clauses = Clauses(rng, {}, integers, items=("i", "k", "n"))
     return clauses.named(depth), clauses.condition(depth)
 
 

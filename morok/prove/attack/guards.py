@@ -28,7 +28,7 @@ class Clauses:
     nodes      the dtypes of its variables and constants by name
     values     names of integers that the pattern binds, or terms that are integers
     sequences  of integers, `many` of nodes
-    items      names for what comprehensions take: they may hide others
+    items      names for what comprehensions take, with more letters where they are taken
     """
 
     def __init__(
@@ -145,22 +145,28 @@ class Clauses:
             lambda: self.comprehension(depth, self.integer),
         )
 
+    def new(self, name: str) -> str:
+        """A name that nothing has here, by more letters."""
+        taken = {*self.nodes, *self.integers, *self.sequences, *self.many}
+        while name in taken:
+            name += "k"
+        return name
+
     def comprehension(self, depth: int, body: Callable[[int], str]) -> str:
         rng = self.rng
         kind = rng.random()
-        names = rng.sample(self.items, 1 if kind < 0.8 else 2)
+        names = [self.new(n) for n in rng.sample(self.items, 1 if kind < 0.8 else 2)]
         if kind < 0.4:
             over = f"{rng.choice(['0', '1', '-1'])}{rng.choice(['..', '..='])}({self.leaf()} % 4)"
         elif kind < 0.8:
             over = self.sequence(depth - 1)
         else:
             over = f"zip({self.sequence(depth - 1)}, {self.sequence(depth - 1)})"
-        outer, hidden = self.integers, self.sequences
+        outer = self.integers
         self.integers = [*outer, *names, names[0]]
-        self.sequences = [s for s in hidden if s not in names]
         inner = body(depth - 1)
         filtered = f" if {self.condition(depth - 1)}" if rng.random() < 0.3 else ""
-        self.integers, self.sequences = outer, hidden
+        self.integers = outer
         return f"[{inner} for {', '.join(names)} in {over}{filtered}]"
 
     def condition(self, depth: int) -> str:
