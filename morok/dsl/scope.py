@@ -43,11 +43,11 @@ class Value:
         return Value("other", parts=tuple(dict.fromkeys(i for p in self.parts for i in p.items())))
 
     def alternatives(self) -> tuple[Value, ...]:
-        """What an item of a list of sequences may be; of any other value, itself."""
+        """The values that an item of a list of sequences may be; of any other value, itself."""
         return self.parts if self.kind == "other" and self.parts and not self.many else (self,)
 
     def items(self) -> tuple[Value, ...]:
-        """What the items of a sequence may be; none of what is no sequence."""
+        """The values that the items of a sequence may be; none of any other value."""
         if self.kind == "tuple" and not self.many:
             return tuple(i for p in self.parts for i in p.alternatives())
         return self.element().alternatives() if self.many or self.kind in ("other", "unknown") else ()

@@ -136,7 +136,7 @@ def vectors(ast: UOp, target: Target) -> Target:
 
 
 class _Look:
-    """What one form of a kernel is asked again and again, found once: its nodes, operands first; its ranges, outermost first; the
+    """Answers about one form of a kernel, found once: its nodes, operands first; its ranges, outermost first; the
     loops that its nodes run in; the ranges that the contents of local buffers depend on.
     """
 

@@ -68,12 +68,12 @@ def _bounded(case: Case, fact: str) -> str:
 
 
 def _defined(case: Case, fact: str) -> str:
-    """Where the fact holds the node has a value."""
+    """The mistake where the fact holds and the node has no value, as text."""
     return f"defined({case.shown}) holds, and it has no value" if case.value is NoValue and case.asked(fact) else ""
 
 
 def _fits(case: Case, fact: str) -> str:
-    """Where the fact holds the exact result of the op fits the dtype: asked of the node, or of its op and operands."""
+    """The mistake where the fact holds, of the node or of its op and operands, and the exact result does not fit, as text."""
     d = case.dialect
     if not case.op or not all(isinstance(v, int) for v in case.given):
         return ""

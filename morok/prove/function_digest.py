@@ -253,7 +253,7 @@ def _slots(at: Any) -> list[Any]:
 
 
 def _reduced(at: Any) -> list[Any]:
-    """What an object would be made of again, as it is pickled; nothing of one that cannot be."""
+    """The parts that an object would be made of again, as it is pickled; none of one that cannot be."""
     if isinstance(at, (types.BuiltinFunctionType, types.GenericAlias)):
         return []
     try:

@@ -280,7 +280,7 @@ class _Patterns:
         return {} if ty is None else {path: ty}
 
     def waits_for_nothing(self, info: OpInfo, named: Mapping[str, object], path: Path, clause: Clause) -> Clause:
-        """What the node waits for is named, or there is nothing: `..` passes over values, and over no effects."""
+        """With the constraint that the node waits for nothing that the pattern does not name: `..` passes over no effects."""
         if not any(o.many and o.position == "order" and o.name not in named for o in info.operands):
             return clause
         return self.no_more(info, {o.name: None for o in info.operands if o.optional} | dict(named), path, clause)

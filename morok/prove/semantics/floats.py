@@ -114,7 +114,7 @@ class Floats:
         return a if source.name == self.name else smt.fpFPToFP(NEAREST, a, self.sort)
 
     def converted(self, a: Expr) -> Expr:
-        """What a number that was rounded to the sort is in this dtype."""
+        """The value of this dtype that a number is which was rounded to the sort."""
         return a
 
     def is_nan(self, a: Expr) -> Expr:
