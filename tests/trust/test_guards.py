@@ -105,7 +105,7 @@ FIRES = [
     "if 0 < vmax(x) > 100",
     "if len([k for k in 5..2]) == 0 and vmax(x) > 100",
     "if step([[0, 2], [1, 3]], 2) == 0 and vmax(x) > 100",
-    "if all(x > 3 for x in [4, 5]) and vmax(x) > 100",
+    "if all(k > 3 for k in [4, 5]) and vmax(x) > 100",
     "if sum(k for k in [k + 1 for k in 0..3]) == 6 and vmax(x) > 100",
     "if min([3]) == 3 and vmax(x) > 100",
     "if log2(1 << 70) == 70 and vmax(x) > 100",

@@ -38,7 +38,7 @@ class Clauses:
         values: Sequence[str] = (),
         sequences: Sequence[str] = (),
         many: Sequence[str] = (),
-        items: Sequence[str] = ("k", "j"),
+        items: Sequence[str] = ("item", "piece"),
     ) -> None:
         self.rng = rng
         self.nodes = dict(nodes)
