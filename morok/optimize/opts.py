@@ -181,7 +181,7 @@ class Scheduler:
             r: UOp.new(Op.Range, r.src, (r.arg[0], AxisType.Global, r.arg[2])) for r in closed if r.arg[1] is AxisType.Loop
         }
         if mapping:
-            self.ast = substitute((self.ast,), mapping)[0]
+            self.ast = substituted(self.ast, mapping)
 
     @property
     def _look(self) -> _Look:

@@ -39,15 +39,7 @@ def rebuild(root: UOp, ops: Container[Op], visit: Visit) -> UOp:
 
 def substituted(root: UOp, mapping: Mapping[UOp, UOp]) -> UOp:
     """`root.substitute(mapping)`; nodes that are not above one of those are not looked at."""
-    done: dict[UOp, UOp] = dict(mapping)
-    changed = done.keys()
-    for node in nodes_of(root):
-        old = node.src
-        if not changed.isdisjoint(old) and node not in done:
-            src = tuple([done.get(s, s) for s in old])
-            if src != old:
-                done[node] = node.replace(src)
-    return done.get(root, root)
+    return rebuild(root, {n.op for n in mapping}, lambda node, src: mapping.get(node))
 
 
 def range_ids(nodes: Iterable[UOp]) -> list[int]:

@@ -65,7 +65,7 @@ def test_deep_graphs() -> None:
 
 
 def test_a_node_is_free_of_all_loops_that_an_expression_is_open_in() -> None:
-    """What closes loops may name an expression of their ranges, or lanes of unrolled ones."""
+    """An op that closes loops may name an expression of their ranges, or lanes of unrolled ones."""
     places = R * 3 + K
     assert free_of(X, places)
     assert free_of(UOp.range(5, 2) + 1, places)

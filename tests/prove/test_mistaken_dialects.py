@@ -576,7 +576,7 @@ def test_a_fact_that_denies_overflow_spoils_what_asks_for_it(folder: Path) -> No
     "fact", ["rank(x) + 1 > 3", "constant(x) == 1", "free_of(x, y)", "whatever(x)", "rank(x) < 99", "same_shape(x, y)"]
 )
 def test_a_fact_that_nobody_tries_says_nothing(folder: Path, fact: str) -> None:
-    """What it means of Morok's own nodes a dialect of one's own need not know."""
+    """A fact without a trial says of a dialect's own nodes nothing that it says of Morok's."""
     names = ("rank", "constant", "free_of", "same_shape", "whatever")
     made = having(facts={**BOUNDS, **dict.fromkeys(names, lambda *n: 3)})()
     verdict, message = verdict_of(made, "r", f"Max(x: sat, y) if {fact} ~> x")

@@ -445,7 +445,7 @@ def test_code_that_is_reached_dynamically_is_tested_again_when_it_changes(
 
 
 def test_the_class_of_a_context_counts_wherever_it_is_defined(pack: tuple[Path, Path, str]) -> None:
-    """What a helper asks of its context, no name in it says."""
+    """A context is asked by no name in the helper: its class counts apart."""
     rules, module, name = pack
     beside = module.with_name(f"{name}_around.py")
     of = "    @classmethod\n    def of(cls, root):\n        return cls()\n"
