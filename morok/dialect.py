@@ -239,6 +239,17 @@ class Nests(Protocol):
 
 
 @runtime_checkable
+class Tensors(Protocol):
+    """A dialect whose nodes may be whole tensors, on which ops work element by element.
+
+    same_axes  whether a node may take the other's place: it is as large, or the other is a number. Rules about numbers that may
+               drop axes (`Sub(x, x) ~> zero(x)`) fire where it says so.
+    """
+
+    def same_axes(self, node: Node, made: Node) -> bool: ...
+
+
+@runtime_checkable
 class Instructions(Protocol):
     """A dialect whose programs end as lists of instructions.
 

@@ -68,6 +68,7 @@ def link(
         "_failures": (*values.FAILURES, getattr(dialect, "undefined", values.NoValue)),
         "_derive": getattr(dialect, "derive", None),
         "_keep": getattr(dialect, "keep", None),
+        "_same_axes": getattr(dialect, "same_axes", None),
         "_subst": dialect.facts.get("subst"),
         "NOT_CONST": NOT_CONST,
         "_tried": tried,

@@ -16,7 +16,7 @@ from morok.ir.op import NO_INSTRUCTION, REDUCE_OPS, TABLE, AxisType, Op, OpDef, 
 from morok.ir.ops.loop import identity
 from morok.ir.provenance import Origin, rewritten
 from morok.ir.ranges import free_of, free_of_axes, replace_range
-from morok.ir.shape import has_shape, shape_of
+from morok.ir.shape import has_shape, same_axes, shape_of
 from morok.ir.structural_order import precedes
 from morok.ir.uop import UOp, binary, came_from, cast, rebuilt, sketch
 
@@ -243,6 +243,8 @@ class _Morok:
 
     def nests(self, node: UOp) -> bool:
         return node.dtype.is_index
+
+    same_axes = staticmethod(same_axes)
 
     def element(self, d: DType) -> DType:
         return d.scalar()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from morok.ir.cell import facts_of
 from morok.ir.linear_forms import terms
-from morok.ir.op import Op
+from morok.ir.op import TABLE, Op
 from morok.ir.ranges import remember, unknown
 
 if TYPE_CHECKING:
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 Size: TypeAlias = "int | UOp"
 Shape: TypeAlias = "tuple[Size, ...]"
 _memo: Final = "shape"
+_OPS: Final = TABLE.entries
+_number: Final = "number"
+_NUMBERS: Final = frozenset({Op.Const, Op.DefineVar, Op.Range, Op.Special, Op.Index, Op.Load, Op.Gep})
 _CONST: Final = Op.Const
 
 
@@ -45,6 +48,34 @@ def has_shape(node: UOp) -> bool:
     while node.op in _VIEWS:
         node = node.src[0]
     return not node.dtype.is_ptr and node.op is not Op.Param and node.op is not Op.Bufferize
+
+
+def is_number(node: UOp) -> bool:
+    """True if a node has no axes. It looks no further than where a kernel's values come from: loads, loops and lanes."""
+    passed: set[UOp] = set()
+    below = _elements(node)
+    for x in below:  # which grows
+        if _OPS[x.op].signature is None:
+            if x.op not in _NUMBERS and shape_of(x):
+                return False
+        elif x.dtype.count == 1 and _number not in x.memo and x not in passed:
+            passed.add(x)
+            below += x.src
+    for x in passed:
+        facts_of(x)[_number] = True
+    return True
+
+
+def same_axes(node: UOp, made: UOp) -> bool:
+    """True if `made` is as large as a node, or the node is a number, or several: what has lanes has no axes."""
+    if node.dtype.count > 1 or is_number(node):
+        return True
+    return next((shape for x in _elements(node) if (shape := shape_of(x))), ()) == shape_of(made)
+
+
+def _elements(node: UOp) -> list[UOp]:
+    """The operands whose elements an op works on; of other ops the node itself. What is looked at may be a sketch."""
+    return list(node.src) if _OPS[node.op].signature is not None else [node]
 
 
 def differ(a: Size, b: Size) -> bool:

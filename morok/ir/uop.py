@@ -813,6 +813,7 @@ def sketch(node: UOp, src: tuple[UOp, ...]) -> UOp:
     cell.src = src
     cell.arg = node.arg
     cell.origin = node.origin
+    cell.memo = NO_FACTS
     invalid = False
     for s in src:
         if s.invalid:

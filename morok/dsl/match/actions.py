@@ -10,6 +10,7 @@ from typing import Final
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule, Sort
 from morok.dsl.extent import Limits
+from morok.dsl.match.axes import may_drop_axes
 from morok.dsl.match.clauses import Clause, Clauses, Path
 from morok.dsl.match.code import assign, attempt, expression
 from morok.dsl.match.extent_tests import ExtentTests
@@ -67,6 +68,7 @@ class _Maker:
             self.matched.most = {e.what: e.most for e in limits.extents if e.what in ("shift", "power")}
         self.body = action.body
         self.counting = False  # the statement that makes the budget is there
+        self.drops_axes = may_drop_axes(rule)
         self.failures = self.code.name(_FAILURES)
         self.number = self.code.constant(action.number)
 
@@ -177,11 +179,12 @@ class _Maker:
             return
         root = self.matched.node(())
         if made in {self.matched.made.node(p) for p in self.matched.nodes if p}:  # an operand: never the node itself
+            self.axes_kept(made)
             self.put(*self.note("keep", root, made))
             self.end(made)
             return
         derived = [] if is_local else self.note("derive", root)
-        if self._is_new() and not self.matched.raises and not self.helped():
+        if self._is_new() and not (self.matched.raises or self.helped() or self.drops_axes):
             self.put(*derived)
             self.end(made)
             return
@@ -217,9 +220,15 @@ class _Maker:
         if self.helped():  # of a helper's nodes contracts say the values, and not how many lanes they have
             tests.append(self.access.alike(self.access.type(made), self.access.type(root)))
         self.when(code.all_of([*tests, *conditions]))
+        self.axes_kept(made)
         if not is_new:
             self.put(*self.note("keep", root, made))
         self.end(made)
+
+    def axes_kept(self, made: ast.expr) -> None:
+        """The test that a tensor is not replaced by a smaller one."""
+        if self.drops_axes:
+            self.when(self.code.call("_same_axes", self.matched.node(()), made))
 
     def end(self, result: ast.expr) -> None:
         self.put(ast.Return(self.code.tuple_of((result, self.number))))

@@ -1,0 +1,88 @@
+"""Rules about numbers, on graphs of tensors: what they leave has the same elements, and as many."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import morok
+from morok.ir import interpret
+from morok.ir.dtype import dtypes
+from morok.ir.op import Op
+from morok.ir.uop import UOp
+
+INDEX = dtypes.index
+
+
+def tensor(slot: int, *shape: int, dtype=dtypes.i32) -> UOp:
+    size = 1
+    for n in shape:
+        size *= n
+    buffer = UOp.new(Op.Buffer, (UOp.new(Op.Unique, (), slot), UOp.new(Op.Device, (), "CPU")), size, dtype)
+    return UOp.new(Op.Reshape, (buffer, *[UOp.const(n, INDEX) for n in shape]))
+
+
+def value(graph: UOp):
+    buffers = {n: [(7 * i + n.src[0].arg) % 5 - 2 for i in range(n.arg)] for n in graph.toposort() if n.op is Op.Buffer}
+    return interpret.tensor(graph, buffers)
+
+
+def summed(x: UOp) -> UOp:
+    return UOp.new(Op.ReduceAxis, (x,), (Op.Add, (0,)))
+
+
+T = tensor(1, 4)
+N = tensor(2, 4, dtype=dtypes.bool)
+I = UOp.new(Op.Iota, (UOp.const(5, INDEX),), None)  # noqa: E741
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [
+        T - T,
+        T * 0,
+        UOp.new(Op.Cast, (T.eq(T),), dtype=dtypes.i32),
+        summed(UOp.new(Op.Cast, (T.eq(T),), dtype=dtypes.i32)),
+        summed((T - T) + 1),
+        UOp.new(Op.Concat, (T - T, T), 0),
+        UOp.new(Op.Pad, (T * 0, UOp.const(1, INDEX), UOp.const(1, INDEX))),
+        summed(UOp.new(Op.Where, (N | UOp.const(True), UOp.const(3, dtypes.i32), UOp.const(4, dtypes.i32)))),
+        summed(I - I + 2),
+        summed(I * 3 - I * 3 + 1),
+    ],
+    ids=lambda g: g.text().partition("; ")[2] or g.text(),
+)
+def test_what_is_simplified_is_as_large(graph: UOp) -> None:
+    assert value(morok.simplify(graph)) == value(graph)
+
+
+def test_a_number_that_serves_all_elements_is_simplified() -> None:
+    x = UOp.var("x", dtypes.i32)
+    assert morok.simplify(T + (x - x)) is T
+    assert morok.simplify(summed((x - x) + 1 + T)) is summed(T + 1)
+    assert morok.simplify((T + 0) * 1) is T
+
+
+@st.composite
+def elementwise(draw: st.DrawFn, depth: int = 3) -> UOp:
+    """An expression over tensors of one shape, and numbers, that has much to cancel."""
+    if depth == 0 or draw(st.integers(0, 4)) == 0:
+        return draw(st.sampled_from([T, T, tensor(3, 4), UOp.const(0, dtypes.i32), UOp.const(1, dtypes.i32)]))
+    a, b = draw(elementwise(depth - 1)), draw(elementwise(depth - 1))
+    op = draw(st.sampled_from([Op.Add, Op.Sub, Op.Mul, Op.Max, Op.Min, Op.Xor]))
+    made = UOp.new(op, (a, draw(st.sampled_from([a, b, b]))))
+    return UOp.new(Op.Where, (a.eq(b), made, a)) if draw(st.integers(0, 3)) == 0 else made
+
+
+@given(elementwise(), st.sampled_from(["", "sum", "pad", "concat"]))
+def test_random_expressions_keep_their_elements(e: UOp, above: str) -> None:
+    if not any(n.op is Op.Buffer for n in e.toposort()):
+        e = e + T
+    if above == "sum":
+        e = summed(e)
+    elif above == "pad":
+        e = UOp.new(Op.Pad, (e, UOp.const(1, INDEX), UOp.const(0, INDEX)))
+    elif above == "concat":
+        e = UOp.new(Op.Concat, (e, T), 0)
+    assert value(morok.simplify(e)) == value(e)
