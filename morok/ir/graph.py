@@ -52,14 +52,14 @@ def substitute(roots: Sequence[UOp], mapping: Mapping[UOp, UOp]) -> list[UOp]:
     return [done[r] for r in roots]
 
 
-def rebuild(
+def new_forms(
     root: UOp,
     besides: Mapping[UOp, Sequence[UOp]],
     make: Callable[[UOp, Mapping[UOp, UOp]], UOp],
     over: Callable[[UOp, tuple[UOp, ...]], UOp],
-) -> UOp:
-    """`root` with the nodes of `besides` made anew: each by `make`, its operands and what `besides` names done; `over` puts the
-    nodes above them over other operands.
+) -> dict[UOp, UOp]:
+    """The new form of each node below `root`, operands first: those of `besides` by `make`, once its operands and what `besides`
+    names are done; the nodes above them by `over`, which puts them over other operands.
     """
     done: dict[UOp, UOp] = {}
     stack: list[tuple[UOp, Iterator[UOp]]] = []
@@ -82,7 +82,7 @@ def rebuild(
                 src = tuple([done[s] for s in old])
                 done[at] = at if src == old else over(at, src)
             if not stack:
-                return done[root]
+                return done
             at, pending = stack.pop()
 
 

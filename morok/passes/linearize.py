@@ -9,11 +9,11 @@ from typing import Final
 
 from morok.errors import LoweringError, Place
 from morok.ir import provenance
-from morok.ir.graph import rebuild, toposort
+from morok.ir.graph import new_forms
 from morok.ir.op import NO_INSTRUCTION, Op
 from morok.ir.ranges import all_open_ranges
 from morok.ir.uop import UOp, relinked
-from morok.passes.node_order import nodes_of
+from morok.passes.node_order import keep_order, nodes_of
 
 # Lower comes first among instructions that run equally often.
 PRIORITY: Final[dict[Op, int]] = {
@@ -66,7 +66,9 @@ def order_loops(root: UOp) -> UOp:
     def waiting(r: UOp, done: Mapping[UOp, UOp]) -> UOp:
         return r.replace((*[done[s] for s in r.src], *dict.fromkeys(done[w] for w in waits[r])))
 
-    return rebuild(root, {r: w for r, w in waits.items() if w}, waiting, relinked)
+    forms = new_forms(root, {r: w for r, w in waits.items() if w}, waiting, relinked)
+    keep_order(list(forms.values()))
+    return forms[root]
 
 
 def _closed_twice(end: UOp) -> LoweringError:
@@ -153,7 +155,7 @@ def _ordered(members: list[UOp], before: dict[UOp, set[UOp]]) -> list[UOp]:
 
 def linearize(root: UOp) -> list[UOp]:
     """Stage 21: the instructions in order: rarely executed ones first, then by priority, then as the graph has them."""
-    nodes = toposort((root,))
+    nodes = nodes_of(root)
     place = {n: i for i, n in enumerate(nodes)}
     users: list[list[int]] = [[] for _ in nodes]
     waiting = [len(n.src) for n in nodes]  # an operand that stands twice is waited for twice

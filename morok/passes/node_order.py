@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from morok.ir.graph import toposort
@@ -16,6 +17,11 @@ def nodes_of(root: UOp) -> list[UOp]:
     below: tuple[UOp, ...] | None = root.memo.get(_memo)
     if below is None:
         nodes = toposort((root,))
-        remember(root, _memo, tuple(nodes[:-1]))  # without the root, which nothing of its own is to keep alive
+        keep_order(nodes)
         return nodes
     return [*below, root]
+
+
+def keep_order(nodes: Sequence[UOp]) -> None:
+    """Keep the nodes of a program in order, the root last, as whoever made them all found it."""
+    remember(nodes[-1], _memo, tuple(nodes[:-1]))  # without the root, which nothing of its own is to keep alive

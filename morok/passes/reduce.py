@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from morok.errors import LoweringError
 from morok.ir.bounds import Num, times
 from morok.ir.dtype import AddrSpace, PtrType, dtypes
-from morok.ir.graph import rebuild
+from morok.ir.graph import new_forms
 from morok.ir.op import Op
 from morok.ir.places import storage
 from morok.ir.uop import UOp
@@ -134,4 +134,5 @@ def share_loops(root: UOp) -> UOp:
         body = UOp.new(Op.Group, tuple([done[other.src[0]] for other in together[end]]))
         return body.end(*[done[r] for r in end.src[1:]])
 
-    return rebuild(root, {end: [other.src[0] for other in group] for end, group in together.items()}, shared, UOp.replace)
+    besides = {end: [other.src[0] for other in group] for end, group in together.items()}
+    return new_forms(root, besides, shared, UOp.replace)[root]

@@ -65,10 +65,13 @@ def _positions(dialect: Dialect, fires: frozenset[str]) -> Mapping[Hashable, Hel
 class _Plan(dict[Hashable, Planned]):
     """By op key: the match functions and the held operands. An op that no rule names has the rules for every op."""
 
-    def __init__(self, after: Matcher, whole: Matcher, held: Mapping[Hashable, Held], keys: Iterable[Hashable]) -> None:
-        self.others: Planned = (after.default, None, None)
-        for k in {*keys, *after.table, *held}:
-            self[k] = (after.table.get(k, after.default), held.get(k), whole.table.get(k))
+    def __init__(
+        self, before: Matcher, after: Matcher, whole: Matcher, held: Mapping[Hashable, Held], keys: Iterable[Hashable]
+    ) -> None:
+        self.others: Planned = (before.default, after.default, None, None)
+        for k in {*keys, *before.table, *after.table, *held}:
+            first, match = before.table.get(k, before.default), after.table.get(k, after.default)
+            self[k] = (first, match, held.get(k), whole.table.get(k))
 
     def __missing__(self, key: Hashable) -> Planned:
         return self.others
@@ -86,8 +89,9 @@ class _Program:
         self.whole = whole
         # rules that see original nodes see the inner nodes of chains too
         seen = whole if whole is not None and before is None and isinstance(dialect, Nests) else _NO_RULES
-        self.plan = _Plan(after, seen, _positions(dialect, fires), [info.key for info in dialect.ops.values()])
-        self.inert_ops = frozenset(k for k, (match, *_) in self.plan.items() if match is None and before is None)
+        keys = [info.key for info in dialect.ops.values()]
+        self.plan = _Plan(before or _NO_RULES, after, seen, _positions(dialect, fires), keys)
+        self.inert_ops = frozenset(k for k, (first, match, *_) in self.plan.items() if first is match is None)
         self.memo_key = _memo_key(_what(after, before, whole, fires))
         self.rewrite_fixpoint = _for(fixpoint, dialect)["rewrite_fixpoint"]
         self.sketch: Any = getattr(dialect, "sketch", None)

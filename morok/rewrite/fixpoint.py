@@ -50,17 +50,17 @@ def visit(state: RewriteState, node: Node) -> Visit:
     done = state.done
     lookup = done.get
     key = state.memo_key
-    before = state.before
+    before = state.before is not None
     trail: Trail = []
     state.trails.append(trail)
     form = node  # its present form
-    unseen = before is not None  # by the rules that see original nodes
+    unseen = before  # by the rules that see original nodes
     of_chain = False  # whether a rule for whole chains made this form
     while True:
-        hit = match_original(state, form) if unseen else None
+        original, match, held, whole = state.plan[opkey(form)]
+        hit = match_original(state, form, original) if unseen and original is not None else None
         if hit is None:
             kids = operands(form)
-            match, held, whole = state.plan[opkey(form)]
             if whole is not None and not of_chain and opens_chain(state, form, kids):
                 hit = yield from match_chain(state, form, whole, match)
                 held = None
@@ -89,10 +89,10 @@ def visit(state: RewriteState, node: Node) -> Visit:
                 fresh = yield from finish_held(state, kids, held)
             if fresh is not None:
                 form, known = rebuilt(state, form, fresh)
-                if not known and before is not None:
+                if not known and before:
                     unseen = True
                     continue
-                match = None if known else state.plan[opkey(form)][0]  # a constructor may have chosen another op
+                match = None if known else state.plan[opkey(form)][1]  # a constructor may have chosen another op
             hit = None if match is None else match(form, state.context)
         if hit is None:
             done[form] = form
@@ -102,7 +102,7 @@ def visit(state: RewriteState, node: Node) -> Visit:
         form, known = fire(state, form, *hit)
         if known:
             break
-        unseen = before is not None
+        unseen = before
         of_chain = hit[1] >= WHOLE
     if trail:
         remember(state, node, form)
@@ -114,7 +114,7 @@ def visit_held(state: RewriteState, node: Node) -> Visit:
     trail: Trail = []
     state.trails.append(trail)
     kids = operands(node)
-    held = state.plan[opkey(node)][1]
+    held = state.plan[opkey(node)][2]
     if held is not None and len(kids) > held[2]:
         fresh = yield from finish_held(state, kids, held)
     else:
@@ -178,12 +178,9 @@ def match_chain(state: RewriteState, node: Node, whole: Match, match: Match | No
     return None if hit is None else (hit[0], hit[1] + WHOLE)
 
 
-def match_original(state: RewriteState, node: Node) -> Hit | None:
+def match_original(state: RewriteState, node: Node, match: Match) -> Hit | None:
     """The result of a rule that sees original nodes at one; None if none applies."""
-    before = state.before
-    assert before is not None
-    match = before.table.get(opkey(node), before.default)
-    hit = None if match is None else match(node, state.context)
+    hit = match(node, state.context)
     return None if hit is None else (hit[0], hit[1] + BEFORE)
 
 

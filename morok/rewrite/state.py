@@ -37,7 +37,7 @@ Trail = list[Any]  # the earlier forms of a node, each followed by the number of
 # True for each leading operand that is held; True if all others are; the number of operands before the first held one
 Held = tuple[tuple[bool, ...], bool, int]
 
-Planned = tuple["Match | None", "Held | None", "Match | None"]
+Planned = tuple["Match | None", "Match | None", "Held | None", "Match | None"]
 
 
 class Program(Protocol):
@@ -46,7 +46,7 @@ class Program(Protocol):
     after      the rules that see nodes over finished operands
     before     the rules that see original nodes
     whole      the rules that see whole AC chains
-    plan       by op key: the match function of `after`, the held operands, the match function of `whole`
+    plan       by op key: the match functions of `before` and of `after`, the held operands, the match function of `whole`
     sketch     (node, operands): an ephemeral view of the node over other operands, for the rules of `whole` alone
     inert_ops  the keys of ops that no rule matches: their nodes without operands are final
     new_map    a new map keyed by node identity
