@@ -1,4 +1,4 @@
-"""Walking graphs of nodes: iterative, since graphs are deep, and linear, since they share."""
+"""Walks over graphs of nodes: iterative, since graphs are deep, and linear, since nodes are shared."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def toposort(roots: Iterable[UOp]) -> list[UOp]:
     out: list[UOp] = []
     enter, finish = seen.add, out.append
     stack: list[tuple[UOp | None, Iterator[UOp]]] = []
-    at: UOp | None = None  # whose operands are gone through; None: the roots are
+    at: UOp | None = None  # the node whose operands are being visited; None: the roots
     pending = iter(roots)
     while True:
         for node in pending:
@@ -58,8 +58,8 @@ def rebuild(
     make: Callable[[UOp, Mapping[UOp, UOp]], UOp],
     over: Callable[[UOp, tuple[UOp, ...]], UOp],
 ) -> UOp:
-    """`root` with the nodes of `besides` made anew: each by `make`, its operands and what `besides` names done; `over` puts the
-    nodes above them over other operands.
+    """`root` with the nodes of `besides` rebuilt by `make`, each after its operands and the nodes that `besides` lists for it;
+    `over` rebuilds the nodes above them over their new operands.
     """
     done: dict[UOp, UOp] = {}
     stack: list[tuple[UOp, Iterator[UOp]]] = []
