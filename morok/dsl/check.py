@@ -128,7 +128,7 @@ class _FileChecker:
         return CheckedFile(self.file.path, self.file, tuple(groups), self.text)
 
     def _wrong_contracts(self) -> frozenset[str]:
-        """The helpers with a mistake in their declarations: no rule that relies on one makes sense."""
+        """The helpers with a mistake in their declarations: rules that rely on one are left out."""
         lines = [e.place.line for e in self.errors if e.place]
 
         def wrong(e: S.Extern) -> bool:

@@ -62,7 +62,7 @@ class Concrete:
         return self.other(e)
 
     def comparison(self, e: S.ECompare) -> bool:
-        """Operands are computed from the left until one comparison fails, as in Python."""
+        """The result of a chain of comparisons: operands are evaluated from the left until one fails, as in Python."""
         left = self.value(e.operands[0])
         for op, operand in zip(e.ops, e.operands[1:], strict=True):
             right = self.value(operand)

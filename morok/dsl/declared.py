@@ -30,7 +30,7 @@ _HOLES: Final = {
 }  # fmt: skip
 _WORDS: Final = frozenset(("const_op", "invalid_op"))  # names of an op
 _RETIRED: Final = frozenset(("split", "stands_for"))  # of former versions, now ignored
-_LOOSE: Final = frozenset(("is_const", "recall", "nests"))  # the engine's own
+_LOOSE: Final = frozenset(("is_const", "recall", "nests"))  # templates of the engine: their names are not checked
 _BUILDS: Final = {"pointwise1": ("op", "a"), "pointwise2": ("op", "a", "b"), "pointwise3": ("op", "a", "b", "c")}
 _FACTS: Final = frozenset(("vmin", "vmax"))
 

@@ -46,7 +46,9 @@ Extents = tuple[Extent, ...]
 
 
 class Limits(NamedTuple):
-    """A matcher's reaction to the extents of a rule: beyond them it declines, or only checks the firing, where that can be."""
+    """A matcher's reaction beyond the extents of a rule: it declines unless a check shows the firing right, or, without
+    `declines`, fires unless the check shows it wrong.
+    """
 
     extents: Extents
     declines: bool = True

@@ -217,7 +217,7 @@ class _Printer:
             self.lines[-1] += f"  {behind}"
 
     def item(self, key: Key, indent: str) -> None:
-        """The text above an item, printed: comments, and a blank line where there was one."""
+        """Print the comments above an item, and a blank line if there was one."""
         self.comments(key, indent, True)
         if key in self.notes.blank:
             self.blank()

@@ -294,7 +294,7 @@ def _meaning(s: ast.stmt, name: str) -> str:
 
 
 def definition(module: str, name: str) -> Definition:
-    """The `def` of the helper that this module defines or imports by this name; Unreadable, with the reason, without one."""
+    """The `def` of the helper that a module defines or imports by this name; Unreadable, with the reason, if it has none."""
     seen: set[tuple[str, str]] = set()
     while (module, name) not in seen:
         seen.add((module, name))

@@ -93,7 +93,7 @@ def universe(dialect: Dialect) -> Universe:
 
 
 class T:
-    """The type of a node under inference: a class of elements, a class of lanes, and its place in them.
+    """The type of a node under inference: a class of elements, a class of lanes, and a form.
 
     form  "value", "ptr" (a pointer to such elements), or "place" (storage, a pointer or a buffer; its own dtype does not matter)
     """

@@ -180,7 +180,7 @@ class Instance:
         return tuple(out)
 
     def lanes(self, node: Node, at: Iteration) -> tuple[Term, ...]:
-        """The terms of a node at an iteration. `finding` computes operands first, so that deep graphs do not recurse."""
+        """The terms of a node at an iteration. Without axes, `finding` computes operands first: deep graphs do not recurse."""
         found = self.known.get((id(node), at))
         if found is None:
             found = self.known[id(node), at] = self.computed(node, at)

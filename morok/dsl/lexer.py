@@ -95,7 +95,7 @@ class Vocabulary:
 
 
 class TokenLexer(Lexer):
-    """Hands tokens made by `tokenize` to lark's parser."""
+    """The adapter that hands tokens of `tokenize` to lark's parser."""
 
     __future_interface__ = 2  # lark passes its state, which holds the argument of `parse`
 
@@ -107,7 +107,7 @@ class TokenLexer(Lexer):
 
 
 def check_text(text: str, file: str) -> None:
-    """Errors for a text that is too long, or no text: RuleLimitError, RuleEncodingError."""
+    """RuleLimitError for a text that is too long, RuleEncodingError for one with a NUL byte."""
     if len(text) > MAX_BYTES:
         raise RuleLimitError(
             f"the file has {len(text):,} characters",

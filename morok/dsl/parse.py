@@ -177,7 +177,7 @@ class _Parser:
         return self.error("the file ends too early" if ended else f"unexpected `{t.value}`", t, expected, hint)
 
     def piece(self, tokens: list[Tok], start: str) -> Any:
-        """Parse tokens from one of the grammar's starts; raises RuleError."""
+        """The tree of tokens, parsed from one of the grammar's start rules; raises RuleError."""
         made, _ = parser()
         try:
             return made.parse(tokens, start=start)

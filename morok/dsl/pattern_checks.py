@@ -19,7 +19,7 @@ _CONSTANT_MASKS: Final = ("zero", "one", "const", "vconst", "anyconst")
 
 
 class Patterns:
-    """Walks a pattern; the limits on nesting (lexer.MAX_DEPTH) bound the recursion."""
+    """The checker of one pattern. The limits on nesting (lexer.MAX_DEPTH) bound its recursion."""
 
     def __init__(self, resolver: Resolver) -> None:
         self.r = resolver
@@ -280,7 +280,7 @@ class Patterns:
         return replace(p, fields=tuple(fields))
 
     def _equal_lists(self, p: S.PStruct, info: OpInfo, fields: Sequence[S.PField]) -> None:
-        """Check the parts written for two sequences of equal length: a name for all of one, or as many items as for the other."""
+        """Errors unless the rule writes two equally long sequences as names, or as lists of equally many items."""
         halves = [o.name for o in info.operands if o.many]
         if not p.rest and sum(f.name in halves for f in fields) == 1:
             self.r.fail(f"{' and '.join(halves)} of {info.name} are equally long", p, "both", "end with `..` to ignore the other")

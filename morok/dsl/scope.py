@@ -54,7 +54,7 @@ class Value:
 
     @staticmethod
     def one_of(*values: Value) -> Value:
-        """An item of a list, which is one of these."""
+        """The value of an item of a list that may be any of these."""
         found = (Value(v.kind, v.type, v.many, v.parts) for value in values for v in value.alternatives())
         return Value("other", bits=max(v.bits for v in values), parts=tuple(dict.fromkeys(found)))
 

@@ -14,7 +14,7 @@ Children = list[Any]
 
 
 class Mistake(Exception):
-    """A mistake that the grammar cannot see; the parser turns it into a RuleSyntaxError."""
+    """A mistake that the grammar cannot express; the parser turns it into a RuleSyntaxError."""
 
     def __init__(self, message: str, at: Any, expected: str = "", hint: str = "") -> None:
         super().__init__(message)
@@ -63,7 +63,7 @@ def unquote(text: str) -> str:
 
 
 class Builder(Transformer[Tok, Any]):
-    """Children come in the order of the grammar, keywords and punctuation left out."""
+    """The transformer of parser reductions. Children come in the order of the grammar, without keywords and punctuation."""
 
     # files
 

@@ -1,4 +1,4 @@
-"""Constants read at another dtype of their width.
+"""Bitcasts of constants: their bits as constants of another dtype.
 
 Helper of `rules/algebra/fold.rules`, with the contract written there.
 """

@@ -36,7 +36,7 @@ class Cell:
 
 
 def setter(field: str) -> Callable[[UOp, Any], None]:
-    """The assignment of a field of a node, which `UOp` refuses: to fill a new node, or to store a derived fact."""
+    """The setter of a field of nodes, past the refusal of `UOp`: to fill a new node, or to store a derived fact."""
     assign: Callable[[UOp, Any], None] = Cell.__dict__[field].__set__
     return assign
 

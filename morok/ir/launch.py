@@ -21,8 +21,8 @@ def launched(r: UOp) -> bool:
 def counts(h: UOp, r: UOp, step: int | None = None) -> bool:
     """True if the hardware index `h` counts as the range `r` does, or, given a step, `h // step % length` does.
 
-    In the second case r has a constant length, and h takes each number below a multiple of step * length once as its Specials
-    take all their values.
+    The second case requires that r has a constant length, and that h takes each number below a multiple of step * length exactly
+    once over all values of its Specials.
     """
     if step is None:
         return h.op is Op.Special and h.src[0] is r.src[0]

@@ -86,7 +86,7 @@ def _shape(node: UOp) -> tuple[UOp, ...]:
 
 
 def _constant_of(node: UOp) -> int:
-    """The number that a constant of one lane is. Undefined of any other node."""
+    """The number in a constant of one lane. Undefined for any other node."""
     if node.op is not Op.Const or node.dtype.count != 1 or not node.dtype.is_integral:
         raise Undefined
     return int(node.arg)

@@ -54,7 +54,7 @@ def digits(x: UOp, m: int, d: int) -> tuple[UOp, UOp, UOp]:
 
 @helper
 def residue(x: UOp, d: int) -> UOp | None:
-    """A simpler sum that leaves the remainder of x by d, and is not negative if x and its inner dividends are not."""
+    """A simpler sum with the remainder of x by d, not negative if x and its inner dividends are not."""
     if x.op not in LINEAR and x.op is not _MOD:
         return None
     parts, k = terms(x)

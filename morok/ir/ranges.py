@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 _memo: Final = "ranges"
 _memo_axes: Final = "axes"
 
-# The first operand that is a range being closed (Wmma's are in its metadata).
+# The index of the first operand that is a closed range (those of Wmma are in its metadata).
 CLOSES: Final = {Op.Bufferize: 1, Op.Reduce: 1, Op.Store: 2, Op.End: 1}
 _NONE: Final[frozenset[UOp]] = frozenset()
 _RANGE: Final = Op.Range

@@ -25,7 +25,7 @@ def dim(node: UOp) -> Size:
 
 
 def shape_of(root: UOp) -> Shape:
-    """The shape of a tensor-level node: () for scalars, an int or a node of dtype index a dimension."""
+    """The shape of a tensor-level node: () for scalars; each dimension is an int or a node of dtype index."""
     found: Shape | None = root.memo.get(_memo)
     if found is None:
         for s in root.src:

@@ -318,7 +318,9 @@ class _Patterns:
     def listed(
         self, info: OpInfo, items: S.PList, index: int, path: Path, clause: Clause
     ) -> tuple[Clause, list[tuple[int, S.Pattern]]]:
-        """The clause with a list of operands for a sequence; of two equally long sequences at the end, each has half of them."""
+        """The clause with a list of patterns for a sequence, and (step, pattern) of each. Two sequences at the end share the
+        operands evenly.
+        """
         if info.in_halves:
             singles, count = sum(1 for o in info.operands if not o.many), len(items.items)
             clause = clause.plus(self.has_count(path, "==", singles + 2 * count))

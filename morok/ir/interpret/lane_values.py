@@ -154,7 +154,7 @@ def scalar_value(node: UOp, vs: list[Lanes]) -> Lanes:
         return bitcast(node, vs[0])
     if op in _SAME and vs:
         return vs[0]
-    if op is Op.Wmma and hasattr(node.arg, "multiply"):  # a layout with a meaning; its target alone defines any other
+    if op is Op.Wmma and hasattr(node.arg, "multiply"):  # a layout that defines the product; for any other, only its target does
         product: Lanes = node.arg.multiply(vs[0], vs[1], vs[2])
         return product
     raise IRError(f"{op.name} has no value that can be interpreted")

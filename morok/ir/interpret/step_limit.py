@@ -13,7 +13,7 @@ class Steps:
     __slots__ = ("_left", "_most")
 
     def __init__(self, most: int | None = None) -> None:
-        """`most`: without it there is no limit."""
+        """A budget of `most` steps; None: without a limit."""
         self._left = self._most = math.inf if most is None else most
 
     def take(self, count: int) -> None:

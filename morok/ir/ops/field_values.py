@@ -1,4 +1,4 @@
-"""The Python values that the fields of an op may have: checked when a node is made, so that no later code meets another."""
+"""The Python values that the fields of an op may have: checked when a node is made, so that all other code relies on them."""
 
 from __future__ import annotations
 
