@@ -41,7 +41,7 @@ MAX_INSTANCES: Final = 20_000
 
 
 def check_file(path: str | Path, dialect: Dialect | None = None, pack: str = "") -> CheckedFile:
-    """Parse and check a rule file. Raises a RuleError that holds every mistake (`errors`)."""
+    """The checked rules of a file. Raises a RuleError that holds every mistake (`errors`)."""
     return check_bytes(read_bytes(path), str(path), dialect, pack)
 
 
@@ -51,7 +51,7 @@ def check_bytes(content: bytes, file: str, dialect: Dialect | None = None, pack:
 
 
 def check_text(text: str, file: str = "<text>", dialect: Dialect | None = None, pack: str = "") -> CheckedFile:
-    """Parse and check rule text; `pack` is put in front of rule names. Raises a RuleError that holds every mistake."""
+    """The checked rules of a text; `pack` is put in front of rule names. Raises a RuleError that holds every mistake."""
     checked, errors = partly_checked(text, file, dialect, pack)
     raise_all(errors)
     assert checked is not None, "a file without errors is checked"
@@ -61,9 +61,9 @@ def check_text(text: str, file: str = "<text>", dialect: Dialect | None = None, 
 def partly_checked(
     text: str, file: str = "<text>", dialect: Dialect | None = None, pack: str = ""
 ) -> tuple[CheckedFile | None, list[MorokError]]:
-    """The rules of a text that are whole, in the order of the text, and every mistake in the others; None without a dialect.
+    """The correct rules of a text, in its order (None without a valid dialect), and every mistake in the others.
 
-    Raises RuleLimitError or RuleEncodingError where nothing can be read.
+    Raises RuleLimitError or RuleEncodingError if the text cannot be read at all.
     """
     parsed = recover(text, file)
     checker = _FileChecker(text, parsed.file, pack, parsed.errors)
@@ -128,7 +128,7 @@ class _FileChecker:
         return CheckedFile(self.file.path, self.file, tuple(groups), self.text)
 
     def _wrong_contracts(self) -> frozenset[str]:
-        """The helpers with a mistake in their declarations: no rule that relies on one makes sense."""
+        """The helpers with a mistake in their declarations: rules that rely on one are left out."""
         lines = [e.place.line for e in self.errors if e.place]
 
         def wrong(e: S.Extern) -> bool:
@@ -205,13 +205,13 @@ class _FileChecker:
         return found
 
     def _taken(self, name: str, dialect: Dialect) -> str:
-        """The other thing that has the name of a helper."""
+        """The function, op or fact that has a helper's name already, in words; "" if there is none."""
         if name in FUNCTIONS or name in SPECIAL:
             return "a function of the language"
         return f"an op of {dialect.name}" if name in dialect.ops else f"a fact of {dialect.name}" if name in dialect.facts else ""
 
     def _definitions(self, externs: Sequence[S.Extern]) -> None:
-        """The definitions of helpers in their module's text, noted; mistakes are those of the declarations."""
+        """Each helper's `def`, read from its module's text into `definitions`; a missing one is an error of the declaration."""
         module = self.file.helpers
         for e in externs:
             try:
@@ -222,7 +222,7 @@ class _FileChecker:
                 hint, expected = problem.hint, "a function that its module marks with @morok.helper"
                 self.add(UnknownNameError, f"the helper {e.name}: {problem.message}", e, expected, hint)
                 if module is None or not self._readable(module):
-                    return  # it says the same of every helper
+                    return  # every other helper would give the same error
                 continue
             self._signature(e, made)
 
@@ -342,7 +342,7 @@ class _RuleChecker:
         return self._made(replace(rule, pattern=pattern, clauses=tuple(clauses), target=target), expressions, frozen)
 
     def _unchanged(self, frozen: Mapping[int, tuple[int, int]]) -> None:
-        """Clauses and target hold at every dtype that the pattern admits, and join none of its dtypes."""
+        """Errors where clauses or target exclude a dtype that the pattern admits, or unify two dtypes of the pattern."""
         r = self.resolver
         u = r.universe
         roots: dict[int, int] = {}
@@ -366,8 +366,8 @@ class _RuleChecker:
                 r.fail(f"this needs {what} to be one dtype", at, hint="give both the same dtype variable in the pattern: x: T")
 
     def _determined(self, frozen: Mapping[int, Any], matched: Sequence[T], names: set[str]) -> None:
-        """The dtype of each constant follows from something bound. Constants that a condition chooses among have its lanes, where
-        nothing else tells them.
+        """Errors where the dtype of a constant does not follow from a bound name. Constants chosen by a condition have its lanes,
+        unless another use decides them.
         """
         r = self.resolver
         known = {r.types.find(e) for e in frozen}
@@ -387,7 +387,7 @@ class _RuleChecker:
             mask = r.types.masks[root]
             if root not in known and mask & (mask - 1):
                 if u.integral and mask == u.integral and root in addresses:
-                    r.types.restrict(t.elem, u.bits["index"])  # an address is an index where nothing says otherwise
+                    r.types.restrict(t.elem, u.bits["index"])  # the default dtype of an address
                 else:
                     r.fail(
                         "the dtype of this constant does not follow from anything bound", e, hint="const(v, T) or zero(x) says it"
@@ -405,7 +405,7 @@ class _RuleChecker:
     def _made(self, rule: S.Rule, expressions: Expressions, frozen: Mapping[int, Any]) -> CheckedRule:
         r = self.resolver
         namer = Namer(r.types)
-        kept = set()  # ids of what the rule keeps alive: those of other nodes may come to name new ones
+        kept = set()  # ids of the nodes that the rule keeps alive: Python may reuse the ids of others
         todo: list[S.Syntax] = [rule]
         while todo:
             kept.add(id(node := todo.pop()))
@@ -441,7 +441,7 @@ class _RuleChecker:
         )
 
     def _may_be_unbounded(self, t: T) -> bool:
-        """True if the bounds of nodes of this type may be infinite: those of an index are, and those of a float tell nothing."""
+        """True if nodes of this type may have infinite bounds: indices may, and floats have no useful ones."""
         u = self.resolver.universe
         return not u.integral or bool(self.resolver.types.mask(t.elem) & (u.bits.get("index", 0) | u.floats | u.opaque))
 

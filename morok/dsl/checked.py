@@ -1,7 +1,7 @@
 """A checked rule: the one tree from which both the matcher and the proof are made.
 
-The checker (`morok.dsl.check`) expands templates, resolves names and infers dtypes; what it cannot make sense of never
-becomes a CheckedRule.
+The checker (`morok.dsl.check`) expands templates, resolves names and infers dtypes; a rule with a mistake never becomes a
+CheckedRule.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ class Ty:
     """The dtype of a node in a rule: an element, and lanes.
 
     element  a dtype variable "$1" or "T" (a key of CheckedRule.domains), or a dtype's name when `fixed`; "any", fixed, where no
-             op of the rule looks at the dtype (what End closes, what Reshape moves): void, pointers and images included
+             op of the rule depends on the dtype (the operand of End, of Reshape): void, pointers and images included
     lanes    a number; a name ("n", or "$l1" for implicit lanes); 1 for scalars. Nodes with the same name have equally many:
              pointwise ops imply that of their operands and result (but not of the condition of a Where, which may be scalar),
              elsewhere the matcher tests it
-    pointer  it is a pointer to such elements (`x: ptr(T)`)
-    place    it is storage, a pointer or a buffer, that holds such elements: its own dtype is not looked at
+    pointer  the node is a pointer to such elements (`x: ptr(T)`)
+    place    the node is storage of such elements, a pointer or a buffer; its own dtype does not matter
     """
 
     element: str
@@ -50,8 +50,8 @@ class Ty:
 class Binding:
     """A name bound by a rule.
 
-    type        of a NODE, of the elements of NODES; of a VALUE that a constant gave, the constant's dtype;
-                None for a VALUE that is a mathematical integer or a bool of its own (let, fields)
+    type        the dtype of a NODE, or of the elements of NODES; for a VALUE read from a constant, the constant's dtype;
+                None for any other VALUE: a mathematical integer or a bool (let, fields)
     invalid_ok  the node may be Invalid (`x: index?`)
     constant    the node is a constant (`c @const(v)`), or the value came from one
     """
@@ -78,10 +78,10 @@ class Instance:
 
 @dataclass(frozen=True, slots=True)
 class CheckedRule:
-    """A rule that makes sense.
+    """A rule without mistakes, its names resolved and its dtypes inferred.
 
     name        "group.rule", "group.rule.Add" from a template, with its pack's name in front outside the built-in rules
-    own         the same without the pack's: what the ledger knows the rule by, whoever loads its file and however
+    own         the name without the pack's: the rule's key in the ledger, the same for every way to load its file
     syntax      after template expansion, and made explicit: every op name is an op of the dialect; `Invalid` is POp("Invalid") or
                 ECall("Invalid"); the B of `Cast(x, B)` is a PType or EType, as is every dtype name in an expression; an op
                 that is given fields is a PStruct or EStruct, so a POp or ECall holds operands only (and that last dtype); in a
@@ -89,13 +89,13 @@ class CheckedRule:
     bindings    every name bound by the pattern and by `let`
     types       dtype of every pattern and expression node of `syntax` that is a node or a constant, by `id(node)` of the
                 syntax node (the rule keeps its syntax alive, so ids are stable)
-    sorts       what each expression of the clauses and the target yields, by id
-    unbounded   the expressions that may be an infinite bound of a node, or a sequence of such, by id
+    sorts       the sort of each expression of the clauses and the target, by id
+    unbounded   ids of the expressions whose value may be an infinite bound of a node, or a sequence of such bounds
     domains     the scalar dtype names that each dtype variable may take
     instances   every admitted choice, in a fixed order; never empty
     externs     the helpers it calls, by name
     pointwise   every op in it is pointwise: it holds lane by lane, at any number of lanes
-    text        of the whole file that it is from: the file itself may be another by now
+    text        the whole text of its file when it was checked: the file may have changed since
     """
 
     name: str
@@ -120,8 +120,8 @@ class CheckedRule:
         return self.types[id(node)]
 
     def own_lanes(self, lanes: int | str) -> bool:
-        """True if the elements of a sequence whose type has these lanes may have different numbers of them: the rule names no
-        number, and relates it to no other node of the pattern.
+        """True if the elements of a sequence with this number of lanes may differ in it: the rule gives no number, and equates it
+        with that of no other node of the pattern.
         """
         if isinstance(lanes, int) or not lanes.startswith("$"):
             return False

@@ -1,7 +1,7 @@
 """Rules to Python: one generated function per op key, a decision tree over the clauses that can match there.
 
-`compile_rules` makes the code, the same in every process, so that it can be kept on disk; `morok.dsl.compiled` makes functions
-of it.
+`compile_rules` makes a code object, equal in every process, so that it can be cached on disk; `morok.dsl.compiled` links it to
+the objects of a dialect.
 """
 
 from __future__ import annotations
@@ -30,12 +30,14 @@ NO_LIMITS: Final[Mapping[str, Limits]] = {}
 def compile_rules(
     rules: Sequence[CheckedRule], dialect: Dialect, counting: bool = False, limits: Mapping[str, Limits] = NO_LIMITS
 ) -> Generated:
-    """The matcher of rules of one dialect, in priority order; `counting`: it calls `_tried` with the number of each rule that the
-    ops of a node and of its operands do not rule out. `limits`: what it does beyond the extents of proofs, by the rules' names.
+    """The matcher of rules of one dialect, in priority order.
+
+    counting  the matcher calls `_tried` with the number of each rule whose ops agree with those of a node and its operands
+    limits    by a rule's name, the matcher's reaction to sizes beyond the extents of the rule's proof
     """
     names = tuple(r.name for r in rules)
     said = repr((dialect.name, names, counting, sorted(limits.items()), sorted({r.text for r in rules})))
-    file = f"morok-rules-{hashlib.sha256(data(said)).hexdigest()[:16]}.py"  # by which tracebacks find the text
+    file = f"morok-rules-{hashlib.sha256(data(said)).hexdigest()[:16]}.py"  # tracebacks find the text by this name
     code = compile(module_of(rules, dialect, counting, limits), file, "exec", dont_inherit=True)
     helpers = {helper_name(r, name): f"{r.helpers}:{name}" for r in rules for name in r.externs}
     return Generated(code, lambda: text_of(rules, dialect, counting, limits), names, helpers)
@@ -44,19 +46,19 @@ def compile_rules(
 def text_of(
     rules: Sequence[CheckedRule], dialect: Dialect, counting: bool = False, limits: Mapping[str, Limits] = NO_LIMITS
 ) -> str:
-    """The code of the same matcher as text, for readers: nothing else is made of it."""
+    """The same matcher as Python text, for readers only."""
     return ast.unparse(module_of(rules, dialect, counting, limits))
 
 
 def module_of(rules: Sequence[CheckedRule], dialect: Dialect, counting: bool, limits: Mapping[str, Limits]) -> ast.Module:
-    """The generated module, as a tree: functions and MATCH, the table of those for ops."""
+    """The syntax tree of the generated module: functions, and MATCH, the table from ops to functions."""
     made = Clauses(dialect)
     rows: list[tuple[str | None, Candidate]] = []  # each with the op of its root
     for number, rule in enumerate(rules):
         for order, clause in enumerate(clauses_of(rule, made)):
             action = action_of(rule, clause, made, number, order, limits.get(rule.name))
             root = clause.ops.get(())
-            # the op of the root is looked up in the table
+            # looking the function up in the table has tested the op of the root
             open_ = tuple([c for c in clause.constraints if c.op is None or c.paths != ((),)])
             rows.append((root, Candidate(clause, open_, action)))
     functions: dict[str, str] = {}

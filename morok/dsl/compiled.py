@@ -1,4 +1,4 @@
-"""Generated matchers as functions: without the compiler, so that one kept on disk is used without loading it."""
+"""Generated matchers, linked to functions. Imports no compiler: a matcher cached on disk runs without loading it."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from morok.marks import MARK, trusted, vouched
 
 
 class Generated(NamedTuple):
-    """A generated matcher, before it knows any object.
+    """A generated matcher, not yet linked to the objects of a dialect.
 
     code     defines one function per op, and MATCH: op name -> function; "" stands for every other op
-    source   makes its text: only where somebody wants to read it
-    names    of the rules, by number
-    helpers  "module:function" of each helper the code calls, by the name it calls it
+    source   makes its text, on demand: for readers and tracebacks
+    names    the names of the rules, by number
+    helpers  "module:function" of each helper that the code calls, by the helper's name in the code
     """
 
     code: CodeType
@@ -32,14 +32,14 @@ class Generated(NamedTuple):
 
 
 class _Text:
-    """The text of a module that is no file; the module keeps it."""
+    """The source text of a module without a file; the module keeps it alive."""
 
     def __init__(self, source: Callable[[], str]) -> None:
         self.source = source
 
 
 class _Loader:
-    """The source of such a module, as linecache asks for it: linecache lives as long as the process, and the rules need not."""
+    """The loader of such a module, for linecache. Its reference is weak: linecache outlives the rules."""
 
     def __init__(self, text: _Text) -> None:
         self.text = weakref.ref(text)
@@ -55,8 +55,8 @@ def link(
     wrap: Callable[[str, Any], Any] | None = None,
     tried: Callable[[int], None] | None = None,
 ) -> dict[str, Any]:
-    """MATCH of generated code: op name -> function. `wrap` replaces each helper (its name, the function) by another; `tried` is
-    what a counting matcher calls.
+    """MATCH of generated code: op name -> function. `wrap` replaces each helper (its name, the function) by another; a counting
+    matcher calls `tried` with a rule's number.
     """
     code, text = made.code, _Text(made.source)
     namespace: dict[str, Any] = {
@@ -102,7 +102,7 @@ def link(
 
 
 def helper_module(module: str) -> Any:
-    """The module of helpers, imported; UntrustedHelperError where nobody said that this process may run it."""
+    """The module of helpers, imported; UntrustedHelperError unless the user trusts its code."""
     if not trusted(module):
         what = f"the rules call helpers of {module}, Python code that nobody said to trust"
         hint = "load_rules(.., trust_helpers=True), or `--trust-helpers`, tests their contracts and uses them"
@@ -117,7 +117,9 @@ def helper_module(module: str) -> Any:
 
 
 def _helper(home: str) -> tuple[str, Any]:
-    """The name of a helper and its function, by "module:function"; UnknownNameError where there is none that is marked."""
+    """(name, function) of the helper at "module:function". UnknownNameError if the module marks no such function;
+    UnprovedRuleError if it is not the one whose contract was tested.
+    """
     module, _, name = home.rpartition(":")
     found = getattr(helper_module(module), name, None)
     if found is None or not hasattr(found, MARK):

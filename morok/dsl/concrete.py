@@ -1,4 +1,4 @@
-"""Compile-time expressions over Python values: the value of a guard, a `let` or a contract where everything in it is known."""
+"""Evaluation of compile-time expressions over Python values: of a guard, a `let` or a contract, given the values of its names."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from morok.dsl.values import Steps, finite, item, listed, numbers, sequence
 
 
 class Concrete:
-    """Evaluates expressions. Integers are Python's, sequences are tuples, nodes whatever `call` takes.
+    """An interpreter of expressions. Integers are Python's, sequences are tuples, nodes are of any type that `call` accepts.
 
-    names   what each name stands for
+    names   the value of each name
     """
 
     def __init__(self, names: Mapping[str, Any]) -> None:
@@ -62,7 +62,7 @@ class Concrete:
         return self.other(e)
 
     def comparison(self, e: S.ECompare) -> bool:
-        """Operands are computed from the left until one comparison fails, as in Python."""
+        """The result of a chain of comparisons: operands are evaluated from the left until one fails, as in Python."""
         left = self.value(e.operands[0])
         for op, operand in zip(e.ops, e.operands[1:], strict=True):
             right = self.value(operand)
@@ -101,14 +101,14 @@ class Concrete:
 
 
 class Asked:
-    """The answers to facts about what names stand for: here there are none."""
+    """The facts about named nodes. This class has none; a subclass reads them off real nodes."""
 
     def named(self, name: str) -> Any:
-        """The value of a name, a node where it is that of a node."""
+        """The value of a name: a node, if the name denotes one."""
         raise AssertionError(f"a fact about {name} among compile-time values")
 
     def fact(self, name: str, *about: Any) -> Any:
-        """A fact about what is named; `same` is one about values."""
+        """The value of a fact about named nodes; `same` takes values too."""
         raise AssertionError(f"{name} among compile-time values")
 
 
@@ -120,19 +120,19 @@ class Compiled(Protocol):
 
 
 def compiled(e: S.Expr) -> Compiled:
-    """An expression as a Python function of the values of its names, of the steps that it may take and of who answers facts:
-    equal to `Concrete`, for many values.
+    """An expression as a Python function of the values of its names, a budget of steps and a source of facts. It returns what
+    `Concrete` does, and is faster where one expression is evaluated often.
     """
     found = _compiled.get(id(e))
     if found is None:
         if len(_compiled) >= MOST_COMPILED:
             _compiled.clear()
         made = eval(f"lambda names, steps, asked=nothing_asked: {_Text(frozenset(), frozenset()).of(e)}", dict(_NAMES))
-        found = _compiled[id(e)] = (e, made)  # the expression is kept, so that its id stays its own
+        found = _compiled[id(e)] = (e, made)  # keeps the expression alive, so that no other gets its id
     return found[1]
 
 
-MOST_COMPILED: Final = 4096  # many times what all contracts of the built-in rules have
+MOST_COMPILED: Final = 4096  # many times the number of expressions in the contracts of all built-in rules
 _compiled: dict[int, tuple[S.Expr, Compiled]] = {}
 _NAMES: Final[Mapping[str, Any]] = {
     **{f"f_{name}": f.value for name, f in FUNCTIONS.items() if not f.fact},
@@ -144,8 +144,8 @@ _NAMES: Final[Mapping[str, Any]] = {
 class _Text:
     """The Python text of expressions.
 
-    own       the names of comprehensions around it
-    counters  of these, those that run over numbers from 0 on
+    own       the names bound by the comprehensions around an expression
+    counters  the names in `own` whose values are integers >= 0
     """
 
     def __init__(self, own: frozenset[str], counters: frozenset[str]) -> None:
@@ -189,7 +189,7 @@ class _Text:
         over = e.args[0] if e.args else None
         if e.name in ("all", "any") and isinstance(over, S.EComprehension) and _is_condition(over.body):
             inner = self.comprehension(over)
-            # stopping where it is decided is the same where every item has a value
+            # short-circuiting is safe only if every item has a value
             return f"{e.name}({inner})" if _total(over) else f"{e.name}([{inner}])"
         return f"f_{e.name}({', '.join(map(self.of, e.args))})"
 
@@ -201,7 +201,7 @@ class _Text:
         return f"asked.fact({', '.join([repr(e.name), *about])})"
 
     def compared(self, e: S.Expr) -> str:
-        """An operand of a comparison: a bound is compared as the infinity that it may be."""
+        """An operand of a comparison, where a bound may be infinite."""
         return self.fact(e) if isinstance(e, S.ECall) and _may_be_infinite(e) else self.of(e)
 
     def comparison(self, e: S.ECompare) -> str:
@@ -230,7 +230,7 @@ def _may_be_infinite(e: S.ECall) -> bool:
 
 
 def _is_number(e: S.Expr) -> bool:
-    """True if an expression is plainly a number, so that Python's equality is the language's."""
+    """True if the syntax of an expression shows a number, for which Python's equality is the language's."""
     return isinstance(e, (S.ENumber, S.EUnary, S.EBinary)) or (isinstance(e, S.ECall) and e.name in ("len", "sum"))
 
 

@@ -1,7 +1,6 @@
 """The language of helpers' contracts: numbers, values of nodes, and facts about the arguments and the results themselves.
 
-A contract is assumed by proofs and tested by calls, so that nothing may stand in it that a call cannot show: no node is built
-there.
+Proofs assume a contract, and calls test it. It therefore states only what a call can test, and builds no node.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from morok.dsl.functions import FUNCTIONS, SPECIAL, Function
 from morok.dsl.parse import suggest
 from morok.errors import RuleError, RuleTypeError, UnknownNameError
 
-# What parameters and results are besides nodes; a `bool` may be one.
+# The types of parameters and results that are no nodes; a `bool` may also be a node.
 COMPILE_TIME: Final = frozenset({"const", "bool", "int", "dtype", "seq"})
 EVERY_DIALECT: Final = ("same", "dtype", "lanes")
 _BUILDERS: Final = frozenset(SPECIAL) - {"axes"}
@@ -34,7 +33,7 @@ class Wrong(NamedTuple):
 
 
 def mistakes(extern: S.Extern, dialect: Dialect) -> Iterator[Wrong]:
-    """The mistakes in what a helper requires and ensures."""
+    """The mistakes in the `requires` and `ensures` of a helper."""
     params = {p.name: p for p in extern.params}
     everything = params | {p.name: p for p in extern.results}
     for clause, known in [(c, params) for c in extern.requires] + [(c, everything) for c in extern.ensures]:
@@ -63,7 +62,7 @@ def mistakes(extern: S.Extern, dialect: Dialect) -> Iterator[Wrong]:
 
 
 def _call(e: S.ECall, dialect: Dialect, named: dict[str, S.Param]) -> Wrong | None:
-    """The mistake in one call, of a function or a fact about something that is named."""
+    """The mistake in one call of a function or a fact; None if it has none."""
     if e.name in dialect.ops or e.name in _BUILDERS:
         message = f"`{e.name}(..)` makes a node, or a constant of one, and a contract is about values"
         return Wrong(RuleTypeError, message, e, _SAID)
@@ -88,7 +87,7 @@ def _call(e: S.ECall, dialect: Dialect, named: dict[str, S.Param]) -> Wrong | No
 
 
 def _counted(function: Function, count: int) -> bool:
-    """True if a function takes so many operands; a fold and `zip` take any number of them."""
+    """True if a function takes `count` operands; a fold and `zip` take any number of them."""
     some = len(function.params)
     return count >= some if function.params == ("several",) or function.result == "tuple" else count == some
 

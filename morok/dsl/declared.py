@@ -1,6 +1,7 @@
 """Mistakes in a dialect, as far as its declarations show: nothing is evaluated, no node is built.
 
-Each mistake names the op and the field, and spoils no more rules than use what it is about. `morok.dialect.verify` finds others.
+Each mistake names the op and the field, and disables only the rules that use them. `morok.dialect.verify` finds mistakes that
+show in evaluation.
 """
 
 from __future__ import annotations
@@ -22,26 +23,26 @@ _GENERATED: Final = re.compile(
     r"(?:[KDEFHTL]_|[nv]\d*(?:_|\Z)|[nv]g?m?\d|u_|t\d+\Z|_gap|match_|MATCH\Z|NOT_CONST\Z|context\Z|steps\Z|_[dok]\Z)"
 )
 _ARITY: Final = {"unary": 1, "binary": 2, "ternary": 3}
-# Code templates, with what stands in their braces; those of matchers, whose names must be known
+# The placeholders of each code template, a letter each. Names in a template must be defined, except in those of _LOOSE.
 _HOLES: Final = {
     "opkey": "n", "operands": "n", "type": "n", "scalar": "n", "same": "ab", "vmin": "n", "vmax": "n", "invalid": "n",
     "const_value": "n", "lanes": "n", "pointee": "n", "vector": "dk", "const": "vd", "is_const": "n", "recall": "n", "nests": "n",
 }  # fmt: skip
 _WORDS: Final = frozenset(("const_op", "invalid_op"))  # names of an op
-_RETIRED: Final = frozenset(("split", "stands_for"))  # of former versions: nobody asks for it any more
-_LOOSE: Final = frozenset(("is_const", "recall", "nests"))  # the engine's own
+_RETIRED: Final = frozenset(("split", "stands_for"))  # of former versions, now ignored
+_LOOSE: Final = frozenset(("is_const", "recall", "nests"))  # templates of the engine: their names are not checked
 _BUILDS: Final = {"pointwise1": ("op", "a"), "pointwise2": ("op", "a", "b"), "pointwise3": ("op", "a", "b", "c")}
 _FACTS: Final = frozenset(("vmin", "vmax"))
 
 
 @dataclass(frozen=True, slots=True)
 class Mistake:
-    """Something that a dialect gets wrong.
+    """A mistake in the declarations of a dialect.
 
-    op, field  where it says so; no op: the dialect itself
-    dtypes     the rules at these alone are spoiled; none: at all
-    facts      the rules that ask for these alone are spoiled
-    constants  the rules that look at constants, or make them, alone are spoiled
+    op, field  its place; without an op, the dialect itself
+    dtypes     if any, only the rules at these dtypes are disabled
+    facts      if any, only the rules that use these facts are disabled
+    constants  only the rules that match or build constants are disabled
     """
 
     op: str
@@ -54,7 +55,7 @@ class Mistake:
 
     @property
     def everything(self) -> bool:
-        """True if it spoils all rules of the dialect."""
+        """True if it disables all rules of the dialect."""
         return not (self.op or self.dtypes or self.facts or self.constants)
 
     def text(self, dialect: str) -> str:

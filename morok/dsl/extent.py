@@ -1,4 +1,4 @@
-"""Extents: for everything that a proof enumerated, the values that it tried. Beyond them it says nothing."""
+"""Extents: the values that a proof tried of each quantity that it enumerated. The proof covers no others."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ _ITEM: Final = re.compile(r"#\d+")
 
 
 class Extent(NamedTuple):
-    """The values that a proof tried of one thing: all numbers from `least` to `most`, without holes.
+    """The values that a proof tried of one quantity: every number from `least` to `most`.
 
     what    "lanes" of the nodes of one kind, "length" of a sequence, "rank" of tensors, "trips" of loops, "number" or "numbers"
-            (a list) that a helper returns, "axes" of an Unroll or a Contract, "closed" axes, "launched" ranges; of these the
-            numbers are sizes. Of a compile-time "shift" or a "power" of two they are the amounts
-    of      what the rule calls it; "_" for all that have no name, "" for all that there are, "xs#" for each item of xs
-    each    of axes the pairs of an id and a length that they were made of, each at most once; of a list the ends between which
-            its numbers lie
+            (a list) that a helper returns, "axes" of an Unroll or a Contract, "closed" axes, "launched" ranges; the
+            values of all these are sizes. Of a compile-time "shift" or a "power" of two they are the amounts
+    of      its name in the rule; "_" for all that have no name, "" for all of this kind, "xs#" for each item of xs
+    each    for axes, the pairs (id, length) that were combined, each at most once; for a list, the pair (least, most) of its
+            numbers
     """
 
     what: str
@@ -29,13 +29,13 @@ class Extent(NamedTuple):
     each: tuple[tuple[int, int], ...] = ()
 
     def meet(self, other: Extent) -> Extent:
-        """The extent that both tried."""
+        """The intersection of two extents of one quantity."""
         each = tuple(p for p in self.each if p in other.each)
         return Extent(self.what, self.of, max(self.least, other.least), min(self.most, other.most), each)
 
     @staticmethod
     def load(row: Iterable[Any]) -> Extent:
-        """An extent as a page keeps it; ValueError or TypeError for another row."""
+        """The extent in a row of a ledger page; ValueError or TypeError if the row holds none."""
         what, of, least, most, each = row
         if not (isinstance(what, str) and isinstance(of, str) and type(least) is int and type(most) is int):
             raise ValueError(f"no extent: {row}")
@@ -46,25 +46,27 @@ Extents = tuple[Extent, ...]
 
 
 class Limits(NamedTuple):
-    """A matcher's reaction to the extents of a rule: beyond them it declines, or only checks the firing, where that can be."""
+    """A matcher's reaction beyond the extents of a rule: it declines unless a check shows the firing right, or, without
+    `declines`, fires unless the check shows it wrong.
+    """
 
     extents: Extents
     declines: bool = True
 
 
 def named(what: str, name: str) -> tuple[str, str]:
-    """The key of an extent: items of a sequence have one together."""
+    """The key of an extent; all items of a sequence share one."""
     return what, _ITEM.sub("#", name)
 
 
 def merged(found: dict[tuple[str, str], Extent], extent: Extent) -> None:
-    """Note one more extent: of a thing tried twice, the values tried both times."""
+    """Add an extent; for a quantity that has one already, keep the intersection."""
     key = extent.what, extent.of
     found[key] = extent if key not in found else found[key].meet(extent)
 
 
 def of_values(what: str, of: str, values: Iterable[int]) -> Extent:
-    """The extent of numbers that were tried: up to the first that was left out."""
+    """The extent of the tried numbers: from the least up to the first gap."""
     tried = set(values)
     least = most = min(tried)
     while most + 1 in tried:
@@ -88,7 +90,7 @@ _WORDS: Final = {
 
 
 def texts(extents: Iterable[Extent]) -> list[str]:
-    """Extents in words, those of one kind and size together."""
+    """Extents in words, one text for all of the same kind and size."""
     names: dict[tuple[str, int, int, tuple[tuple[int, int], ...]], list[str]] = {}
     for e in extents:
         known = names.setdefault((e.what, e.least, e.most, e.each), [])
@@ -108,11 +110,11 @@ def plural(extent: Extent) -> str:
     return _WORDS.get(extent.what, extent.what).replace("{}", "").strip().replace("  ", " ")
 
 
-# What generated code asks.
+# Functions that generated code calls.
 
 
 def trips(vmax: Any, ends: Iterable[Any]) -> int | float:
-    """The most iterations of loops with these ends, one inside the other."""
+    """An upper bound of the iterations of nested loops with these ends; infinite if an end has no bound."""
     count: int | float = 1
     for end in ends:
         most = vmax(end)
@@ -137,12 +139,12 @@ def numbers_within(values: Any, most: int, low: int, high: int) -> bool:
 
 
 def upto(amount: Any, most: int) -> Any:
-    """The amount; no value where it is greater than all that were tried."""
+    """The amount; NoValue if it is greater than `most`, the greatest that was tried."""
     return amount if amount.__class__ is int and amount <= most else no_value()
 
 
 def size(values: Any) -> int:
-    """The length of a sequence; 0 of a static field that is none."""
+    """The length of a sequence; 0 for a static field that is no sequence."""
     return len(values) if isinstance(values, (tuple, list)) else 0
 
 

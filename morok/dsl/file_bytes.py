@@ -1,4 +1,4 @@
-"""The bytes of rule files, and their text. Without the parser: the ledger is asked about bytes."""
+"""The bytes of rule files, and their text. Imports no parser: the ledger needs the bytes alone."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ MAX_BYTES: Final = 1 << 20
 
 
 def read_bytes(path: str | Path) -> bytes:
-    """The bytes of a rule file, no more of them than show that there are too many. OSError where there is none to read."""
+    """The bytes of a rule file, at most MAX_BYTES + 1, enough to show that it is too long. OSError if it cannot be read."""
     with Path(path).open("rb") as file:
         return file.read(MAX_BYTES + 1)
 
 
 def decode(data: bytes, name: str) -> str:
-    """The text that the bytes of a rule file say. Raises RuleLimitError, or RuleEncodingError."""
+    """The text of a rule file's bytes, with line feeds as line ends. Raises RuleLimitError, or RuleEncodingError."""
     if len(data) > MAX_BYTES:
         raise RuleLimitError(
             f"the file has more than {MAX_BYTES:,} bytes",

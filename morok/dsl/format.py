@@ -1,11 +1,11 @@
 """The canonical layout of rule files.
 
 A rule with at most one clause, and no helper that may decline, stands on one line where it fits, its doc string on the next;
-else its clauses and its target have a line each. What is too long for its line is broken from the outside in, as `layout.py`
-says: at operators, which begin a line, and at the arrow of an `example`; at `for` and `if` of a comprehension; in brackets, where
-operands and fields have a line each. Words of comments are left alone.
+else its clauses and its target have a line each. A part too long for its line is broken from the outside in (see
+`layout.py`): at operators, which begin a line, and at the arrow of an `example`; at `for` and `if` of a comprehension; in
+brackets, where operands and fields have a line each. The text of comments does not change.
 
-Comments keep their places: one on a line of its own stays above what it stood above, one behind something stays behind it.
+Comments keep their places: one on a line of its own stays above the same part, one behind a part stays behind it.
 Blank lines between rules are kept, as one.
 """
 
@@ -91,7 +91,7 @@ def _attach(file: S.File, tokens: list[Tok], comments: list[Comment], text: str)
     for line, _, key in anchors:
         if after_blank(line):
             notes.blank.add(key)
-    # What a file begins with stays above helpers that are declared further down and printed first.
+    # The first comments of a file stay at its top, even if helpers declared further down are printed first.
     first = anchors[0][0] if anchors else 0
     head = 0
     if file.externs and anchors[0][2][1] == "head" and anchors[0][2][0] != id(file.externs[0]):
@@ -136,7 +136,7 @@ def _spot(node: S.Syntax) -> Spot:
 class _Spots:
     """The places of a file's parts among its tokens.
 
-    ends  where an extern, a group, a template or a rule begins, and what is before it ends
+    ends  the places where externs, groups, templates and rules begin, sorted: each is the end of the item before it
     """
 
     def __init__(self, file: S.File, tokens: list[Tok]) -> None:
@@ -150,12 +150,12 @@ class _Spots:
         self.ends = sorted([*ends, (len(tokens) and tokens[-1].end_line + 1, 0)])
 
     def keyword(self, node: S.Syntax) -> Spot:
-        """The keyword in front of the name at which the node's span begins."""
+        """The place of the keyword before a node, whose span begins at its name."""
         t = self.tokens[self.starts[_spot(node)] - 1]
         return t.line, t.column
 
     def within(self, spots: list[Spot], begin: Spot, part: Spot) -> list[Spot]:
-        """The spots behind `begin`, before the end of what `part` is in."""
+        """The spots after `begin`, and before the end of the item that holds `part`."""
         end = self.ends[bisect_right(self.ends, part)]
         return [s for s in spots if begin < s < end]
 
@@ -217,7 +217,7 @@ class _Printer:
             self.lines[-1] += f"  {behind}"
 
     def item(self, key: Key, indent: str) -> None:
-        """The text above an item, printed: comments, and a blank line where there was one."""
+        """Print the comments above an item, and a blank line if there was one."""
         self.comments(key, indent, True)
         if key in self.notes.blank:
             self.blank()
@@ -308,7 +308,7 @@ class _Printer:
             self.put(line.text, line.key)
 
     def rule(self, r: S.Rule, indent: str) -> Iterator[_Line]:
-        """The lines of a rule; above each the comments of its part are still to be put."""
+        """The lines of a rule without its comments, which the caller puts above the line of their part."""
         inner = indent + _INDENT
         clauses = X.clause_docs(r.clauses)
         keys = [
@@ -335,7 +335,7 @@ class _Printer:
 
 
 def _line(doc: Doc, indent: str) -> str:
-    """A part of a rule, beginning a line."""
+    """The text of a part of a rule that begins a line."""
     return indent + broken(doc, len(indent), len(indent))
 
 

@@ -1,8 +1,8 @@
 """The functions and operators of compile-time expressions: each is one entry, with its types and all of its meanings.
 
-An operation that has no value for some operands has none in its evaluation, in generated code and for the solver. What every
-entry shares is said once, by those who read the table: an operation has a value only where all its operands have one, and an
-infinite bound of a node is an operand of comparisons alone.
+An operation that has no value for some operands has none in its evaluation, in generated code and for the solver. Two laws hold
+for every entry, and the users of the table implement them: an operation has a value only where all its operands have one, and
+an infinite bound of a node is an operand of comparisons alone.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ class Function:
              (integers, or one sequence of them)
     result   the kind of the result: "int", "bound" (an integer or infinite), "bool", "dtype", "tuple" (the items of a sequence),
              "ints", "sizes" (nodes of dtype index)
-    value    its evaluation, which raises one of `values.FAILURES` where it has no value; of a fact about nodes or dtypes, the
+    value    its evaluation, which raises one of `values.FAILURES` where it has no value; for a fact about nodes or dtypes, the
              name of the dialect's function
-    code     in generated code: an infix or prefix operator, the name of a function (`values.NAMES`, or one of Python's), or what
-             makes the expression, given the generator of code and the call
-    meaning  to the solver: given the prover's domain and the operands (of a fact: the expressions)
+    code     in generated code: an infix or prefix operator, the name of a function (`values.NAMES`, or one of Python's), or a
+             function from the code generator and the call to the expression
+    meaning  its solver term, as a function of the prover's domain and the operands (for a fact: the expressions)
     partial  it has no value for some operands
     """
 
@@ -44,19 +44,19 @@ class Function:
     partial: bool = False
 
     def kinds(self, operands: int) -> tuple[str, ...]:
-        """The kinds of so many operands: the last kind of `zip`, and of a fold, stands for any number of them."""
+        """The kinds of this many operands: `zip` and a fold repeat their last kind."""
         if self.params == ("several",) and operands > 1:
             return ("int",) * operands
         return (*self.params, *self.params[-1:] * (operands - len(self.params)))
 
     @property
     def fact(self) -> bool:
-        """True if it asks something of nodes or dtypes, which only a dialect can answer."""
+        """True for a fact about nodes or dtypes, which a function of the dialect computes."""
         return isinstance(self.value, str)
 
     @property
     def asked(self) -> bool:
-        """True if it is a fact of the dialect's own; every dialect has the comparison of nodes, their dtypes and lanes."""
+        """True for a fact that a dialect may lack; every dialect has `same`, `dtype` and `lanes`."""
         return self.fact and self.name not in ("same", "dtype", "lanes")
 
 
@@ -79,7 +79,7 @@ def _comparison(name: str, value: Callable[[Any, Any], Any]) -> Function:
 def _fact(
     name: str, params: tuple[str, ...], result: str, code: Callable[..., ast.expr] | None = None, partial: bool = False
 ) -> Function:
-    """A fact: the dialect's function, and the one that the solver's domain has by its name."""
+    """A fact, which functions of this name compute in the dialect and in the solver's domain."""
     return Function(name, params, result, name, code or (lambda g, e: g.asked(e)), lambda d, *e: d.fact(name, e), partial)
 
 
@@ -88,7 +88,7 @@ def _width(d: Any, axes: Any) -> Any:
 
 
 def _strides(d: Any, axes: Any) -> list[tuple[Any, Any, Any]]:
-    """(id, length, how many lanes its iterations lie apart) of axes, the last one first, as it runs fastest."""
+    """(id, length, stride in lanes) of each axis, from the last, which runs fastest, to the first."""
     lanes = d.constant(1)
     found = []
     for i, n in reversed(axes):
@@ -113,7 +113,7 @@ def _at(d: Any, axes: Any, axis: Any, lane: Any) -> Any:
 
 
 def _inverse(d: Any, axes: Any) -> Any:
-    """For each number the place at which it is; where it is at none, no value."""
+    """The inverse permutation: for each number its position; no value if a number is missing."""
     nothing = d.operation("//", d.constant(1), d.constant(0))
     found = []
     for p in range(len(axes)):
@@ -207,7 +207,7 @@ FUNCTIONS: Final[Mapping[str, Function]] = {
         _fact("same_shape", ("node", "node"), "bool"),
     )
 }
-# What builds nodes and constants, or looks into a node: typed by rules of their own (`value_expressions`).
+# Functions that build nodes and constants, or look into a node: `value_expressions` types each by a rule of its own.
 SPECIAL: Final = ("eval", "const", "zero", "one", "identity", "subst", "axes", "inside")
 
 __all__ = ["BINARY", "COMPARISONS", "FUNCTIONS", "SPECIAL", "UNARY", "Function"]

@@ -1,9 +1,9 @@
-"""Helper functions as their modules' text has them: found, and read, without running any of it.
+"""Helper functions, found and read in the text of their modules, without running any of it.
 
-What is read: a `def` that stands in no block, under a name that nothing else in the module binds, marked `@morok.helper` or
-`@morok.helper(..)` under whatever name `import morok ..` or `from morok import helper ..`, in no block either, give it; or such
-an import of the function from the module that has it. Modules are found where Python would find them, in folders, namespace
-packages and zip files; the `__init__` of their packages is not run: what one of these adds to `__path__` is not seen.
+A helper is a `def` at the top level, whose name nothing else in the module binds, marked `@morok.helper` or `@morok.helper(..)`
+under any name that a top-level `import morok ..` or `from morok import helper ..` gives the mark; or a top-level import of such
+a function from its module. Modules are found where Python would find them, in folders, namespace packages and zip files; the
+`__init__` of their packages is not run, so that its changes to `__path__` have no effect.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, Final
 
 MARKS: Final = frozenset({"morok.helper", "morok.marks.helper"})
-LONGEST: Final = 4_000_000  # characters of a module that are read
+LONGEST: Final = 4_000_000  # characters; a longer module is an error
 
 
 class Unreadable(Exception):
@@ -38,10 +38,10 @@ class Definition:
     """The `def` of a marked function.
 
     place       "file:line"
-    parameters  those that take arguments by position, in order; the first `required` of them have no default
+    parameters  the positional parameters, in order; the first `required` of them have no default
     variadic    it has a `*parameter`
-    named       parameters without a default that take no argument by position
-    returns     its annotation
+    named       the keyword-only parameters without a default
+    returns     the annotation of its result
     """
 
     name: str
@@ -60,7 +60,7 @@ class Definition:
         return f"{self.name}({', '.join(shown)})"
 
     def alternatives(self) -> tuple[list[ast.expr], bool] | None:
-        """The types that it says it returns, and whether None is among them; None where it does not say."""
+        """The types in the annotation of its result, and True if None is among them; None without an annotation."""
         if self.returns is None:
             return None
         found: list[ast.expr] = []
@@ -105,7 +105,7 @@ def several(e: ast.expr) -> int | None:
 
 
 def _spec(module: str) -> Any:
-    """The place where Python would find a module; None where it would find none. No module is run, its packages included."""
+    """The import spec of a module; None if Python would not find it. Runs neither the module nor its packages."""
     loaded = sys.modules.get(module)
     if loaded is not None:
         file = getattr(loaded, "__file__", None)
@@ -125,10 +125,10 @@ def _spec(module: str) -> Any:
 
 
 def _below(name: str, folders: list[str]) -> Any:
-    """The place of a module of a package in these folders."""
+    """The import spec of a module of a package in these folders; None if there is none."""
     try:
         return importlib.machinery.PathFinder.find_spec(name, folders)
-    except KeyError:  # a namespace package, of which Python asks the package above it, which is not imported
+    except KeyError:  # a namespace package: Python looks for its parent in sys.modules, where it is not
         spec = importlib.machinery.ModuleSpec(name, None, is_package=True)
         inner = [Path(f, name.rpartition(".")[2]) for f in folders]
         spec.submodule_search_locations = [str(f) for f in inner if f.is_dir()]
@@ -146,13 +146,13 @@ def _top(name: str) -> Any:
 
 
 def source(module: str) -> tuple[str, str]:
-    """The file of a module, and its text."""
+    """The file of a module, and its text; Unreadable if it has none."""
     if not module or not all(part.isidentifier() for part in module.split(".")):
         raise Unreadable(f"{module!r} is no name of a module", 'a dotted name, as behind `import`: helpers "package.module"')
     try:
         spec = _spec(module)
         if spec is None:
-            importlib.invalidate_caches()  # it may be younger than what Python remembers of its folder
+            importlib.invalidate_caches()  # the module may be newer than Python's cached listing of its folder
             spec = _spec(module)
     except (ImportError, OSError, ValueError) as problem:
         raise Unreadable(f"the module {module} cannot be found: {problem}") from None
@@ -178,13 +178,13 @@ def source(module: str) -> tuple[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """A module's functions, and all that it binds: by name the statements, in blocks or not."""
+    """A module's top-level functions, and the statements that bind each of its names."""
 
     module: str
     file: str
     functions: Mapping[str, ast.FunctionDef]
-    bound: Mapping[str, tuple[tuple[ast.stmt, bool], ...]]  # with whether it stands in a block
-    imported: Mapping[str, str]  # by name what it stands for, of imports in no block
+    bound: Mapping[str, tuple[tuple[ast.stmt, bool], ...]]  # the flag is True inside a block
+    imported: Mapping[str, str]  # the import path of each name that top-level imports alone bind
 
     def marked(self, function: ast.FunctionDef) -> bool:
         return any(self._stands_for(d.func if isinstance(d, ast.Call) else d) in MARKS for d in function.decorator_list)
@@ -199,7 +199,7 @@ class Outline:
         return ".".join([self.imported[e.id], *reversed(parts)])
 
     def origin(self, name: str) -> tuple[str, str] | None:
-        """The module and the name that `from .. import ..` takes this name from, in no block; None where nothing else does."""
+        """The module and the name from which a top-level `from .. import ..` takes this name; None if it is bound otherwise."""
         places = self.bound.get(name, ())
         if len(places) != 1 or places[0][1] or not isinstance(places[0][0], ast.ImportFrom):
             return None
@@ -218,12 +218,12 @@ class Outline:
 
 
 def outline(module: str) -> Outline:
-    """The names that a module's text binds; Unreadable where there is none, or no Python."""
+    """The outline of a module's text; Unreadable if it has none, or the text is no Python."""
     return _outline(module, *source(module))
 
 
 def forget_outlines() -> None:
-    """Let go of the syntax of modules, which is parsed again if somebody asks."""
+    """Free the outlines of modules; the next use parses the text again."""
     _outline.cache_clear()
 
 
@@ -249,7 +249,7 @@ def _outline(module: str, file: str, text: str) -> Outline:
 
 
 def _statements(body: list[ast.stmt], nested: bool) -> Iterator[tuple[ast.stmt, bool]]:
-    """The statements that run with a module, each with whether it stands in a block."""
+    """The statements that run when a module is imported, each with True if it stands in a block."""
     todo: list[tuple[ast.stmt, bool]] = [(s, nested) for s in body]
     while todo:
         at, inside = todo.pop()
@@ -264,7 +264,7 @@ def _statements(body: list[ast.stmt], nested: bool) -> Iterator[tuple[ast.stmt, 
 
 
 def _binds(s: ast.stmt) -> Iterator[str]:
-    """The names that a statement by itself binds, or removes."""
+    """The names that a statement, without the statements inside it, binds or deletes."""
     if isinstance(s, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         yield s.name
         return
@@ -294,7 +294,7 @@ def _meaning(s: ast.stmt, name: str) -> str:
 
 
 def definition(module: str, name: str) -> Definition:
-    """The `def` of a marked function that rule files know by this name of this module; Unreadable says why there is none."""
+    """The `def` of the helper that a module defines or imports by this name; Unreadable, with the reason, if it has none."""
     seen: set[tuple[str, str]] = set()
     while (module, name) not in seen:
         seen.add((module, name))

@@ -1,7 +1,7 @@
 """Dtype inference over finite domains: which scalar dtypes a variable may take, and which variables share one.
 
-Two union-finds, for elements and for lanes. A class of elements has a set of dtypes, kept as a bit mask. A class that no op has
-constrained holds every dtype there is, and the bit `OPAQUE`: nothing looks at it (what a movement op moves, what END closes).
+Two union-finds, for elements and for lanes. A class of elements has a set of dtypes, kept as a bit mask. A class without
+constraints holds every dtype, and the bit `opaque`: no op depends on it (the operand of a movement op, or of End).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _VECTOR: Final = re.compile(r"(.+?)x([1-9][0-9]*)\Z")
 
 
 class Clash(Exception):
-    """Two dtypes, or two numbers of lanes, that cannot be one."""
+    """The failed unification of two dtypes, or of two numbers of lanes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +93,9 @@ def universe(dialect: Dialect) -> Universe:
 
 
 class T:
-    """The type of a node under inference: a class of elements, a class of lanes, and its place in them.
+    """The type of a node under inference: a class of elements, a class of lanes, and a form.
 
-    form  "value", "ptr" (a pointer to such elements), or "place" (storage: a pointer or a buffer, its own dtype is not looked at)
+    form  "value", "ptr" (a pointer to such elements), or "place" (storage, a pointer or a buffer; its own dtype does not matter)
     """
 
     __slots__ = ("elem", "form", "lanes")
@@ -203,10 +203,10 @@ class Types:
         return self.fresh(self.universe.bits[name], lanes)
 
     def unify(self, found: T, wanted: T) -> None:
-        """Make them one. Clash(found against wanted) where they cannot be."""
+        """Unify two types. Clash (found against wanted) if they cannot be equal."""
         if "place" not in (found.form, wanted.form) and found.form != wanted.form:
             if found.form == "ptr" and self.mask(wanted.elem) & self.universe.opaque:
-                pass  # an op that looks at no dtype takes pointers too
+                pass  # an op that takes every dtype takes pointers too
             elif wanted.form == "ptr" and self.mask(found.elem) & self.universe.opaque:
                 found.form = "ptr"
             else:
@@ -231,7 +231,7 @@ class Types:
 
 
 class Namer:
-    """Final names for classes: dtype variables keep theirs, others are numbered in the order in which they are asked for."""
+    """Final names for classes: dtype variables keep theirs, others are numbered in the order of first use."""
 
     def __init__(self, types: Types) -> None:
         self.types = types

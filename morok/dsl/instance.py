@@ -1,9 +1,9 @@
-"""The judgement about one firing: are the lanes of the match and of its replacement the same terms?
+"""A check of one firing: are the lanes of the match and of its replacement the same terms?
 
-Whatever a rule says, where it fires all sizes and static fields are known. The lanes of its operands are unknowns, both sides are
-computed lane by lane and at every iteration of their axes, and compared by identity. No solver, and any size; but only the ops
-that say in which role they rearrange lanes (morok.dialect.OpInfo) and those that work lane by lane are followed. Any other node
-is an unknown, the same where it is the same node: of memory and launches nothing is learned.
+In a firing all sizes and static fields are numbers. The lanes of its operands are unknowns; both sides are evaluated
+symbolically, lane by lane and at every iteration of their axes, and their terms compared by identity. This takes no solver, and
+works at any size; but it evaluates only ops that work lane by lane, and ops that declare in which role they rearrange lanes
+(morok.dialect.OpInfo). Any other node is an unknown, equal to itself alone: the check has no model of memory and launches.
 """
 
 from __future__ import annotations
@@ -23,34 +23,34 @@ MOST_ITERATIONS: Final = 4096
 MOST_REMEMBERED: Final = 4096
 
 Term = int
-Iteration = tuple[int, ...]  # for every axis which of its values is meant
+Iteration = tuple[int, ...]  # an index for each axis
 
 
 class Finding(enum.Enum):
     SAME = "same"
-    OTHER = "other"  # somewhere a constant stands where another is, or another lane of the same operand
+    OTHER = "other"  # some lane has another constant, or another lane of the same operand
     UNKNOWN = "unknown"
 
 
 class Unjudged(Exception):
-    """Something that the terms of lanes do not tell."""
+    """A firing that the terms of lanes do not decide."""
 
 
 def exact(value: Any) -> tuple[type, str]:
-    """A static value, told apart from equal ones of another kind: 1 from True, 0.0 from -0.0, in sequences too."""
+    """The key of a static value: it distinguishes 1 from True and 0.0 from -0.0, in sequences too."""
     return value.__class__, repr(value)
 
 
 class _Other(Exception):
-    """The two sides differ in their type, or take lanes that are not there."""
+    """A difference of the two sides in type, or a lane that does not exist."""
 
 
 class Instance:
-    """Terms of the lanes of some nodes.
+    """The two sides of a firing, with the terms of their lanes.
 
     leaves  the nodes that are unknowns, by identity
-    axes    the axes that there are, in the order of an iteration, with their lengths
-    folded  the ops that something is folded by: they may be done in any order on integers
+    axes    the length of each axis, in the order of an iteration's indices
+    folded  the names of the ops of folds: on integers their order is free
     """
 
     def __init__(self, dialect: Dialect, leaves: Iterable[Node], root: Node, result: Node) -> None:
@@ -71,7 +71,7 @@ class Instance:
     # nodes
 
     def inside(self, leaf: Node) -> Node:
-        """The operand below the openings of a leaf, since rules look there; any other leaf as it is."""
+        """The operand below a leaf's ops of role "open", since patterns match inside them; any other leaf itself."""
         info = self.by_key.get(self.dialect.opkey(leaf))
         while info is not None and info.role == "open":
             leaf = self.dialect.operands(leaf)[0]
@@ -79,7 +79,7 @@ class Instance:
         return leaf
 
     def info(self, node: Node) -> OpInfo | None:
-        """The op of a node that is looked into; None of an unknown."""
+        """The op of a node whose lanes are evaluated; None for a constant or an unknown."""
         if self.dialect.const_value(node) is not NOT_CONST:
             return None
         info = self.by_key.get(self.dialect.opkey(node))
@@ -91,7 +91,7 @@ class Instance:
         return self.dialect.attr(node, info.fields[0])
 
     def collected(self, *roots: Node) -> dict[int, Node]:
-        """All nodes down to the unknowns, operands first; with them the axes and folds that there are."""
+        """All nodes down to the unknowns, operands first. Adds their axes and folds to `axes` and `folded`."""
         found: dict[int, Node] = {}
         stack: list[tuple[Node, bool]] = [(r, False) for r in reversed(roots)]
         while stack:
@@ -155,7 +155,7 @@ class Instance:
         return self.term("constant", d, *exact(value), value if isinstance(value, int) else None)
 
     def iterations(self, axes: Iterable[int], at: Iteration) -> list[Iteration]:
-        """`at`, with every iteration of these axes."""
+        """Copies of `at`, one for each combination of indices of these axes."""
         chosen = [(self.places[a], self.axes[a]) for a in axes]
         out = []
         for values in itertools.product(*(range(n) for _, n in chosen)):
@@ -166,7 +166,7 @@ class Instance:
         return out
 
     def block(self, axes: Sequence[tuple[int, int]], at: Iteration) -> int:
-        """The block of lanes of an iteration: the last axis runs fastest."""
+        """The number of an iteration's block of lanes; the last axis runs fastest."""
         out = 0
         for axis, length in axes:
             out = out * length + at[self.places[axis]]
@@ -180,7 +180,7 @@ class Instance:
         return tuple(out)
 
     def lanes(self, node: Node, at: Iteration) -> tuple[Term, ...]:
-        """The terms of a node at an iteration. Operands are computed first, so that depth takes no stack."""
+        """The terms of a node at an iteration. Without axes, `finding` computes operands first: deep graphs do not recurse."""
         found = self.known.get((id(node), at))
         if found is None:
             found = self.known[id(node), at] = self.computed(node, at)
@@ -210,7 +210,7 @@ class Instance:
         return found
 
     def unknowns(self, node: Node, count: int, at: Iteration) -> tuple[Term, ...]:
-        """Other values at every iteration of the axes that a node is not free of."""
+        """A node's lanes as unknowns, different at every iteration of the axes that the node depends on."""
         free = self.dialect.facts.get("free_of_axes")
         pairs = zip(self.axes.items(), at, strict=True)
         here = tuple([k for axis, k in pairs if free is None or not free(node, (axis,))])
@@ -229,20 +229,20 @@ class Instance:
         return tuple(out)
 
     def applied(self, info: OpInfo, d: Any, attrs: tuple[Hashable, ...], arguments: list[Term]) -> Term:
-        """An op on one lane: computed on known integers; by a fold's op on integers a bag of all that it is made of."""
+        """The term of an op on one lane: of integer constants a constant; of a fold's op on integers a multiset of operands."""
         same = info.result in info.domains and all(p == info.result for p in info.params)
         whole = same and self.is_integer(d)
         if whole and info.evaluate is not None and not attrs and all(self.entries[a][0] == "constant" for a in arguments):
             try:
                 return self.constant(d, info.evaluate(d, *[self.entries[a][4] for a in arguments]))
-            except Exception:  # where the op has no value there is none to compare
+            except Exception:  # the op has no value here: it stays a term
                 return self.term("op", info.name, d, attrs, *arguments)
         if whole and info.commutative and info.name in self.folded:
             return self.bag(info.name, d, arguments)
         return self.term("op", info.name, d, attrs, *(sorted(arguments) if info.commutative else arguments))
 
     def bag(self, op: str, d: Any, items: Sequence[Term]) -> Term:
-        """The term of an op on integers over some terms in any order."""
+        """The term of an associative and commutative op on integers over a multiset of terms."""
         flat: list[Term] = []
         for i in items:
             entry = self.entries[i]
@@ -277,7 +277,7 @@ class Instance:
         return tuple([t for b in blocks for t in self.lanes(inner, self.of_block(axes, b, at))])
 
     def fold(self, node: Node, info: OpInfo, at: Iteration) -> tuple[Term, ...]:
-        """Each lane the fold of neighbouring lanes, at all iterations of closed axes, over loops: in no specified order."""
+        """The lanes of a fold: each folds neighbouring lanes, over closed axes and loops, in unspecified order."""
         source, *ranges = self.dialect.operands(node)
         op, d, count = self.op_of(node, info), self.scalar(node), self.lanes_of(node)
         closed: dict[int, None] = {}
@@ -306,7 +306,7 @@ class Instance:
     # both sides
 
     def finding(self) -> Finding:
-        """The finding whether both sides have the same lanes at every iteration."""
+        """SAME if both sides have the same lanes at every iteration, OTHER if a lane certainly differs, else UNKNOWN."""
         if self.dialect.type(self.root) != self.dialect.type(self.result):
             return Finding.OTHER
         if self.info(self.root) is None:
@@ -324,7 +324,7 @@ class Instance:
         return found
 
     def becomes(self, p: Term, t: Term) -> bool:
-        """True if a term may become another: it is the same, or a fold in one of the orders that it may be done in."""
+        """True if `t` may replace `p`: it is the same term, or does a fold of `p` in some order."""
         if p == t:
             return True
         before, after = self.entries[p], self.entries[t]
@@ -335,7 +335,7 @@ class Instance:
         return all(self.becomes(a, b) for a, b in zip(before[4:], after[4:], strict=True))
 
     def in_some_order(self, before: tuple[Any, ...], t: Term) -> bool:
-        """True if a term is made, by a fold's op alone, of all that is folded, each as often as it is there."""
+        """True if a term combines the items of a fold, each as often as it occurs, by the fold's op alone."""
         _, op, d, *items = before
         left = list(items)
         stack = [t]
@@ -353,13 +353,13 @@ class Instance:
         return not left
 
     def differ(self, p: Term, t: Term) -> bool:
-        """True if two terms are made alike, of other constants or other lanes of one operand in every place where they differ."""
+        """True if two terms have one structure, and differ only in constants or in lanes of one operand."""
         a, b = self.entries[p], self.entries[t]
         if p == t:
             return False
         if a[0] == b[0] == "constant":
             return True
-        if a[0] == b[0] == "unknown":  # lanes of one operand; guards may know that different operands are alike
+        if a[0] == b[0] == "unknown":  # lanes of one operand only: guards may imply that two operands are equal
             return a[1] == b[1] and a[1] in self.leaves
         if a[0] != "op" or a[:4] != b[:4] or len(a) != len(b):
             return False
@@ -373,7 +373,7 @@ def judged(dialect: Dialect, root: Node, result: Node, leaves: Sequence[Node]) -
         return Instance(dialect, leaves, root, result).finding()
     except _Other:
         return Finding.OTHER
-    except Exception:  # whatever a rule that may be false has built, it is no reason to let it fire
+    except Exception:  # a false rule may build a malformed node, which shows nothing
         return Finding.UNKNOWN
 
 
@@ -396,12 +396,12 @@ class Checks:
         return found
 
     def key(self, root: Node, result: Node, rule: str, leaves: Sequence[Node]) -> Hashable:
-        """All that a judgement depends on: how both sides are made of the operands, whatever these are. None where it depends on
-        more, or takes long to say.
+        """The cache key of a finding: the structure of both sides over their operands. None if the finding depends on more, or
+        the structure is too large or has no hash.
         """
         try:
             made = Instance(self.dialect, leaves, root, result)
-            if made.axes:  # of each operand also which of these it is free of
+            if made.axes:  # the finding also depends on the axes that each operand is free of
                 return None
             numbers: dict[int, int] = {}
             out: list[Hashable] = [rule]
@@ -424,11 +424,11 @@ class Checks:
             return None
 
     def stands_in(self, root: Node, result: Node, rule: str, leaves: Sequence[Node]) -> bool:
-        """True if a firing is right, though no proof covers it."""
+        """True if the lanes show a firing right that no proof covers."""
         return self.found(root, result, rule, leaves) is Finding.SAME
 
     def not_refuted(self, root: Node, result: Node, rule: str, leaves: Sequence[Node]) -> bool:
-        """True; FalseFiringError where the firing is wrong."""
+        """True; FalseFiringError if the lanes show the firing wrong."""
         if self.found(root, result, rule, leaves) is Finding.OTHER:
             raise FalseFiringError(
                 f"{rule} fired beyond the extent of its proof, and what it made has other lanes than what it matched",

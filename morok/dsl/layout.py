@@ -1,7 +1,7 @@
-"""Text that breaks into lines where it is too long: from the outside in, at the places that its makers name.
+"""A pretty printer: documents that are broken into lines of at most WIDTH columns, from the outside in.
 
-A line is broken at a blank of a `Chain` and inside the brackets of `Brackets`, and nowhere else. What has none of these stays
-whole, however long: a name, a number, what stands directly around them (`name: x`, `a = `, `p @ `, `a..b`, a closing bracket).
+A line is broken at a blank of a `Chain` and inside the brackets of `Brackets`, and nowhere else. Text without either stays
+whole, however long: a name, a number, the signs next to them (`name: x`, `a = `, `p @ `, `a..b`, a closing bracket).
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from typing import Final, TypeAlias
 
 WIDTH: Final = 130
 STEP: Final = 4
-_DEEPEST: Final = WIDTH // 2  # what is nested deeper is indented no further, or its lines would have no room
+_DEEPEST: Final = WIDTH // 2  # the deepest indentation, so that lines have room
 
 
 @dataclass(frozen=True, slots=True)
 class Brackets:
-    """`opening rows closing`; where that is too long, each row has a line of its own, deeper, and the last one the closing.
+    """`opening rows closing`; if that is too long, each row has an indented line of its own, and `closing` ends the last one.
 
-    pad  what stands behind `opening` if all is on one line
+    pad  the text behind `opening` if all is on one line
     """
 
     opening: str

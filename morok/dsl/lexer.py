@@ -1,8 +1,8 @@
-"""The tokens of `.rules` text, and the limits that hostile text meets here first.
+"""The tokens of `.rules` text, and the first limits on hostile text.
 
-The words and signs come from `grammar.lark`; this file adds what a regular expression cannot say: how deep brackets may
-nest, where an `example` ends, and that text which is no token becomes a token of its own, which the grammar never takes.
-Lexing therefore never stops half way, and the parser reports every kind of mistake in one manner.
+The words and signs come from `grammar.lark`; this file adds what a regular expression cannot express: a limit on the depth of
+brackets, and the end of an `example`. Text that is no token becomes an error token, which the grammar never takes: lexing
+never stops half way, and the parser reports every kind of mistake in one manner.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Comment:
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """The tokens of the grammar: words with a meaning of their own, signs, and one expression to find them all."""
+    """The tokens of the grammar: keywords, signs, and one regular expression for all tokens."""
 
     words: dict[str, str]
     signs: dict[str, str]
@@ -95,9 +95,9 @@ class Vocabulary:
 
 
 class TokenLexer(Lexer):
-    """Hands tokens made by `tokenize` to lark's parser."""
+    """The adapter that hands tokens of `tokenize` to lark's parser."""
 
-    __future_interface__ = 2  # lark hands over its state, and in it what `parse` was given
+    __future_interface__ = 2  # lark passes its state, which holds the argument of `parse`
 
     def __init__(self, lexer_conf: Any) -> None:
         """One lexer for each parser's configuration, as Lark makes them; the text to read comes with each parse."""
@@ -107,7 +107,7 @@ class TokenLexer(Lexer):
 
 
 def check_text(text: str, file: str) -> None:
-    """Errors for a text that is too long, or no text: RuleLimitError, RuleEncodingError."""
+    """RuleLimitError for a text that is too long, RuleEncodingError for one with a NUL byte."""
     if len(text) > MAX_BYTES:
         raise RuleLimitError(
             f"the file has {len(text):,} characters",
@@ -131,7 +131,7 @@ EXAMPLE_PART: Final = re.compile(r'[()\[\]{}]|~>|\n[ \t\r]*|#[^\n]*|"[^"\n]*"|[^
 
 
 def _example_end(text: str, start: int, indent: int) -> tuple[int, bool]:
-    """The end of the raw text of an `example` that begins at `start`, and the truth of it being whole.
+    """The end of the raw text of an `example` that begins at `start`, and True if it is complete.
 
     It ends with its line once the arrow and a right side have been seen and no bracket is open; until then it goes on in
     lines that are indented deeper than the one it began in.
@@ -224,7 +224,7 @@ def _depth(sign: str, depth: int) -> int:
 
 
 def _take_example(token: Tok, text: str, line_start: int) -> int:
-    """The position behind an example, whose text becomes that of the token `example` that begins it, in this line."""
+    """The position behind an example; its text becomes the value of the token `example` at its beginning."""
     start, begin = token.start_pos, token.end_pos
     before = text[line_start:start]
     end, whole = _example_end(text, begin, len(before) - len(before.lstrip()))

@@ -1,4 +1,4 @@
-"""Cheap findings about rules that are not wrong, but probably not meant: for `morok check --strict`. No solver is asked."""
+"""Lint for `morok check --strict`: rules that are correct, but probably not intended. Uses no solver."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from morok.errors import (
 
 
 def lint(checked: CheckedFile) -> list[MorokError]:
-    """Every finding in a file, in the order of its lines; each has a class, and so a code, of its own."""
+    """Every finding in a file, in the order of its lines; each kind has an error class, and so a code, of its own."""
     findings: dict[tuple[type, int, str], MorokError] = {}
     for group in checked.groups:
         for rule, found in _group(group.rules):
@@ -195,7 +195,7 @@ def _as_expression(p: S.Pattern) -> str | None:
 
 
 def fits(rule: CheckedRule, p: S.PVar | S.POp, e: S.Expr) -> bool:
-    """True if the constraints of a part of the pattern, on dtypes and Invalid, surely hold of a part of the target."""
+    """True if the constraints of a part of the pattern, on dtypes and Invalid, certainly hold for a part of the target."""
     if p.type is None:
         return True
     bound = rule.bindings.get(p.name) if isinstance(p, S.PVar) else None

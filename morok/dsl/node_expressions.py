@@ -36,7 +36,7 @@ class Expressions(ValueExpressions):
         return made
 
     def _convert(self, v: Value, t: T, e: S.Expr) -> None:
-        """A value of kind `v` becomes a constant at `t`."""
+        """Constrain `t`, the dtype of the constant that a value of kind `v` becomes."""
         u = self.r.universe
         if not u.integral:
             return
@@ -158,7 +158,7 @@ class Expressions(ValueExpressions):
     def _result_lanes(
         self, info: OpInfo, slots: dict[str, list[T]], operands: list[S.Expr], fields: list[S.Expr], result: T
     ) -> None:
-        """The number of lanes of a node made by listing them."""
+        """Constrain the lanes of a node that lists them (Vectorize, Gep) to the length of the list."""
         listed = (
             operands
             if info.name == "Vectorize"
@@ -232,7 +232,7 @@ class Expressions(ValueExpressions):
         return replace(e, fields=tuple(fields)), result
 
     def _lanes_said(self, dtype: S.Expr, at: S.Expr, result: T) -> None:
-        """A node is built with the lanes of the dtype that is written: `dtype(x)` is that of one lane, as `f32` is."""
+        """Constrain a node's lanes to those of the dtype written for it; `dtype(x)` has one lane, as `f32` has."""
         count: int | str | None = 1
         match dtype:
             case S.EType(type=S.TName(name=name)) if (vector := self.r.universe.vector(name)) is not None:
@@ -242,7 +242,7 @@ class Expressions(ValueExpressions):
             case S.ECall(args=(_, S.ENumber(value=int(k)))):
                 count = k
             case S.ECall(args=(_, _)):
-                count = None  # what a rule computes is for its proof
+                count = None  # computed lanes are left to the proof
         if count is not None:
             with self.r.typing("the lanes of the dtype", at):
                 self.types.same_lanes(self.types.lane(count), result.lanes)

@@ -1,8 +1,8 @@
 """Rule text to syntax trees, with every mistake of a file reported.
 
 A file is parsed whole. Only when that fails is it cut into rules, group heads, `for` heads and externs, which are parsed one by
-one: a line at its group's indentation that begins with `NAME :` starts a new rule, whatever brackets are open. Where such a piece
-does not parse, a line in it that begins as a rule without its name does is a mistake of its own.
+one: a line at its group's indentation that begins with `NAME :` starts a new rule, whatever brackets are open. If such a piece
+does not parse, a line in it that begins like a rule without its name is a mistake of its own.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def vocabulary() -> Vocabulary:
 
 
 class Parsed(NamedTuple):
-    """A file, as much of it as could be understood, and the rest."""
+    """The part of a file that parses, its comments, and the errors in the rest."""
 
     file: S.File
     comments: list[Comment]
@@ -58,7 +58,7 @@ def suggest(name: str, known: Iterable[str]) -> str:
     return f"did you mean {' or '.join(close[:3])}?" if close else ""
 
 
-# What the parser could have taken, in words: (all of these tokens are acceptable, so say this). The first that fits is used up.
+# Phrases for sets of accepted tokens, tried in order: (tokens that must all be accepted, tokens that the phrase covers, phrase).
 _PHRASES: Final = (
     (
         {"NAME", "INTEGER", "CONSTANT", "LPAR"},
@@ -151,7 +151,7 @@ class _Parser:
         texts = {name: text for text, name in (*words.words.items(), *words.signs.items())}
         accepted: set[str] = e.interactive_parser.accepts() if e.interactive_parser else set(e.expected)
         expected = _in_words(accepted, texts)
-        if start == "heads":  # they end where the first group begins
+        if start == "heads":  # the heads of a file end where its first group begins
             expected = expected.replace(_WORDS["$END"], "`group`")
         ended = t.type == "$END"
         opened = _open_brackets(tokens, t)
@@ -177,7 +177,7 @@ class _Parser:
         return self.error("the file ends too early" if ended else f"unexpected `{t.value}`", t, expected, hint)
 
     def piece(self, tokens: list[Tok], start: str) -> Any:
-        """Parse tokens from one of the grammar's starts; raises RuleError."""
+        """The tree of tokens, parsed from one of the grammar's start rules; raises RuleError."""
         made, _ = parser()
         try:
             return made.parse(tokens, start=start)
@@ -196,13 +196,13 @@ class _Parser:
             file: S.File = self.piece(tokens, "file")
         except RuleError as first:
             file = self._recover(tokens, errors)
-            if not errors:  # the pieces are good: what is wrong is how they are put together
+            if not errors:  # each piece parses: the mistake is in how they are combined
                 errors.append(first)
         file = replace(file, path=self.path)
         return Parsed(self._limit_depth(file, errors), comments, errors)
 
     def _limit_depth(self, file: S.File, errors: list[MorokError]) -> S.File:
-        """Leave out rules that nest deeper than MAX_DEPTH without brackets (`not not not ..`, `a + b + c + ..`)."""
+        """The file without rules that nest deeper than MAX_DEPTH without brackets (`not not not ..`, `a + b + c + ..`)."""
 
         def keep(node: S.Rule | S.Extern) -> bool:
             if not _too_deep(node):
@@ -232,7 +232,7 @@ class _Parser:
         return replace(file, groups=tuple(groups), externs=externs)
 
     def _intact(self, piece: _Piece, errors: list[MorokError]) -> Any:
-        """The tree of a piece; None where it does not parse. A rule without a name below it is a mistake of its own."""
+        """The tree of a piece; if it does not parse, of its part before a rule without a name; None if that does not either."""
         try:
             return self.piece(piece.tokens, piece.kind)
         except RuleError as e:
@@ -283,7 +283,7 @@ class _Parser:
             if piece.kind == "heads" and made is not None:
                 dialect, helpers = made.dialect, made.helpers
             elif piece.kind == "heads" and any(t.value == "dialect" for t in piece.tokens):
-                dialect = ""  # no rule says what it means
+                dialect = ""  # unknown, so that no rule is checked
             elif piece.kind == "group_head":
                 close_group()
                 head = made if made is not None else _named(piece.tokens)
@@ -305,7 +305,7 @@ class _Parser:
 
 
 def _named(head: list[Tok]) -> S.Group:
-    """The group whose head cannot be parsed, by its name where that is there."""
+    """A group in place of a head that does not parse, with its name if the head has one."""
     name = head[1].value if len(head) > 1 and head[1].type == "NAME" else ""
     return S.Group(name, "", None, (), span=head[0].span)
 
@@ -327,12 +327,12 @@ class _Piece(NamedTuple):
     tokens: list[Tok]
 
     def begins_another(self, t: Tok) -> bool:
-        """Truth of a pattern beginning at `t`, in a line of its own that is not indented below what the piece begins with."""
+        """True if a pattern begins at `t`, the first token of a line that is indented no deeper than the piece."""
         return t.first and t.column <= self.tokens[0].column and t.type in _PHRASES[0][1]
 
 
 class _Cutter:
-    """Cuts the tokens of a file at the lines that begin something, whatever brackets are open."""
+    """A splitter of a file's tokens, at the lines that begin a piece, regardless of open brackets."""
 
     def __init__(self, tokens: list[Tok]) -> None:
         self.tokens = tokens
@@ -413,7 +413,7 @@ class _Cutter:
 
 
 def recover(text: str, file: str = "<text>") -> Parsed:
-    """The part of `text` that can be understood, and its mistakes; RuleLimitError or RuleEncodingError where nothing can."""
+    """The part of `text` that parses, and the mistakes; RuleLimitError or RuleEncodingError if the text cannot be read."""
     parsed = _Parser(text, file).parse()
     parsed.errors.sort(key=lambda e: (e.place.line, e.place.column) if e.place else (0, 0))
     return parsed

@@ -19,14 +19,14 @@ _CONSTANT_MASKS: Final = ("zero", "one", "const", "vconst", "anyconst")
 
 
 class Patterns:
-    """Walks a pattern; the limits on nesting (lexer.MAX_DEPTH) bound the recursion."""
+    """The checker of one pattern. The limits on nesting (lexer.MAX_DEPTH) bound its recursion."""
 
     def __init__(self, resolver: Resolver) -> None:
         self.r = resolver
         self.types = resolver.types
 
     def pattern(self, p: S.Pattern, t: T) -> S.Pattern:
-        """Check `p` against the type `t` of its position; returns it made explicit."""
+        """The explicit form of `p`, checked against the type `t` of its position."""
         made = self._pattern(p, t)
         self.r.note(made, t)
         return made
@@ -125,7 +125,7 @@ class Patterns:
         return S.PStruct(first.name, tuple(listed), True, span=p.span)
 
     def _halves(self, p: S.POp, infos: list[OpInfo], args: tuple[S.Pattern, ...], fields: list[S.PField]) -> S.Pattern:
-        """Two sequences, which share the operands behind the others evenly: `Shrink(x, begins.., ends..)`, by field names."""
+        """The struct pattern of an op with two sequences, equally long, behind its operands: `Shrink(x, begins.., ends..)`."""
         first = infos[0]
         given = [a for a in args if not isinstance(a, S.PType)]
         single = [o for o in first.operands if not o.many]
@@ -209,9 +209,7 @@ class Patterns:
         return S.PType(type_, span=p.span)
 
     def _places(self, items: Sequence[S.Pattern]) -> None:
-        """A check that it is clear which operands the sequences of a list take: `[before.., p, q, rest..]` is as much as can be
-        said.
-        """
+        """Errors unless a list decides which operands its sequences take; `[before.., p, q, rest..]` is the most general form."""
         at = [n for n, i in enumerate(items) if isinstance(i, S.PSequence)]
         if len(at) < 2:
             return
@@ -237,9 +235,7 @@ class Patterns:
         return self.pattern(p, t)
 
     def _mask(self, o: OperandInfo) -> int:
-        """The dtypes possible for an operand before its op has a say: ranges are integers, though nothing may look at their
-        dtype.
-        """
+        """The dtypes of an operand before its op constrains them: ranges are integers, though no op may depend on that."""
         u = self.r.universe
         return u.integral | u.opaque if o.position == "binder" and u.integral else u.full
 
@@ -284,7 +280,7 @@ class Patterns:
         return replace(p, fields=tuple(fields))
 
     def _equal_lists(self, p: S.PStruct, info: OpInfo, fields: Sequence[S.PField]) -> None:
-        """Check the parts written for two sequences of equal length: a name for all of one, or as many items as for the other."""
+        """Errors unless the rule writes two equally long sequences as names, or as lists of equally many items."""
         halves = [o.name for o in info.operands if o.many]
         if not p.rest and sum(f.name in halves for f in fields) == 1:
             self.r.fail(f"{' and '.join(halves)} of {info.name} are equally long", p, "both", "end with `..` to ignore the other")
@@ -377,7 +373,7 @@ class Patterns:
         self.r.fail(f"{f.name} of {info.name} is a static field, not an operand", f, "a name, a number or a list of them")
 
     def _literal_field(self, info: OpInfo, field: str, kind: str, p: S.PLiteral) -> S.ENumber:
-        """A number, or a truth, that a field or an item of it is compared with."""
+        """The number or bool that a field, or an item of it, is compared with."""
         if kind in ("int", "bool") and isinstance(p.value, bool) != (kind == "bool"):
             self.r.fail(f"{field} of {info.name} is {FIELDS[info.field_kind(field)]}, not {p.text}", p)
         return S.ENumber(p.value, p.text, span=p.span)

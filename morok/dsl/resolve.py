@@ -35,14 +35,14 @@ class Resolver:
         self.bound: dict[str, Bound] = {}
         self.typed: list[tuple[S.Syntax, T]] = []
         self.sorts: dict[int, Sort] = {}
-        self.unbounded: list[tuple[S.Expr, tuple[T, ...]]] = []  # numbers that may be the bound of a node of such a dtype
-        self.kept: list[S.Syntax] = []  # the nodes that `sorts` knows by id
+        self.unbounded: list[tuple[S.Expr, tuple[T, ...]]] = []  # numbers that may be bounds of nodes of these types
+        self.kept: list[S.Syntax] = []  # keeps the nodes alive whose ids are the keys of `sorts`
         self.constants: list[tuple[S.Expr, T]] = []  # values in operand position: their dtype must be determined
-        self.asked: list[tuple[S.Expr, T, str, str]] = []  # dtypes that clauses name or compute at, to be determined; with a hint
-        self.equal_values: list[tuple[T, T, str, S.Syntax]] = []  # constants of one name, and where the second stands
+        self.asked: list[tuple[S.Expr, T, str, str]] = []  # dtypes in clauses, to be determined; description, hint
+        self.equal_values: list[tuple[T, T, str, S.Syntax]] = []  # two constants of one name, and the place of the second
         self.same_width: list[tuple[T, T]] = []
-        self.chosen: list[tuple[int, int]] = []  # the lanes of what a condition chooses among, and its own
-        self.addresses: list[T] = []  # operands that are an index where nothing says otherwise
+        self.chosen: list[tuple[int, int]] = []  # the lanes of the operands that a condition chooses among, and of the condition
+        self.addresses: list[T] = []  # operands whose default dtype is index
         self.matched: tuple[range, range] = range(0), range(0)  # the classes, of elements and of lanes, that the pattern made
         self.pointwise = True
 
@@ -62,7 +62,7 @@ class Resolver:
 
     @contextmanager
     def typing(self, what: str, at: S.Syntax, hint: str = "") -> Iterator[None]:
-        """Turns a Clash inside into an error at `at`; `what` has the clash's message put behind it."""
+        """A block in which a Clash becomes an error at `at`, with `what` in front of its message."""
         outer, self.types.place = self.types.place, at
         try:
             yield
@@ -115,14 +115,14 @@ class Resolver:
         )
 
     def unused(self, name: str, at: S.Syntax) -> None:
-        """An error if `let` or a comprehension binds what is bound already: proofs know names, and each means one thing."""
+        """An error if `let` or a comprehension binds a name again: proofs identify values by name."""
         if self.reserved(name) or name in self.types.named:
             self.fail(f"`{name}` is a dtype, not a variable", at, hint="dtype names are reserved words")
         if name in self.bound:
             self.fail(f"`{name}` is bound already", at, hint=f"at line {self.bound[name].span.line}")
 
     def bind(self, name: str, value: Value, at: S.Syntax, invalid_ok: bool = False, constant: bool = False) -> None:
-        """Bind `name`, or, for a node bound before, say that both are the same node; for a constant, that they are equal."""
+        """Bind `name`. A node that is bound already must be the same node at both places, a constant an equal one."""
         if self.reserved(name):
             self.fail(f"`{name}` is a dtype, not a variable", at, hint="dtype names are reserved words")
         if name in self.types.named:
@@ -147,8 +147,8 @@ class Resolver:
         old.constant = old.constant or constant
 
     def settle_equal_values(self) -> None:
-        """The dtypes of constants that have one name, once the pattern has said all of them: integers are equal as mathematical
-        integers, at any two dtypes; all others have one dtype.
+        """Unify the dtypes of constants of one name, once the whole pattern is typed. Integers keep theirs: they are equal as
+        mathematical integers, at any two dtypes.
         """
         integral = self.universe.integral
         for first, second, name, at in self.equal_values:

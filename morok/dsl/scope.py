@@ -1,4 +1,4 @@
-"""The values of the names of a rule while it is checked."""
+"""The kinds of value that the names of a rule have, while it is checked."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ class Value:
     kind   "node"; "int" (a mathematical integer), "bool", "const" (the value of a constant of dtype `type`), "dtype", "op",
            "other" (a field passed through unread, or one of `parts`); for sequences the kind of the elements
     many   it is a sequence
-    parts  the components, for tuples (`zip`, a helper with several results); of an item of a list of sequences, what it may be
-    bounds the dtypes of the nodes whose bound a number may be: it may be infinite where one of them is unbounded
-    bits   how many bits a number has at most, if those that a rule is given have 64
+    parts  the components, for tuples (`zip`, a helper with several results); for an item of a list of sequences, its alternatives
+    bounds for a number that may be the bound of a node, the types of such nodes: it may be infinite if one of them is unbounded
+    bits   the largest number of bits of a number, if the numbers that a rule is given have 64
     """
 
     kind: str
@@ -43,18 +43,18 @@ class Value:
         return Value("other", parts=tuple(dict.fromkeys(i for p in self.parts for i in p.items())))
 
     def alternatives(self) -> tuple[Value, ...]:
-        """The values that an item of a list of sequences may be; of any other value, itself."""
+        """The alternatives of an item of a list of sequences; for any other value, itself."""
         return self.parts if self.kind == "other" and self.parts and not self.many else (self,)
 
     def items(self) -> tuple[Value, ...]:
-        """The values that the items of a sequence may be; none of any other value."""
+        """The alternatives of the items of a sequence; () for any other value."""
         if self.kind == "tuple" and not self.many:
             return tuple(i for p in self.parts for i in p.alternatives())
         return self.element().alternatives() if self.many or self.kind in ("other", "unknown") else ()
 
     @staticmethod
     def one_of(*values: Value) -> Value:
-        """An item of a list, which is one of these."""
+        """The value of an item of a list that may be any of these."""
         found = (Value(v.kind, v.type, v.many, v.parts) for value in values for v in value.alternatives())
         return Value("other", bits=max(v.bits for v in values), parts=tuple(dict.fromkeys(found)))
 

@@ -1,6 +1,6 @@
-"""Relations between the types of an op's operands and its result, where they are not lane by lane: `OpInfo.types`.
+"""Relations between the types of operands and result, for ops that do not work lane by lane: `OpInfo.types`.
 
-What an op does not look at is left alone, so that a rule about it holds at every dtype without being proved at each.
+A dtype that the op does not depend on stays unconstrained, so that one proof of a rule covers every dtype.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Relation(NamedTuple):
 
 @lru_cache(maxsize=512)
 def relations(info: OpInfo) -> tuple[Relation, ...]:
-    """The relations in the op's `types`; UsageError where they have no known form."""
+    """The relations in the op's `types`; UsageError if one is malformed."""
     found = []
     names = {o.name for o in info.operands} | {"result"}
     for said in filter(None, (part.split() for part in info.types.split(";"))):
@@ -42,7 +42,7 @@ def relations(info: OpInfo) -> tuple[Relation, ...]:
 
 
 def relate(info: OpInfo, types: Types, slots: Slots, result: T) -> list[tuple[T, T]]:
-    """The types of operands (by name) and result, related as the op says; the pairs that must have as many bits."""
+    """The pairs of types that must have equally many bits, once the types of operands (by name) and result are related."""
     widths: list[tuple[T, T]] = []
     for of, word, rest in relations(info):
         for t in _named(of, slots, result):

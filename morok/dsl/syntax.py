@@ -102,7 +102,7 @@ class PConst(Pattern):
 
     @property
     def bound(self) -> str | None:
-        """The name that the value is bound to: one that begins with `_` is not bound."""
+        """The name that binds the value; None for one that begins with `_`."""
         return None if self.name is None or self.name.startswith("_") else self.name
 
 
@@ -142,7 +142,7 @@ class POp(Pattern):
 
 @dataclass(frozen=True, slots=True)
 class PSequence(Pattern):
-    """`xs..`: all remaining operands, or as many as leave one for each pattern behind it."""
+    """`xs..`: all remaining operands, except one for each pattern behind it."""
 
     name: str
     type: TypeSyntax | None = None
@@ -392,7 +392,7 @@ class Extern(Syntax):
 
 @dataclass(frozen=True, slots=True)
 class Ends(Syntax):
-    """`@ends lean, sort "reason"`: these rules come to an end, though no measure shows it."""
+    """`@ends lean, sort "reason"`: these rules terminate for this reason, though no measure shows it."""
 
     names: tuple[str, ...]
     reason: str

@@ -14,7 +14,7 @@ Children = list[Any]
 
 
 class Mistake(Exception):
-    """A mistake that the grammar cannot see; the parser turns it into a RuleSyntaxError."""
+    """A mistake that the grammar cannot express; the parser turns it into a RuleSyntaxError."""
 
     def __init__(self, message: str, at: Any, expected: str = "", hint: str = "") -> None:
         super().__init__(message)
@@ -63,7 +63,7 @@ def unquote(text: str) -> str:
 
 
 class Builder(Transformer[Tok, Any]):
-    """Children come in the order of the grammar, keywords and punctuation left out."""
+    """The transformer of parser reductions. Children come in the order of the grammar, without keywords and punctuation."""
 
     # files
 
@@ -469,7 +469,7 @@ class _Group:
 
 
 class _Loop:
-    """A comprehension without brackets of its own; in those of a list it is no item, as `[E for x in xs]` can be."""
+    """A comprehension without brackets of its own: it fills those of a list, of which `[E for x in xs]` can be an item."""
 
     __slots__ = ("value",)
 
@@ -487,7 +487,7 @@ class _Contract:
 
 
 def split_example(text: str) -> tuple[str, str]:
-    """The two sides of an example's raw text without comments, with white space made single, or none where it begins a line in
+    """The two sides of an example's raw text, without comments; white space becomes one blank, or none at the start of a line in
     brackets.
     """
     sides: list[str] = [""]

@@ -1,4 +1,4 @@
-"""Syntax trees back to text: patterns, dtype constraints, expressions, clauses, as text that may be broken into lines."""
+"""Syntax trees back to text: patterns, dtype constraints, expressions and clauses as documents of the pretty printer."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def quote(text: str) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-# lists and what stands side by side
+# lists and concatenation
 
 
 def beside(*docs: Doc) -> Doc:
@@ -192,7 +192,7 @@ def _expr(e: S.Expr) -> tuple[Doc, int]:
 
 def _binary(e: S.EBinary) -> tuple[Doc, int]:
     own = _LEVELS[e.op]
-    unclear = e.op in ("<<", ">>", "&", "^", "|")  # nobody knows by heart how these bind
+    unclear = e.op in ("<<", ">>", "&", "^", "|")  # readers do not remember how these bind: brackets show it
     rest: list[tuple[str, Doc]] = []
     at: S.Expr = e
     while isinstance(at, S.EBinary) and (at.op == e.op if unclear else _LEVELS[at.op] == own):
@@ -216,7 +216,7 @@ def _argument(name: str, value: S.Expr) -> Doc:
 
 
 def clause_docs(clauses: Sequence[S.If | S.Let]) -> list[Doc]:
-    """`if E`, `let a = E, b = E`: neighbouring bindings stand behind one `let`, and have a line each where one is too short."""
+    """`if E`, `let a = E, b = E`: adjacent bindings share one `let`, and have a line each if they do not fit on one."""
     out: list[Doc] = []
     for bind, run in groupby(clauses, lambda c: isinstance(c, S.Let)):
         docs = [_clause(c) for c in run]
@@ -258,12 +258,12 @@ _EXAMPLE_PART: Final = re.compile(r'"[^"]*"|\w*[(\[]|[)\]]|\s|[^\s()\[\]"]+|"')
 
 
 def example_doc(e: S.Example) -> Doc:
-    """Text of the file's dialect: its arrow may begin a line, and items in brackets, but for `{`, have one each."""
+    """An example in the text of the file's dialect: its arrow may begin a line, and items in ( and [ have one each."""
     return Chain((beside("example ", _raw(e.source)), beside("~> ", _raw(e.result))))
 
 
 def _raw(text: str) -> Doc:
-    levels: list[list[Doc]] = [[]]  # what stands side by side, in each bracket that is open
+    levels: list[list[Doc]] = [[]]  # the parts inside each open bracket
     for part in _EXAMPLE_PART.findall(text):
         if part in _CLOSING and len(levels) > 1:
             inside = levels.pop()
@@ -273,11 +273,11 @@ def _raw(text: str) -> Doc:
         levels[-1].append(part)
         if part[-1] in _OPENING:
             levels.append([])
-    return beside(*(d for level in levels for d in level))  # more than one where a bracket is never closed
+    return beside(*(d for level in levels for d in level))  # more than one level if a bracket is never closed
 
 
 def _items(parts: list[Doc]) -> tuple[Doc, ...]:
-    """Cut behind each comma that a blank follows."""
+    """The items of brackets, cut behind each comma that a blank follows."""
     items: list[list[Doc]] = [[]]
     for part in parts:
         if part == " " and items[-1] and flat(items[-1][-1]).endswith(","):

@@ -17,7 +17,7 @@ def _field_names(kind: Any) -> tuple[str, ...]:
 
 
 def substitute(node: Any, name: str, op: str) -> Any:
-    """`node` with the template variable `name` standing for `op`; parts that do not mention it are kept as they are."""
+    """`node` with `op` in place of the template variable `name`; parts that do not mention it are the same objects."""
     if isinstance(node, tuple):
         items = tuple(substitute(i, name, op) for i in node)
         return node if all(a is b for a, b in zip(items, node, strict=True)) else items

@@ -48,12 +48,12 @@ class ValueExpressions(ABC):
 
     @abstractmethod
     def _convert(self, v: Value, t: T, e: S.Expr) -> None:
-        """A value of kind `v` becomes a constant at `t`."""
+        """Constrain `t`, the dtype of the constant that a value of kind `v` becomes."""
 
     # values
 
     def value(self, e: S.Expr) -> tuple[S.Expr, Value]:
-        """Any expression that is not in operand position."""
+        """The checked form, and the value, of an expression that is not in operand position."""
         made, v = self._value(e)
         self.is_of(made, v)
         if v.type is not None and not v.many and v.kind != "dtype":
@@ -158,7 +158,7 @@ class ValueExpressions(ABC):
     def _operands_of(
         self, function: Function, operands: Sequence[S.Expr], what: str, at: S.Expr
     ) -> tuple[tuple[S.Expr, ...], tuple[Value, ...]]:
-        """The operands of an entry of the table, each of the kind that it takes."""
+        """The checked operands of a function or an operator, each of the kind that it takes."""
         kinds = function.kinds(len(operands)) if function.name in _ANY_NUMBER else function.params
         if len(kinds) != len(operands):
             n = len(kinds)
@@ -187,7 +187,7 @@ class ValueExpressions(ABC):
         return made, v
 
     def _need_items(self, kind: str, v: Value, e: S.Expr, what: str) -> None:
-        """The items of a sequence are of the kind that a function takes."""
+        """An error unless the items of a sequence are of the kind that a function takes."""
         item = v.element()
         if kind in ("several", "ints"):
             self._need_integer(item, e, f"an item of {what}")
@@ -221,7 +221,7 @@ class ValueExpressions(ABC):
             u = self.r.universe
             mask = self.types.mask(v.type.elem)
             if not u.integral:
-                return  # a dialect with dtypes of its own: its constants are what its theory makes of them
+                return  # a dialect without integer dtypes: its theory defines its constants
             odd = mask & u.any & ~u.integral
             if not odd:
                 return
@@ -254,7 +254,7 @@ class ValueExpressions(ABC):
         return replace(e, operands=tuple(m for m, _ in checked))
 
     def _comparable(self, op: str, a: S.Expr, v: Value, b: S.Expr, w: Value) -> None:
-        """Two values that a comparison can be made of: integers; for == and != two bools, dtypes, ops, or sequences of such."""
+        """An error unless two values can be compared: integers; for == and != two bools, dtypes, ops, or sequences of such."""
         if v.many or w.many:
             for one, x, other in ((v, a, w), (w, b, v)):
                 if op not in ("==", "!="):
@@ -267,13 +267,13 @@ class ValueExpressions(ABC):
         self._alike(op, a, v, b, w)
 
     def _alike(self, op: str, a: S.Expr, v: Value, b: S.Expr, w: Value) -> None:
-        """The same of whatever these may be, and of the items of sequences, which are compared with each other."""
+        """The same for every pair of alternatives, and for the items of two sequences."""
         for x in v.alternatives():
             for y in w.alternatives():
                 if x.kind == y.kind == "tuple" and len(x.parts) == len(y.parts):
                     for p, q in zip(x.parts, y.parts, strict=True):
                         self._alike(op, a, p, b, q)
-                elif x.many or y.many or "tuple" in (x.kind, y.kind):  # what is no sequence differs from one
+                elif x.many or y.many or "tuple" in (x.kind, y.kind):  # a sequence differs from any other value
                     for p in x.items():
                         for q in y.items():
                             self._alike(op, a, p, b, q)
@@ -319,7 +319,7 @@ class ValueExpressions(ABC):
             else:
                 made, v = self.value(i)
                 items.append(made)
-                if v.many or v.kind == "tuple":  # of a sequence in a sequence the items are looked at where they are used
+                if v.many or v.kind == "tuple":  # the items of a nested sequence are checked where they are used
                     if v.kind == "node":
                         self.r.fail("a list holds nodes or values, not sequences of nodes", i)
                     v = Value.one_of(v)
@@ -353,7 +353,7 @@ class ValueExpressions(ABC):
         self.r.fail(f"a list holds {self._describe(a)} and {self._describe(b)}", at, "items of one kind")
 
     def _type_of_both(self, a: T | None, b: T | None, at: S.Expr) -> T | None:
-        """The type of the items of a list that holds nodes of these; None where the pattern leaves them to be two."""
+        """The type of the items of a list that holds nodes of both types; None if the pattern does not make the two one."""
         if a is None or b is None:
             return None
         types, (elements, lanes) = self.types, self.r.matched
@@ -372,7 +372,7 @@ class ValueExpressions(ABC):
         return a
 
     def item_of(self, v: Value, at: S.Expr) -> Value:
-        """One item of a sequence, of which the rule says what it is."""
+        """The value of one item of a sequence; an error if the rule does not determine its type."""
         if v.kind == "node" and v.type is None:
             self.r.fail("the items of this list may be of different dtypes or numbers of lanes", at, "nodes of one dtype")
         return v.element()
@@ -410,7 +410,7 @@ class ValueExpressions(ABC):
             self.locals[name] = part
 
     def _part(self, item: Value, n: int) -> Value:
-        """The part of an item that has several: of a tuple the one at its place, of a sequence any item."""
+        """Part `n` of an item: of a tuple the part at this position, of a sequence any item."""
         found = [p for v in item.alternatives() for p in (v.parts[n : n + 1] if v.kind == "tuple" else v.items())]
         return Value.one_of(*found) if found else Value("other")
 
@@ -476,7 +476,7 @@ class ValueExpressions(ABC):
             self.r.fail(f"{e.name} takes {n} argument{'s' if n > 1 else ''}, not {len(e.args)}", e)
 
     def _asked(self, name: str, e: S.ECall) -> None:
-        """An error unless the dialect declares the fact that is asked for."""
+        """An error unless the dialect declares a fact."""
         if name not in self.r.dialect.facts and not (name in ("vmin", "vmax") and name in self.r.dialect.inline):
             known = ", ".join(self.r.dialect.facts) or "nothing"
             message = f"it has no {name}, which a rule asks for; it declares {known}"
@@ -501,7 +501,7 @@ class ValueExpressions(ABC):
         return made, Value(function.result, bits=max((v.bits for v in given), default=64) + growth)
 
     def node(self, e: S.Expr) -> tuple[S.Expr, T]:
-        """A bound node, or a term built of such."""
+        """A bound node, or a term built of bound nodes, and its type."""
         made, v = self.value(e)
         if v.kind == "unknown":
             return made, self.types.fresh()
@@ -551,7 +551,7 @@ class ValueExpressions(ABC):
         return made, t if len(e.args) == 1 else T(t.elem, self.types.lane())
 
     def _asked_dtype(self, e: S.Expr) -> tuple[S.Expr, Value]:
-        """A dtype that is looked at, as facts and comparisons do: of one lane, and one that the rule tells from all others."""
+        """A dtype as the operand of a fact or a comparison: that of one lane, which the pattern must determine."""
         vectors = isinstance(e, S.ECall) and len(e.args) > 1
         if isinstance(e, (S.EName, S.ECall, S.EType)) and not self._is_value(e):
             made, t = self.dtype(e)
@@ -568,7 +568,7 @@ class ValueExpressions(ABC):
         return made, v
 
     def _is_value(self, e: S.Expr) -> bool:
-        """True unless an expression is written as a dtype, or as that of a node."""
+        """True unless an expression is the name of a dtype, or `dtype(..)`."""
         if isinstance(e, S.EName):
             return e.name in self.r.bound or e.name in self.locals
         return isinstance(e, S.ECall) and e.name != "dtype"
@@ -617,17 +617,17 @@ class ValueExpressions(ABC):
         return replace(e, args=(name, *args)), Value("const", result, bits=self._bits_of_eval(result, bits))
 
     def _bits_of_eval(self, result: T, bits: int) -> int:
-        """The most bits that the value of an op has: over an index, which never wraps, all those of its operands."""
+        """The largest number of bits of an op's value: at an index, which never wraps, that of all its operands together."""
         index = self.r.universe.bits.get("index", 0) | self.r.universe.opaque
         return bits + 1 if self.types.mask(result.elem) & index or not self.r.universe.integral else 64
 
     def _constants_of(self, operands: Sequence[S.Expr], types: Sequence[T]) -> tuple[list[S.Expr], int]:
-        """Operands of `eval`, and how many bits they have together."""
+        """The checked operands of `eval`, and the sum of their bits."""
         found = [self._constant_of(e, t) for e, t in zip(operands, types, strict=False)]
         return [made for made, _ in found], sum(bits for _, bits in found)
 
     def _constant_of(self, e: S.Expr, t: T) -> tuple[S.Expr, int]:
-        """A compile-time value that is an operand of `eval`, at dtype `t`, and how many bits it has at most."""
+        """A compile-time value that is an operand of `eval`, at dtype `t`, and its largest number of bits."""
         made, v = self._value(e)
         self.is_of(made, v)
         if v.kind == "node" or v.many or v.kind in ("dtype", "op", "tuple"):
@@ -672,7 +672,7 @@ class ValueExpressions(ABC):
         results: list[Value] = []
         for p in extern.results:
             kind = _VALUE_PARAMETERS.get(p.type.name) if isinstance(p.type, S.TName) else None
-            if kind == "bool" and nodes:  # a helper that is given conditions as nodes returns such
+            if kind == "bool" and nodes:  # given conditions as nodes, a helper returns nodes
                 results.append(Value("node", self.types.fresh(self.r.universe.boolean, 1)))
             elif kind == "seq":
                 results.append(Value("other", many=True))
@@ -699,7 +699,7 @@ def _paired(operands: Sequence[S.Expr], checked: Sequence[tuple[S.Expr, Value]])
 
 
 def _bits(e: S.EBinary, left: int, right: int) -> int:
-    """The most bits that the result of an operator has."""
+    """The largest number of bits of an operator's result."""
     match e.op:
         case "*":
             return left + right

@@ -1,6 +1,6 @@
-"""Compile-time arithmetic of guards and `let`: mathematical integers, and no value where there is none.
+"""Compile-time arithmetic of guards and `let` over mathematical integers; NoValue where an operation is undefined.
 
-Generated code calls these functions; `morok.dsl.functions` says which function of the language is which.
+Generated code calls these functions; `morok.dsl.functions` maps the functions of the language to them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ LONGEST_SHIFT: Final = 4096
 # steps or so. 2^16 take the slowest evaluator less than a second.
 MOST_STEPS: Final = 1 << 16
 MOST_LANES: Final = (1 << 31) - 1  # of a vector
-MOST_BITS: Final = 1 << 14  # of a number, where no number that a rule is given has more than 64
+MOST_BITS: Final = 1 << 14  # of a number, if the numbers that a rule is given have at most 64
 
 
 class NoValue(ArithmeticError):
@@ -28,7 +28,7 @@ class OutOfBudget(NoValue):
     """A clause takes more steps than `MOST_STEPS`: it has no value."""
 
 
-# What computing a clause may raise where it has no value.
+# The exceptions by which the evaluation of a clause shows that it has no value.
 FAILURES: Final = (NoValue, ZeroDivisionError, OverflowError, IndexError)
 
 
@@ -37,7 +37,7 @@ def no_value() -> NoReturn:
 
 
 class Steps:
-    """The steps that a clause has left: every item that a comprehension takes is one."""
+    """A budget of steps: every item of a comprehension takes one."""
 
     __slots__ = ("left",)
 
@@ -45,7 +45,7 @@ class Steps:
         self.left = left
 
     def taken(self, items: Iterable[Any]) -> Sequence[Any]:
-        """The items, paid for; OutOfBudget where no steps are left for them."""
+        """The items, each paid for with a step; OutOfBudget if too few steps are left."""
         if not isinstance(items, (tuple, list, range)):
             items = tuple(items)
         self.left -= len(items)
@@ -54,7 +54,7 @@ class Steps:
         return items
 
     def parted(self, items: Iterable[Any], names: int) -> Sequence[Any]:
-        """The same of items that are sequences, one part for each name."""
+        """The same for items that are sequences, one part for each name; NoValue for others."""
         found = self.taken(items)
         for one in found:
             if not isinstance(one, (tuple, list)) or len(one) != names:
@@ -70,35 +70,35 @@ def numbers(start: int, stop: int) -> range:
 
 
 def listed(items: tuple[Any, ...]) -> tuple[Any, ...]:
-    """A list that others are spread in, which may make it long."""
+    """The items of a list with spreads in it; OutOfBudget if there are more than MOST_STEPS."""
     if len(items) > MOST_STEPS:
         raise OutOfBudget
     return items
 
 
 def finite(a: Any) -> Any:
-    """A number that may be the bound of a node: no value where it is infinite."""
+    """A number; NoValue if it is the infinite bound of a node."""
     if a.__class__ is float:
         raise NoValue
     return a
 
 
 def integer(a: Any) -> int:
-    """A field or a helper's result where an integer is meant; no value where it is anything else."""
+    """A field or a helper's result as an integer; NoValue if it is anything else."""
     if a.__class__ is not int:
         raise NoValue
     return a
 
 
 def truth(a: Any) -> bool:
-    """A field or a helper's result where a condition is meant; no value where it is anything else."""
+    """A field or a helper's result as a condition; NoValue if it is anything else."""
     if a.__class__ is not bool:
         raise NoValue
     return a
 
 
 def sequence(a: Any) -> Sequence[Any]:
-    """A field or a helper's result where a sequence is meant; no value where it is anything else."""
+    """A field or a helper's result as a sequence; NoValue if it is anything else."""
     if not isinstance(a, (tuple, list, range)):
         raise NoValue
     return a
@@ -112,14 +112,14 @@ def item(xs: Sequence[Any], i: int) -> Any:
 
 
 def lane_count(n: int) -> int:
-    """A number of lanes that a node may have; no value elsewhere."""
+    """A number of lanes; NoValue if no node can have it."""
     if not 1 <= n <= MOST_LANES:
         raise NoValue
     return n
 
 
 def paired(*sequences: Sequence[Any]) -> tuple[tuple[Any, ...], ...]:
-    """The items of sequences of one length in pairs; of others, no value."""
+    """The items of equally long sequences in pairs; NoValue for unequal lengths."""
     if len({len(s) for s in sequences}) != 1:
         raise NoValue
     return tuple(zip(*sequences, strict=True))
@@ -132,7 +132,7 @@ def where(condition: Any, yes: Any, no: Any) -> int:
 
 
 def inverse(axes: Sequence[Any]) -> tuple[int, ...]:
-    """The permutation that undoes one; no value for other sequences."""
+    """The inverse of a permutation; NoValue for any other sequence."""
     found = [integer(a) for a in axes]
     places = {a: k for k, a in enumerate(found)}
     if len(places) != len(found) or any(k not in places for k in range(len(found))):
@@ -141,7 +141,7 @@ def inverse(axes: Sequence[Any]) -> tuple[int, ...]:
 
 
 def others(axes: Sequence[Any], n: Any) -> tuple[int, ...]:
-    """The numbers from 0 to n - 1 that are not among these, in order; no value where these are not such numbers, each once."""
+    """The numbers from 0 to n - 1 that are not in `axes`, in order; NoValue unless `axes` holds such numbers, each once."""
     every, found = numbers(0, integer(n)), {integer(a) for a in axes}
     if n < 0 or len(found) != len(axes) or not all(a in every for a in found):
         raise NoValue
@@ -149,7 +149,7 @@ def others(axes: Sequence[Any], n: Any) -> tuple[int, ...]:
 
 
 def equal(a: Any, b: Any) -> bool:
-    """Equality of values and of sequences of values, whatever Python calls the sequences. Sequences of other lengths differ."""
+    """Equality of values, and of sequences item by item, of any of Python's types. Sequences of different lengths differ."""
     if a.__class__ is int and b.__class__ is int:
         return a == b
     left = MOST_STEPS
@@ -235,7 +235,7 @@ def some(xs: Sequence[Any]) -> bool:
 
 
 def finite_axes(axes: Sequence[tuple[int, int]]) -> Sequence[tuple[int, int]]:
-    """Axes whose ids and lengths are numbers."""
+    """The axes; NoValue if an id or a length is infinite."""
     for i, n in axes:
         if i.__class__ is float or n.__class__ is float:
             raise NoValue
@@ -274,7 +274,7 @@ def same_value(a: Any, b: Any) -> bool:
     return bool(a == b)
 
 
-# What generated code calls these, and a few things more.
+# The names of these functions, and of a few constants, in generated code.
 NAMES: Final[dict[str, Any]] = {
     "_no_value": no_value,
     "_Steps": Steps,
@@ -314,7 +314,7 @@ NAMES: Final[dict[str, Any]] = {
 
 
 def held(dialect: Dialect, dtype: Hashable, v: Any) -> Any:
-    """A number as a constant of a dtype holds it: floats are rounded to theirs. NoValue where it is none of the dtype's."""
+    """A number as a constant of a dtype: floats are rounded to it. NoValue for a number that the dtype does not hold."""
     found = dialect.const_value(dialect.const(dtype, v))
     if not isinstance(found, float) and (isinstance(v, float) or found != v):
         raise NoValue

@@ -1,4 +1,4 @@
-"""Tables of live objects: one object a key, for as long as it is referred to."""
+"""Intern tables with weak references: one object per key, as long as something refers to it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _lock: Final = threading.RLock()
 
 def in_python(table: dict[Any, weakref.ref[Any]], key: Any) -> None:
     """Remove a key whose object has died. An interrupt that arrives here is lost: Python ignores exceptions in callbacks."""
-    with _lock:  # `entered` gets a new object into the table only behind this
+    with _lock:  # a new object enters the table only after a removal, which takes this lock
         entry = table.get(key)
         if entry is not None and entry() is None:
             table.pop(key, None)
@@ -43,7 +43,7 @@ forget: Final = operator.methodcaller("forget")
 
 
 class Alive(dict[Any, Entry[T]], Generic[T]):
-    """One table.
+    """A table of live objects by key.
 
     remove  (key): removes the entry of an object that has died
     """

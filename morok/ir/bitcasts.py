@@ -1,4 +1,4 @@
-"""Constants read at another dtype of their width.
+"""Bitcasts of constants: their bits as constants of another dtype.
 
 Helper of `rules/algebra/fold.rules`, with the contract written there.
 """
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 @helper
 def reread(n: UOp, c: UOp) -> UOp | None:
-    """The Bitcast `n` of the constant `c` as a constant; None where a lane is NaN, whose bits no constant keeps, or where lanes
-    are joined or parted.
+    """The Bitcast `n` of the constant `c` as a constant; None if a lane is NaN, whose bits no constant keeps, or if the number of
+    lanes changes.
     """
     d, source = n.dtype, c.dtype
     if d.count != source.count or d.bits != source.bits:

@@ -1,8 +1,8 @@
 """Transfer functions of the bounds: from (vmin, vmax) of the operands to those of the result (ops.md, Bounds).
 
 Each takes (dtype, src, arg) and returns bounds that hold for every lane wherever the value is defined and not Invalid.
--inf and inf mean unbounded; arithmetic on them never invents a finite bound. Float nodes are always unbounded. What arithmetic on
-indices makes has bounds within LIMIT, or none: they would get longer with every product in a chain.
+-inf and inf mean unbounded; arithmetic on them never invents a finite bound. Float nodes are always unbounded. Bounds of
+arithmetic on indices are within LIMIT, or infinite: otherwise their digits would grow with every product in a chain.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ UNBOUNDED: Final = (-inf, inf)
 FALSE: Final = (0, 0)
 TRUE: Final = (1, 1)
 EITHER: Final = (0, 1)
-LIMIT: Final = 1 << 128  # of a bound of an index: products of two numbers of 64 bits, the widest that a machine counts with
+LIMIT: Final = 1 << 128  # the greatest bound of an index: a product of two 64-bit numbers, the widest machine integers
 
 
 def limited(lo: Num, hi: Num) -> Bounds:
@@ -138,7 +138,7 @@ def _quotient(divide: Any, d: DType, src: tuple[UOp, ...]) -> Bounds:
     a, b = src
     ends = [divide(x, y) for part in _divisor_parts(b.vmin, b.vmax) for x in (a.vmin, a.vmax) for y in part]
     if not ends or min(ends) > d.max:
-        return d.min, d.max  # the divisor is 0, or INT_MIN / -1 all there is: never defined
+        return d.min, d.max  # the divisor is 0, or INT_MIN / -1 is the only quotient: never defined
     # INT_MIN / -1 is the one quotient outside the dtype, and undefined there
     return max(min(ends), d.min), min(max(ends), d.max)
 
@@ -171,7 +171,7 @@ def mod(d: DType, src: tuple[UOp, ...], arg: Any) -> Bounds:
         q = lo // n
         return (lo - q * n, hi - q * n) if q == hi // n else (0, n - 1 if n <= hi else hi)
     n = _single(b)
-    # one bucket of quotients: the remainder runs along with the dividend
+    # all quotients are equal, so that dividend and remainder differ by a constant
     if n and _finite(a) and tdiv(a.vmin, n) == tdiv(a.vmax, n) and (a.vmin >= 0 or a.vmax <= 0):
         return a.vmin - tdiv(a.vmin, n) * n, a.vmax - tdiv(a.vmax, n) * n
     if b.vmin > 0 and -b.vmin < a.vmin and a.vmax < b.vmin:
@@ -309,7 +309,7 @@ def ne(d: DType, src: tuple[UOp, ...], arg: Any) -> Bounds:
 
 
 def _bounded(a: UOp, b: UOp) -> bool:
-    """Floats have no bounds, so that -inf >= inf can never decide; infinite ends of integers decide nothing either."""
+    """True unless the operands are floats, whose bounds -inf and inf must decide no comparison."""
     return not a.dtype.is_float
 
 

@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from morok.ir.uop import UOp
 
 
-NO_FACTS: Final[Mapping[Any, Any]] = MappingProxyType({})  # what a node remembers that nobody has asked yet
+NO_FACTS: Final[Mapping[Any, Any]] = MappingProxyType({})  # the memo of a node without facts
 
 
 class Cell:
-    """The storage of a node, which `UOp` takes over and refuses to assign to."""
+    """The storage of a node; `UOp` inherits it, and refuses assignments."""
 
     __slots__ = ("op", "dtype", "src", "arg", "vmin", "vmax", "invalid", "origin", "rank", "memo", "serial", "__weakref__")
 
@@ -36,18 +36,18 @@ class Cell:
 
 
 def setter(field: str) -> Callable[[UOp, Any], None]:
-    """The assignment of a field of a node past the refusal of its class: to fill a new one, or to note what is derived."""
+    """The setter of a field of nodes, past the refusal of `UOp`: to fill a new node, or to store a derived fact."""
     assign: Callable[[UOp, Any], None] = Cell.__dict__[field].__set__
     return assign
 
 
 _give: Final = setter("memo")
-_first: Final[dict[UOp, dict[Any, Any]]] = {}  # of nodes that are being given a dict just now
+_first: Final[dict[UOp, dict[Any, Any]]] = {}  # the dicts that `facts_of` is giving to nodes
 
 
 def facts_of(node: UOp) -> dict[Any, Any]:
-    """The facts that a node remembers, to be added to. Threads that race get one dict: no lock, since a signal's handler may come
-    between, but the atomic step of a dict. Whoever finds no dict in the node behind that step has the one that all others get.
+    """The dict of facts on a node, to be added to. Racing threads get the same dict, by the atomic step of `setdefault`: a lock
+    could deadlock with a signal handler. A thread that finds no dict on the node after that step has the one that all others get.
     """
     if node.memo is NO_FACTS:
         facts = _first.setdefault(node, {})

@@ -15,7 +15,7 @@ _AND: Final = Op.And
 
 
 def clauses(c: UOp) -> list[UOp]:
-    """The conditions that `c` is the conjunction of, in order, each once."""
+    """The conjuncts of `c`, in order, each once."""
     found: dict[UOp, None] = {}
     stack = [c]
     while stack:
@@ -28,7 +28,7 @@ def clauses(c: UOp) -> list[UOp]:
 
 
 def conjunction(conditions: list[UOp]) -> UOp:
-    """All of these; true if there are none."""
+    """The conjunction of conditions; true if there are none."""
     if not conditions:
         return UOp.const(True, dtypes.bool)
     out = conditions[0]

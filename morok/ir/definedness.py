@@ -1,4 +1,4 @@
-"""The nodes that surely have a value: no operation below them is partial, or bounds show that it is asked where it has one."""
+"""Definedness: a node certainly has a value if bounds show that every partial operation below it is defined."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
 
 _memo: Final = "defined"
 _LEAVES: Final = frozenset({Op.Const, Op.VConst, Op.DefineVar, Op.Range, Op.Special, Op.DefineGlobal})
-_LANES: Final = frozenset({Op.Vectorize, Op.Cat, Op.Gep, Op.Bitcast})  # that only arrange lanes, or read their bits
+_LANES: Final = frozenset({Op.Vectorize, Op.Cat, Op.Gep, Op.Bitcast})  # ops that only rearrange lanes, or reinterpret bits
 _DIVISIONS: Final = frozenset({Op.Idiv, Op.Mod, Op.FloorDiv, Op.FloorMod})
 _SHIFTS: Final = frozenset({Op.Shl, Op.Shr})
 _SELECTIONS: Final = (Op.Max, Op.Min)
 
 
 def defined(x: UOp) -> bool:
-    """True if `x` surely has a value, which is not Invalid, wherever its variables and the loops around it have theirs, within
-    bounds, whatever memory holds. That it is false says nothing.
+    """True if `x` certainly has a value, not Invalid, for all values of its variables and loop indices within their bounds, and
+    all contents of memory. False proves nothing.
     """
     found: bool | None = x.memo.get(_memo)
     if found is None:
@@ -50,8 +50,8 @@ def _total(n: UOp) -> bool:
         d, places = n.src[0].dtype, n.src[1:]
         elements = d.size if isinstance(d, PtrType) and d.base.count == 1 else 0
         return len(places) == 1 and places[0].vmin >= 0 and places[0].vmax < elements
-    if op is Op.Load:  # a wide one reaches beyond its place
+    if op is Op.Load:  # a vector load reads beyond the indexed element
         return len(n.src) == 1 and n.dtype.count == 1
-    if op is Op.Reduce:  # of no iterations at all the greatest index is none
+    if op is Op.Reduce:  # Max or Min over no iterations has no value at index
         return n.arg not in _SELECTIONS or not n.dtype.is_index
     return op in _LANES or (n.entry.pointwise and op is not Op.Pow)

@@ -1,4 +1,4 @@
-"""Facts about a divisor without its values: by bounds, or by a Where that tests before it divides."""
+"""Values that a divisor cannot have, by its bounds, or by the Where that tests it before the division."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from morok.ir.op import Op
 if TYPE_CHECKING:
     from morok.ir.uop import UOp
 
-Atom = Callable[["UOp", int], bool]  # (node, number): whether a node known to differ from this number settles the question
+Atom = Callable[["UOp", int], bool]  # (node, number): True if it suffices that the node differs from this number
 
 
 def excludes_zero(y: UOp) -> bool:

@@ -1,4 +1,4 @@
-"""Data types: scalars, vectors, pointers; promotion; which cast loses nothing.
+"""Data types: scalars, vectors, pointers; promotion; lossless casts.
 
 Every DType is interned: two equal dtypes are one object, so `is` compares them and hashing is by identity.
 """
@@ -35,7 +35,7 @@ class DType:
     itemsize  bytes that one element occupies in a buffer (bool: 1)
     count     lanes
     min, max  the least and the greatest value of an integer lane; -inf and inf at index and floats
-    to_numbers  whether it is one pointer, to elements of one lane
+    to_numbers  True for a single pointer to scalar elements
     """
 
     __slots__ = (
@@ -93,8 +93,8 @@ class DType:
 
 
 class PtrType(DType):
-    """A pointer to elements of `base`; `.vec(n)` of it is n pointers, not a pointer to a vector. One lives as long as somebody
-    has it: there are as many as sizes of memory.
+    """A pointer to elements of `base`; `.vec(n)` of it is n pointers, not a pointer to a vector. Interned by weak
+    references: there are as many pointer types as sizes of memory.
     """
 
     __slots__ = ("base", "size", "space")
@@ -186,7 +186,7 @@ FLOATS: Final = (dtypes.f16, dtypes.bf16, dtypes.f32, dtypes.f64)
 STORAGE_FLOATS: Final = (dtypes.f8e4m3, dtypes.f8e5m2)  # kept in buffers, computed with as f16
 NUMBERS: Final = (*INTS, dtypes.index, *FLOATS)
 SCALARS: Final = (dtypes.bool, *NUMBERS)
-VALUES: Final = (*SCALARS, *STORAGE_FLOATS)  # what is moved, chosen and converted
+VALUES: Final = (*SCALARS, *STORAGE_FLOATS)  # the dtypes that ops move, select and convert
 
 BY_NAME: Final[dict[str, DType]] = {d.name: d for d in (*VALUES, dtypes.void, dtypes.image)}
 

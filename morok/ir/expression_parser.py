@@ -1,4 +1,4 @@
-"""The parser of expression text: Lark's LALR automaton, nodes built as phrases are recognized, nothing recursive."""
+"""The parser of expression text: Lark's LALR automaton, which builds nodes as it recognizes phrases, without recursion."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ from morok.ir.uop import UOp, vconst
 from morok.locks import PARSER
 from morok.names import nearest
 
-# The builder is made into the parser, so that one text is parsed at a time.
+# The parser contains its builder, so that it parses one text at a time.
 _GRAMMAR: Final = Path(__file__).with_name("expression.lark")
 
-# What the parser calls its terminals, as a reader would.
+# The terminals of the grammar in words.
 _SAID: Final = {
     "REF": "%name", "NUMBER": "a number", "NAME": "a name", "STRING": "a string", "LPAR": "(", "RPAR": ")", "COMMA": ",",
     "COLON": ":", "SEMICOLON": ";", "EQUAL": "=", "LSQB": "[", "RSQB": "]", "LANES": "lanes (x4)", "PTR": "ptr",
@@ -82,7 +82,7 @@ class _Alone:
 
 
 class _Mistake(Exception):
-    """A problem at a token, before it has a file."""
+    """A mistake at a token, not yet located in a file."""
 
     def __init__(self, at: Token, message: str, expected: str = "", hint: str = "") -> None:
         super().__init__(message)
@@ -90,7 +90,7 @@ class _Mistake(Exception):
 
 
 class _Builder(Transformer[Token, UOp]):
-    """Makes nodes bottom-up; one instance a text, as it holds the names defined so far."""
+    """The bottom-up builder of nodes, with the names defined so far in the text."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Walking graphs of nodes: iterative, since graphs are deep, and linear, since they share."""
+"""Walks over graphs of nodes: iterative, since graphs are deep, and linear, since nodes are shared."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def toposort(roots: Iterable[UOp]) -> list[UOp]:
     out: list[UOp] = []
     enter, finish = seen.add, out.append
     stack: list[tuple[UOp | None, Iterator[UOp]]] = []
-    at: UOp | None = None  # whose operands are gone through; None: the roots are
+    at: UOp | None = None  # the node whose operands are being visited; None: the roots
     pending = iter(roots)
     while True:
         for node in pending:

@@ -1,4 +1,4 @@
-"""The parallel part of a kernel on a GPU: the ranges that it counts through, and the hardware indices that do so."""
+"""The parallel part of a kernel on a GPU: launched ranges, and the hardware indices that count them."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def launched(r: UOp) -> bool:
 def counts(h: UOp, r: UOp, step: int | None = None) -> bool:
     """True if the hardware index `h` counts as the range `r` does, or, given a step, `h // step % length` does.
 
-    In the second case r has a constant length, and h takes each number below a multiple of step * length once as its Specials
-    take all their values.
+    The second case requires that r has a constant length, and that h takes each number below a multiple of step * length exactly
+    once over all values of its Specials.
     """
     if step is None:
         return h.op is Op.Special and h.src[0] is r.src[0]
@@ -34,9 +34,9 @@ def counts(h: UOp, r: UOp, step: int | None = None) -> bool:
 
 
 def strides(number: UOp, op: Op) -> list[tuple[UOp, int]] | None:
-    """The nodes that a row-major number is made of, the fastest first, each with its stride; None for any other node.
+    """The components of a row-major number, the fastest first, each with its stride; None for any other node.
 
-    Nodes of this op with constant lengths, each times the product of the lengths before it.
+    Components are nodes of this op with constant lengths; a stride is the product of the lengths before it.
     """
     found: list[tuple[UOp, int]] = []
     stack = [(number, 1)]
@@ -56,8 +56,8 @@ def strides(number: UOp, op: Op) -> list[tuple[UOp, int]] | None:
 
 
 def told_apart(at: UOp, s: UOp, t: UOp) -> bool:
-    """True if `at` is another place for every iteration of the range `t` and of all threads and lanes that `s` is in: their
-    row-major number. A block has memory of its own; nothing else may run around `s`.
+    """True if `at` is a distinct place for every iteration of the range `t` and of the threads and lanes around `s`: their
+    row-major number. Blocks have separate memory; `s` may be in no other loop.
     """
     around = s.ranges - {t}
     inside = {r for r in around if r.arg[1] not in BLOCKS} | {t}

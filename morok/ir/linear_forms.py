@@ -17,7 +17,7 @@ _SUB: Final = Op.Sub
 _MUL: Final = Op.Mul
 _NEG: Final = Op.Neg
 _CONST: Final = Op.Const
-LINEAR: Final = frozenset({_ADD, _SUB, _MUL, _NEG})  # what a sum consists of
+LINEAR: Final = frozenset({_ADD, _SUB, _MUL, _NEG})  # the ops of which sums consist
 _FORM: Final = "terms"
 
 
@@ -63,7 +63,7 @@ def _of_chain(x: UOp) -> tuple[Terms, int] | None:
 
 
 def _of_any(x: UOp) -> tuple[Terms, int]:
-    """`terms` of whatever is made of sums, differences and products."""
+    """`terms` of any tree of sums, differences and products."""
     total: dict[UOp, int] = {}
     constant = 0
     stack = [(x, 1)]

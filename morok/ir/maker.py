@@ -1,4 +1,4 @@
-"""The maker of nodes at present: the user, whose line an origin keeps, or a rewriting."""
+"""The current maker of nodes, for their origins: the user, whose line is recorded, or a rewriting."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class _Maker(threading.local):
     """The maker of nodes in this thread: None for the user, whose frame is recorded, else the origin to record instead."""
 
     origin: Origin | None = None
-    stage: str = ""  # what a rewriting in progress calls itself
+    stage: str = ""  # the name of the stage that is rewriting; "" outside the pipeline
 
 
 maker: Final = _Maker()

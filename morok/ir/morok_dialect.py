@@ -1,4 +1,4 @@
-"""Morok's IR as a dialect: the op table seen through the engine's eyes."""
+"""Morok's IR as a dialect: the op table in the form that the engine reads."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from morok.ir.structural_order import precedes
 from morok.ir.uop import UOp, binary, came_from, cast, rebuilt, sketch
 
 _UNROLL: Final = Op.Unroll
-_LISTED: Final = frozenset({Op.Reshape, Op.Expand, Op.Shrink})  # whose operands say their shapes
-_ALIKE: Final = frozenset({Op.Permute, Op.Pad, Op.Flip, Op.After, Op.Barrier})  # which have one if their operand has
+_LISTED: Final = frozenset({Op.Reshape, Op.Expand, Op.Shrink})  # ops whose operands give the shape
+_ALIKE: Final = frozenset({Op.Permute, Op.Pad, Op.Flip, Op.After, Op.Barrier})  # ops that have a shape if their operand has one
 _INDEX: Final = Op.Index
 _BY_NAME: Final = {e.name: e for e in TABLE.entries.values()}
-_INTERFACE: Final = frozenset({Op.DefineGlobal, Op.DefineVar, Op.Special, Op.Range})  # how a kernel is called, how often it loops
+_INTERFACE: Final = frozenset({Op.DefineGlobal, Op.DefineVar, Op.Special, Op.Range})  # a kernel's parameters and loops
 _KIND: Final = {1: "unary", 2: "binary", 3: "ternary"}
 
 
@@ -86,7 +86,7 @@ def _shape(node: UOp) -> tuple[UOp, ...]:
 
 
 def _constant_of(node: UOp) -> int:
-    """The number that a constant of one lane is. Undefined of any other node."""
+    """The number in a constant of one lane. Undefined for any other node."""
     if node.op is not Op.Const or node.dtype.count != 1 or not node.dtype.is_integral:
         raise Undefined
     return int(node.arg)
@@ -133,7 +133,7 @@ class _Morok:
         "lanes": "{n}.dtype.count",
         "vector": "{d}.vec({k})",
         "in.index": "{n}.dtype.is_index",
-        "in.float": "({n}.dtype.is_float and {n}.dtype.bits > 8)",  # those that are computed with
+        "in.float": "({n}.dtype.is_float and {n}.dtype.bits > 8)",  # without the storage floats
         "in.bool": "{n}.dtype.is_bool",
         "in.int": "{n}.dtype.is_int",
         "in.sint": "{n}.dtype.is_signed",
@@ -250,8 +250,8 @@ class _Morok:
         return d.scalar()
 
     def lanes_of(self, node: UOp) -> tuple[UOp, ...]:
-        """The lanes of a vector as scalars: a node that rearranges lanes gives those that it takes, arithmetic is done lane by
-        lane.
+        """The lanes of a vector as scalar nodes: lanes are followed through ops that rearrange them, and pointwise ops applied
+        lane by lane.
         """
         found: dict[UOp, tuple[UOp, ...]] = {}
         for n in node.toposort():

@@ -1,6 +1,7 @@
-"""The ops: one enum for every level, and what an entry of the op table says about each.
+"""The ops: one enum for every level, and the entry of the op table for each.
 
-The table itself is filled by `morok/ir/ops/`, one file a theme; nothing about an op is said anywhere else.
+The table itself is filled by `morok/ir/ops/`, one file a theme. An entry names the solver function and the code of an op, and has
+everything else about it.
 """
 
 from __future__ import annotations
@@ -205,8 +206,8 @@ NO_INSTRUCTION: Final = frozenset({Op.Sink, Op.Group, Op.Noop})  # in a list of 
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """One operand of an op: its name in struct patterns and its position. `many` takes a sequence, `optional` zero or one; what
-    `holds` says is in morok.dialect.OperandInfo.
+    """One operand of an op: its name in struct patterns and its position. `many` takes a sequence, `optional` zero or one; for
+    `holds` see morok.dialect.OperandInfo.
     """
 
     name: str
@@ -233,7 +234,7 @@ class Signature:
 
 
 Bounds = tuple[int | float, int | float]
-# Nodes, to the modules that nodes are made of.
+# Nodes, in annotations of the modules that `uop` imports.
 Node: TypeAlias = "UOp"
 Operands: TypeAlias = "tuple[UOp, ...]"
 Typing = Callable[["Operands", Any, "DType | None"], DType]
@@ -245,19 +246,19 @@ class Undefined(Exception):
 
 @dataclass(frozen=True, slots=True)
 class OpDef:
-    """One op, whole.
+    """The definition of one op.
 
     operands   names and positions, in the order of `src`
     fields     names of the parts of `arg`, in order; one field: `arg` is its value; more: a tuple of them
-    signature  the typing of a pointwise op; None where `typing` says it in code
+    signature  the typing of a pointwise op; None for ops with a function `typing`
     typing     (src, arg, wanted dtype or None) -> dtype, or raises TypeError saying what was expected
     bounds     (dtype, src, arg) -> (vmin, vmax) of every lane where defined; None: the dtype's own range
-    evaluate   one lane: (dtype, *values) -> value, or raises Undefined; None where one lane of each operand does not make a lane.
+    evaluate   one lane: (dtype, *values) -> value, or raises Undefined; None if a lane is no function of one lane per operand.
                `dtype` is the result's for arithmetic and casts, and the operands' for comparisons; casts and Bitcast are
                given the operand's behind the value
     role       how it rearranges lanes: see morok.dialect.OpInfo
     solver     import path "module:function" of its solver semantics; "" where structure, not value, is its meaning
-    types, field_kinds, dtype_given   what rules are checked by: see morok.dialect.OpInfo
+    types, field_kinds, dtype_given   for the checker of rules: see morok.dialect.OpInfo
     llvm, cuda names of the functions in `codegen` that render it; "" where it never reaches a renderer
     """
 

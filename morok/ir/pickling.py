@@ -22,7 +22,7 @@ def table(root: UOp) -> list[Row]:
 
 
 def restore(rows: list[Row]) -> UOp:
-    """The graph that `table` made the rows of: the same object, where it is still alive."""
+    """The graph with these rows of `table`: the same object as before, if it is still alive."""
     nodes: list[UOp] = []
     for op, dtype, src, arg in rows:
         nodes.append(intern(op, dtype, tuple([nodes[i] for i in src]), arg))

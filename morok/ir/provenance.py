@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 # A user's expression: its code object and the offset of the instruction that made the node; the line is found when asked for.
 Written = tuple[CodeType, int]
-# A rewriting: the origin of what was replaced, the stage ("" outside the pipeline), the rule, how many steps lie behind.
+# A rewriting: the origin of the replaced node, the stage ("" outside the pipeline), the rule, the number of steps so far.
 Rewritten = tuple["Written | Rewritten | None", str, str, int]
 Origin = Written | Rewritten
 
@@ -24,7 +24,7 @@ LONGEST: Final = 256  # steps that a chain may have; beyond them it is not exten
 
 
 def rewritten(origin: Origin | None, stage: str, rule: str) -> Origin:
-    """The origin of a node that `rule` makes, in `stage`, of one of origin `origin`."""
+    """The origin of a node by which `rule`, in `stage`, replaces a node of origin `origin`."""
     if origin is None or len(origin) == 2:
         return (origin, stage, rule, 1)
     if origin[3] >= LONGEST:

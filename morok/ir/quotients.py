@@ -1,5 +1,5 @@
 """Quotients and remainders of index sums: the decompositions of a dividend from which the rules of `rules/index/divmod.rules` are
-proved. Each helper returns one, as the contract next to its `extern` promises, or None where there is none worth having.
+proved. Each helper returns one, as the contract next to its `extern` promises, or None if it finds no useful one.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def digits(x: UOp, m: int, d: int) -> tuple[UOp, UOp, UOp]:
 
 @helper
 def residue(x: UOp, d: int) -> UOp | None:
-    """A simpler sum that leaves the remainder of x by d, and is not negative if x and its inner dividends are not."""
+    """A simpler sum with the remainder of x by d, not negative if x and its inner dividends are not."""
     if x.op not in LINEAR and x.op is not _MOD:
         return None
     parts, k = terms(x)
@@ -62,7 +62,7 @@ def residue(x: UOp, d: int) -> UOp | None:
         for v, c in parts:
             if not 0 < c < d or v.op is _MOD:
                 break
-        else:  # as most often: all is reduced, and a share that is not k were greater
+        else:  # all coefficients are reduced, and any share but k would be greater
             return None
     total: dict[UOp, int] = {}
     changed = False
@@ -98,7 +98,7 @@ def nearest_residue(x: UOp, d: int) -> tuple[UOp, UOp] | None:
     for _, c in parts:
         if not -d < 2 * c <= d:
             break
-    else:  # as most often: all coefficients are the nearest
+    else:  # all coefficients are the nearest already
         return None
     low: Num = k
     high: Num = k
@@ -190,7 +190,7 @@ def common_factor(x: UOp, d: int) -> tuple[int, UOp, UOp] | None:
 
 @helper
 def low_digit(x: UOp, d: int) -> tuple[int, UOp, UOp] | None:
-    """`common_factor` where its use costs no more: r is a constant, or g is d, or a coefficient of n is 1."""
+    """`common_factor` if its use costs no more: r is a constant, or g is d, or a coefficient of n is 1."""
     return _parted(x, d, _factors(x, d), sparing=True) if x.op in LINEAR else None
 
 
@@ -216,7 +216,7 @@ def split_terms(x: UOp, d: int) -> tuple[UOp, UOp] | None:
             rest.append((v, 1))
         else:
             rest.append((v, c))
-    if not whole and 0 <= k < d:  # as most often: a share that is not k were greater
+    if not whole and 0 <= k < d:  # any share but k would be greater
         return None
     share = _share(k, d, span(rest)[0])
     if share is None or (not whole and share >= k):
@@ -376,7 +376,7 @@ def remainder_pair(s: UOp) -> tuple[UOp, int, int, UOp, UOp] | None:
         sought, e = _IDIV, c * n
     elif c % n == 0:
         sought, e = _MOD, c // n
-    else:  # as most often: no remainder has a coefficient to go with this quotient
+    else:  # no integer coefficient of a remainder matches this quotient
         return None
     node = s.src[0]
     while True:
@@ -396,7 +396,7 @@ def remainder_pair(s: UOp) -> tuple[UOp, int, int, UOp, UOp] | None:
 
 
 def _remaining(chain: UOp, at: UOp) -> UOp:
-    """The chain without the term where it is as far as `at`."""
+    """The chain of sums without the last term of its inner node `at`."""
     passed: list[UOp] = []
     node = chain
     while node is not at:

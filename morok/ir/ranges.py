@@ -1,4 +1,4 @@
-"""Open ranges: which loops a node runs in."""
+"""Open ranges: the loops that a node runs in."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 _memo: Final = "ranges"
 _memo_axes: Final = "axes"
 
-# The first operand that is a range being closed (Wmma's are in its metadata).
+# The index of the first operand that is a closed range (those of Wmma are in its metadata).
 CLOSES: Final = {Op.Bufferize: 1, Op.Reduce: 1, Op.Store: 2, Op.End: 1}
 _NONE: Final[frozenset[UOp]] = frozenset()
 _RANGE: Final = Op.Range
@@ -37,8 +37,8 @@ def open_ranges(root: UOp) -> frozenset[UOp]:
 
 
 def all_open_ranges(nodes: Iterable[UOp]) -> dict[UOp, frozenset[UOp]]:
-    """The open ranges of each of these nodes, which come operands first. The nodes do not remember them: for nodes that are
-    looked at once.
+    """The open ranges of each of these nodes, which come operands first. The result is not kept on the nodes: for nodes
+    that are visited once.
     """
     found: dict[UOp, frozenset[UOp]] = {}
     for node in nodes:
@@ -53,7 +53,7 @@ def all_open_ranges(nodes: Iterable[UOp]) -> dict[UOp, frozenset[UOp]]:
 
 
 def _merged(sets: Sequence[frozenset[UOp]]) -> frozenset[UOp]:
-    """All of some sets, which most often are one and the same."""
+    """The union of sets, without a copy if they are all the same."""
     merged = _NONE
     for more in sets:
         if more is not merged and not more <= merged:
@@ -68,7 +68,7 @@ def _compute(node: UOp) -> frozenset[UOp]:
 
 
 def closed_by(node: UOp) -> set[UOp]:
-    """The ranges that `node` closes, whose operands remember theirs."""
+    """The ranges that `node` closes; the open ranges of its operands must be in their memos."""
     closed: set[UOp] = set()
     for r in node.src[CLOSES[node.op] :] if node.op in CLOSES else ():
         closed |= {r} if r.op is Op.Range else _of(r)
@@ -77,7 +77,7 @@ def closed_by(node: UOp) -> set[UOp]:
 
 def _of(node: UOp) -> frozenset[UOp]:
     found: frozenset[UOp] = node.memo[_memo]
-    # made on demand, so that a Range is not kept alive by what is remembered about itself
+    # added on demand: in its own memo, a Range would keep itself alive
     return found | {node} if node.op is _RANGE else found
 
 
@@ -103,8 +103,8 @@ def _compute_axes(node: UOp) -> frozenset[int]:
 
 
 def free_of(x: UOp, r: UOp) -> bool:
-    """True if `x` is the same at all iterations of `r`: of a range, or of all ranges and axes that are open in another node; and
-    if it does not speak of `r`, where that is storage.
+    """True if `x` is the same at all iterations of a range `r`, or of all ranges and axes that are open in any other node `r`;
+    for storage `r`, if `x` does not mention it.
     """
     if r.op is _RANGE:
         return r not in open_ranges(x)
@@ -121,8 +121,8 @@ def free_of_axes(x: UOp, axes: Iterable[tuple[int, int]]) -> bool:
 def replace_range(root: UOp, r: UOp, value: UOp) -> UOp:
     """`root` with `value` for the range `r` wherever it is open: an op that closes `r` inside keeps it, as it is another loop's.
 
-    Raises Undefined where a loop inside closes a range that `value` depends on: there it would mean something else. Who may
-    choose gives that loop an id of its own first; a rule does not apply. Linear in the graph.
+    Raises Undefined if a loop inside closes a range that `value` depends on, which it would capture. Callers outside rules give
+    that loop an id of its own first; a rule does not apply. Linear in the graph.
     """
     if root is r:
         return value
@@ -153,13 +153,13 @@ def replace_range(root: UOp, r: UOp, value: UOp) -> UOp:
 
 
 def unknown(root: UOp, key: str) -> list[UOp]:
-    """The nodes below `root` that do not remember the fact `key`, operands first; below one that does all others do."""
+    """The nodes below `root` without the fact `key` in their memos, operands first. All nodes below one with it have it too."""
     out: list[UOp] = []
     seen: set[UOp] = set()
     stack: list[UOp | None] = [root]
     while stack:
         node = stack.pop()
-        if node is None:  # the operands of the node below are known
+        if node is None:  # all operands of the next node on the stack are visited
             done = stack.pop()
             assert done is not None
             out.append(done)

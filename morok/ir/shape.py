@@ -23,12 +23,12 @@ _CONST: Final = Op.Const
 
 
 def dim(node: UOp) -> Size:
-    """A dimension operand as a number, where it is one."""
+    """A dimension operand as an int if it is a constant, else as the node."""
     return int(node.arg) if node.op is _CONST else node
 
 
 def shape_of(root: UOp) -> Shape:
-    """The shape of a tensor-level node: () for scalars, an int or a node of dtype index a dimension."""
+    """The shape of a tensor-level node: () for scalars; each dimension is an int or a node of dtype index."""
     found: Shape | None = root.memo.get(_memo)
     if found is None:
         for s in root.src:
@@ -44,7 +44,7 @@ _VIEWS: Final = frozenset({Op.Reshape, Op.Permute, Op.Expand, Op.Pad, Op.Shrink,
 
 
 def has_shape(node: UOp) -> bool:
-    """True if a node has a known number of axes: not so a kernel's parameters and allocations, seen through views."""
+    """True if a node has a definite number of axes; false for a kernel's parameters and allocations, and views of these."""
     while node.op in _VIEWS:
         node = node.src[0]
     return not node.dtype.is_ptr and node.op is not Op.Param and node.op is not Op.Bufferize
@@ -134,7 +134,7 @@ def _shrunk(node: UOp) -> Shape:
     return tuple([_minus(dim(e), dim(b)) for b, e in edges(node)])
 
 
-# Of other ops the shape is that of the first operand that has one.
+# Any other op has the shape of its first operand with a shape.
 _SHAPES: Final[dict[Op, Callable[[UOp], Shape]]] = {
     Op.Buffer: lambda node: (node.arg,),
     Op.BufferView: lambda node: (node.arg[1],),
@@ -161,7 +161,7 @@ def _plus(a: Size, b: Size) -> Size:
 
 
 def _minus(a: Size, b: Size) -> Size:
-    """The difference of two dimensions: a number where they differ by one, as the ends of a window at a variable do."""
+    """The difference of two dimensions: an int if it is constant, as between the ends of a window at a variable."""
     if isinstance(a, int) or isinstance(b, int):
         return a if isinstance(b, int) and b == 0 else a - b
     (parts, constant), (others, less) = terms(a), terms(b)

@@ -19,7 +19,7 @@ from morok.ir.op import Op
 if TYPE_CHECKING:
     from morok.ir.uop import UOp
 
-# What a term is whatever its factor: kind, what it is about, divisor so far. Like terms agree in it.
+# A term without its factor: kind, subject, product of its divisors. Like terms have equal heads.
 Head = tuple[int, str, int]
 # (head, factor, op, structure without the factor, structure): compared from the left.
 Rank = tuple[Head, Any, int, int, int]
@@ -49,9 +49,9 @@ def precedes(a: UOp, b: UOp) -> bool:
 
 
 def order(node: UOp) -> Rank:
-    """The sort key of a node. What asks often looks at `node.rank` first."""
+    """The sort key of a node. Frequent callers try `node.rank` first."""
     found = node.rank or _rank(node, SHALLOW)
-    if found is not None:  # as most often: what is below is older, and was asked for
+    if found is not None:  # the operands, which are older, have ranks already
         return found
     stack = [node]
     while stack:
@@ -70,7 +70,7 @@ _type_codes: dict[DType, int] = {}  # the same in every process
 
 
 def _rank(node: UOp, levels: int) -> Rank | None:
-    """The rank of a node, kept on it from now on; None where something without a rank lies more than so many levels below."""
+    """The rank of a node, which it stores on the node; None if a node without a rank lies more than `levels` below."""
     op = node.op
     src = node.src
     arg = node.arg
@@ -79,7 +79,7 @@ def _rank(node: UOp, levels: int) -> Rank | None:
     typed = _type_codes.get(dtype)
     if typed is None:
         typed = crc32(dtype.name.encode())
-        if not dtype.is_ptr:  # of these there are as many as there are sizes of memory
+        if not dtype.is_ptr:  # there are as many pointer types as sizes of memory
             _type_codes[dtype] = typed
     found: Rank
     if arg is None and len(src) == 2:

@@ -2,7 +2,7 @@
 with their contracts.
 
 An index expression is read as `c1*v1 + .. + cn*vn + k` with distinct `v`. Each helper returns what its contract promises, or None
-where there is nothing worth having. They are pure, build their results in the canonical order, and look at bounds before they
+if it finds nothing useful. They are pure, build their results in the canonical order, and look at bounds before they
 build anything.
 """
 
@@ -81,7 +81,7 @@ def _flat(x: UOp) -> list[UOp]:
 
 @helper
 def merged(x: UOp, y: UOp) -> UOp | None:
-    """x + y with the terms of y put into the ordered chain x, like terms added up; None where x + y is so already.
+    """x + y with the terms of y put into the ordered chain x, like terms added up; None if x + y has this form already.
 
     Walks back over the terms of x that stand behind the first of y's, no further.
     """
@@ -95,7 +95,7 @@ def merged(x: UOp, y: UOp) -> UOp | None:
 
 
 def _joined(x: UOp, new: list[UOp]) -> UOp:
-    """The ordered chain x with these terms put in: it is taken apart from behind, as far as the first of them."""
+    """The ordered chain x with these terms inserted: only the part of x behind the first of them is rebuilt."""
     first = new[0]
     least = (first.rank or order(first))[0] if len(new) == 1 else min([(t.rank or order(t))[0] for t in new])
     passed: list[UOp] = []
@@ -106,7 +106,7 @@ def _joined(x: UOp, new: list[UOp]) -> UOp:
             break
         passed.append(term)
         base = inner
-    passed.reverse()  # of terms that nothing tells apart those of x stay in front
+    passed.reverse()  # terms of x stay in front of terms with equal ranks
     passed += new
     return _chain(base, passed, 1, x.dtype)
 
@@ -114,7 +114,7 @@ def _joined(x: UOp, new: list[UOp]) -> UOp:
 def _chain(base: UOp | None, terms: list[UOp], factor: int, dtype: DType) -> UOp:
     """base + factor * (the sum of the terms), in order, like terms added up."""
     total: dict[UOp, int] = {}
-    kept: list[UOp] = []  # the terms as they are, of use where all stay so
+    kept: list[UOp] = []  # the terms as they are, used if none of them changes
     as_is = factor == 1
     k = 0
     for term in terms:
@@ -156,8 +156,8 @@ def _chain(base: UOp | None, terms: list[UOp], factor: int, dtype: DType) -> UOp
 
 @helper
 def gathered(x: UOp, y: UOp) -> UOp:
-    """x + y as one ordered chain, like terms added up. An operand that is a node is an ordered chain itself; one that is a sketch
-    of a sum consists of such.
+    """x + y as one ordered chain, like terms added up. An operand is a node, which is an ordered chain itself, or a sketch
+    of a sum of such nodes.
     """
     base: UOp | None = None
     new: list[UOp] = []
@@ -179,8 +179,8 @@ def gathered(x: UOp, y: UOp) -> UOp:
 
 @helper
 def scaled(x: UOp, c: int) -> UOp:
-    """x * c, c multiplied into the terms of the sum x: in order, if those of x are and are distinct."""
-    if c <= 0:  # terms of one kind are in order by their factors: they turn round
+    """x * c, c multiplied into the terms of the sum x: in order if the terms of x are ordered and distinct."""
+    if c <= 0:  # terms with equal heads are ordered by their factors: c <= 0 reverses them
         return _chain(None, _flat(x), c, x.dtype)
     dtype = x.dtype
     out: UOp | None = None

@@ -4,7 +4,7 @@
 
 Every node with two uses that is not a leaf is named once, in front, so that the text is linear in the graph. A constant
 is bare where its position requires its dtype, and `Const(3, i8)` elsewhere. Operands come first, then the fields of the
-op in order; a field with a usual value is named when it has another (`renumbered=true`). A dtype that the operands do
+op in order; a field with a default is named if it has another value (`renumbered=true`). A dtype that the operands do
 not determine follows a colon: `Load(Index(b, i)): f32x4`.
 
 Limits: MAX_TEXT characters, MAX_DEPTH open brackets, MAX_DIGITS digits a number, MAX_LANES lanes.
@@ -35,7 +35,7 @@ MAX_LANES: Final = 1 << 16
 
 # Fields left out when they have this value, and named otherwise.
 USUAL: Final[dict[Op, dict[str, Any]]] = {Op.Range: {"renumbered": False}, Op.Sink: {"info": None}, Op.Contiguous: {"opts": None}}
-# Said by the operands: `gate=` for Index; a DefineVar has its own notation, a constant too.
+# Ops whose fields are not printed as arguments: Index has `gate=`; variables and constants have notations of their own.
 _UNSAID: Final = frozenset({Op.Index, Op.DefineVar, Op.Const, Op.VConst})
 _WITH_TYPE: Final = frozenset({Op.Cast, Op.Bitcast})  # the dtype is the last argument
 
@@ -54,7 +54,7 @@ def _is_plain(name: str) -> bool:
     return _PLAIN_NAME.match(name) is not None and name not in RESERVED and _VECTOR_NAME.match(name) is None
 
 
-# Which dtype a position requires of a bare constant: one answer for printing and parsing.
+# The dtype that a position requires of a bare constant, for printing and for parsing.
 
 
 def default_dtype(value: Any) -> DType:
@@ -113,7 +113,7 @@ def literal(d: DType, v: Any) -> str:
 
 
 def argument(v: Any) -> str:
-    """A field's value as text. Values of other classes than the notation knows appear in backquotes and cannot be parsed."""
+    """A field's value as text. Values of classes outside the notation appear in backquotes, and cannot be parsed."""
     if v is None or isinstance(v, (Op, AxisType)):
         return "None" if v is None else v.name
     if isinstance(v, bool):
@@ -190,7 +190,7 @@ class _Printer:
         shared = [n for n in self.order if n.src and uses.get(n, 0) > 1]
         self.names = {n: f"%{i}" for i, n in enumerate(shared, 1)}
         self.shared = shared
-        # two variables of one name: each use says which
+        # names that several variables have: every use of one is printed as its declaration
         self.ambiguous = {n for n, vs in variables.items() if len(vs) > 1}
         self.declared: set[UOp] = set()
 
@@ -293,5 +293,5 @@ def _stated(node: UOp) -> DType | None:
 
 
 def dump(root: UOp) -> str:
-    """`root` as text, which `load` gives back. Linear in the graph."""
+    """`root` as text, from which `parse` gives it back. Linear in the graph."""
     return _Printer(root).text()

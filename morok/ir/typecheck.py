@@ -1,4 +1,4 @@
-"""The number of operands of an op, and the dtype of its result: errors that name the caller's line."""
+"""Type checks of nodes: the number of operands, and the dtype of the result. Errors name the caller's line."""
 
 from __future__ import annotations
 

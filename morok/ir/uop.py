@@ -61,18 +61,18 @@ _WHERE: Final = Op.Where
 _BOOL: Final = dtypes.bool
 _NO_CAST: Final = frozenset({"void", "image"})
 _INDEX: Final = dtypes.index
-MAX_BITS: Final = 1 << 14  # of a constant of dtype index, which has no width of its own: more than expression text can say
+MAX_BITS: Final = 1 << 14  # of a constant of dtype index, which has no width of its own: more than expression text can hold
 
 
-# The cache. Of pointwise ops but Cast the operands say all: each has a table, by operands. Constants of dtype index have one, by
-# value. All others are in one.
+# The cache. Each pointwise op but Cast has a table, by operands, which determine the node. Constants of dtype index have one, by
+# value. All other nodes share one.
 _DEFS: Final[dict[Op, OpDef]] = TABLE.entries
 _KEYED_BY_OPERANDS: Final[dict[Op, Alive[UOp]]] = {op: Alive() for op in PARAMS if op is not _CAST}
 _numbers: Final[Alive[UOp]] = Alive()
 _others: Final[Alive[UOp]] = Alive()
 _serials: Final = itertools.count(1)  # `next` of it is one atomic step
 
-# The fields of a node, assigned past the refusal of its class.
+# The setters of a node's fields, to which `UOp` refuses assignments.
 _new: Final = object.__new__
 _set_op: Final = setter("op")
 _set_dtype: Final = setter("dtype")
@@ -120,8 +120,8 @@ def _filled(
 
 
 def _make(table: Alive[UOp], key: Any, op: Op, dtype: DType, src: tuple[UOp, ...], arg: Any, origin: Origin | None = None) -> UOp:
-    """The node behind `key`, made if it is not alive."""
-    entry: Entry[UOp] | None = None  # named first: where an interrupt ends this call it dies before the node, and is not told
+    """The node for `key`, made if none is alive."""
+    entry: Entry[UOp] | None = None  # bound first: if an interrupt ends this call, it dies before the node, without a callback
     if origin is None:
         origin = maker.origin
         if origin is None:
@@ -129,12 +129,12 @@ def _make(table: Alive[UOp], key: Any, op: Op, dtype: DType, src: tuple[UOp, ...
             origin = None if frame is None else (frame.f_code, frame.f_lasti)
     vmin, vmax = _BOUNDS[op](dtype, src, arg)
     invalid = op is _INVALID
-    if dtype.is_index:  # comparisons of what is Invalid are undefined, a load there is a number
+    if dtype.is_index:  # a comparison with Invalid is undefined, a load at Invalid is a number
         for s in src:
-            if s.invalid:  # arithmetic is strict in it
+            if s.invalid:  # arithmetic is strict in Invalid
                 invalid = op is not _WHERE or src[1].invalid or src[2].invalid
                 break
-    # arithmetic is simplified, and remembers its final forms
+    # arithmetic gets a dict at once, for its final forms under simplification
     node = _filled(op, dtype, src, arg, vmin, vmax, invalid, {} if key is src else NO_FACTS, origin)
     entry = Entry(node, forget)
     entry.forget = MethodType(table.remove, key)
@@ -238,7 +238,7 @@ class UOp(Cell):
             raise IRTypeError(f"{op.name}: expected {problem}", place=caller()) from None
         if op is _CONST or op is _VCONST:
             return intern(op, result, src, arg)
-        key = (op, result, arg if arg is None or op in _PLAIN else _arg_key(arg), src)  # as `intern` has it, a call less
+        key = (op, result, arg if arg is None or op in _PLAIN else _arg_key(arg), src)  # as in `intern`, without the call
         entered = _others.get(key)
         if entered is not None and (node := entered()) is not None:
             return node
@@ -254,7 +254,7 @@ class UOp(Cell):
         >>> UOp.const(300, dtypes.i8).arg
         44
         """
-        if dtype is _INDEX and value.__class__ is int:  # the most frequent case, said once more
+        if dtype is _INDEX and value.__class__ is int:  # a fast path for the most frequent case
             found = _numbers.get(value)
             if found is not None and (node := found()) is not None:
                 return node
@@ -281,7 +281,7 @@ class UOp(Cell):
 
     @staticmethod
     def invalid_at(dtype: DType = _INDEX) -> UOp:
-        """The value of an index that is no index: nothing is read or written there.
+        """The index of no element: nothing is read or written there.
 
         >>> UOp.invalid_at().invalid
         True
@@ -311,7 +311,7 @@ class UOp(Cell):
         return UOp.new(Op.Range, (as_uop(end, _INDEX), *waits), (id, axis, renumbered))
 
     def index(self, *indices: UOp | int, gate: UOp | None = None) -> UOp:
-        """The place in this buffer at `indices`, its value where one is wanted; Invalid where `gate` is false.
+        """The place in this buffer at `indices`, or, as an operand of arithmetic, its value; Invalid where `gate` is false.
 
         >>> UOp.new(Op.DefineGlobal, (), 0, dtypes.f32.ptr(16)).index(3).dtype
         f32
@@ -328,7 +328,7 @@ class UOp(Cell):
         return UOp.new(Op.Load, (self,), dtype=dtype)
 
     def store(self, value: UOp, *ranges: UOp) -> UOp:
-        """The writing of `value` to this place, once for each iteration of `ranges`; of dtype void.
+        """The store of `value` to this place, once for each iteration of `ranges`; of dtype void.
 
         >>> UOp.new(Op.DefineGlobal, (), 0, dtypes.f32.ptr(16)).index(3).store(UOp.const(1.0)).dtype
         void
@@ -763,14 +763,14 @@ def intern(op: Op, dtype: DType, src: tuple[UOp, ...], arg: Any) -> UOp:
 
 
 def _alike(new: tuple[UOp, ...], old: tuple[UOp, ...]) -> bool:
-    """True if as many operands have the same dtypes, one by one."""
+    """True if two equally long lists of operands have the same dtypes, one by one."""
     if len(old) == 2:  # the most frequent case: an iterator over both costs more than the comparison
         return new[0].dtype is old[0].dtype and new[1].dtype is old[1].dtype
     return [a.dtype for a in new] == [b.dtype for b in old]
 
 
 def rebuilt(node: UOp, src: tuple[UOp, ...]) -> UOp:
-    """`node` over other operands, as a node that comes from it; checked again only where their dtypes are other ones."""
+    """`node` over other operands, with the origin of `node`; type-checked again only if the operands' dtypes differ."""
     op = node.op
     table = _KEYED_BY_OPERANDS.get(op)
     if table is not None:
@@ -790,7 +790,7 @@ def rebuilt(node: UOp, src: tuple[UOp, ...]) -> UOp:
 
 
 def relinked(node: UOp, src: tuple[UOp, ...]) -> UOp:
-    """`node`, which has operands, over others of the same dtypes and bounds, one by one: nothing about it is found out again."""
+    """`node` over one or more other operands, each of the old dtype and bounds: dtype and bounds of the node are copied."""
     op = node.op
     arg = node.arg
     table = _KEYED_BY_OPERANDS.get(op)
@@ -806,7 +806,7 @@ def relinked(node: UOp, src: tuple[UOp, ...]) -> UOp:
 
 
 def sketch(node: UOp, src: tuple[UOp, ...]) -> UOp:
-    """`node` over other operands, to be looked at and thrown away: no UOp, and without bounds."""
+    """An ephemeral view of `node` over other operands: a Cell in no table, no UOp, and without bounds."""
     cell: Any = Cell()
     cell.op = node.op
     cell.dtype = node.dtype
@@ -837,10 +837,10 @@ def _arg_key(arg: Any) -> Any:
 
 
 _BOUNDS: Final = {op: _any_value if e.bounds is None else e.bounds for op, e in _DEFS.items()}
-# The result's dtype of binary ops by that of both operands, as far as it was asked for.
+# A cache: the dtype of a binary op's result by that of both operands.
 _TYPED: Final[dict[Op, dict[DType, DType]]] = {op: {} for op, e in _DEFS.items() if e.signature is not None}
 _PLAIN: Final = _arguments.PLAIN
-# Ops whose dtype is said by whoever makes them, and kept when their operands change.
+# Ops whose dtype their maker gives; it stays when their operands change.
 _OWN_DTYPE: Final = frozenset({Op.Bitcast, Op.Precast, Op.PointerIndex, Op.BufferView, Op.Custom, Op.CustomI})
 
 

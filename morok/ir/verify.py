@@ -33,7 +33,7 @@ _TENSOR: Final = {
 }  # fmt: skip
 
 
-# From which stage on these ops are gone.
+# The stage from which on these ops are gone.
 GONE: Final[tuple[tuple[int, frozenset[Op]], ...]] = (
     (1, frozenset(_VIEWS | _TENSOR)),
     (9, frozenset({Op.Unroll, Op.Contract})),
@@ -44,7 +44,7 @@ GONE: Final[tuple[tuple[int, frozenset[Op]], ...]] = (
     (19, frozenset({Op.Cat, Op.Precast})),
     (21, NO_INSTRUCTION),
 )
-# From which stage on no loop has these axes.
+# The stage from which on no loop has these axes.
 NO_AXIS: Final = ((9, frozenset({AxisType.Upcast, AxisType.Unroll})),)
 FIRST_IF: Final = 22
 LOADS_FROM: Final = 13  # every read is a Load
@@ -55,7 +55,7 @@ SINGLE_ENDS_FROM: Final = 19
 LINEAR_FROM: Final = 21
 LAST: Final = 22
 _DIVISIONS: Final = frozenset({Op.Idiv, Op.Mod, Op.FloorDiv, Op.FloorMod})
-_SAMPLES: Final = 1024  # assignments of ranges that are tried where bounds alone do not show a place to be inside
+_SAMPLES: Final = 1024  # assignments of ranges to try if bounds alone do not show that a place is inside its buffer
 
 
 def verify(program: UOp | Sequence[UOp], stage: int, unsupported: Collection[Op] = ()) -> None:
@@ -141,7 +141,7 @@ def _has_index(d: DType) -> bool:
 
 
 def _check_types(node: UOp, stage: int) -> None:
-    """Every node is as the checked constructor would make it."""
+    """VerifyError unless the node is as the checked constructor would make it."""
     entry = node.entry
     try:
         if entry.typing is not None:
@@ -158,7 +158,7 @@ def _check_types(node: UOp, stage: int) -> None:
 
 
 def _check_reads(node: UOp, stage: int) -> None:
-    """From stage 13 on a place is read by a Load and by nothing else; images stay as they are."""
+    """VerifyError if anything but a Load reads a place, other than of an image (from stage 13 on)."""
     if not (node.entry.pointwise or node.op in (Op.Store, Op.Wmma)):
         return
     for s, position in zip(node.src, positions(node), strict=True):
@@ -192,7 +192,9 @@ def _reach(nodes: Sequence[UOp]) -> dict[UOp, int]:
 
 
 def _check_place(node: UOp, reach: int, stage: int) -> None:
-    """A place, and those after it that an access reaches, is inside its buffer or gated by itself; it has one flat index."""
+    """VerifyError unless a place has one flat index, and, without a gate of its own, lies inside its buffer with the `reach`
+    elements that an access needs from there on.
+    """
     if len(node.src) - bool(node.arg) != 2:
         _refuse(node, stage, "a place has one flat index")
     at = node.src[1]
@@ -205,7 +207,7 @@ def _check_place(node: UOp, reach: int, stage: int) -> None:
 
 
 def _try(node: UOp, at: UOp, reach: int, size: int, stage: int) -> None:
-    """Bounds may be too wide: raise only for an iteration that does reach outside, or where memory gives the index."""
+    """VerifyError if an iteration reaches outside, or memory gives the index. (The bounds of the index may be too wide.)"""
     leaves = [n for n in at.toposort() if n.op in (Op.Range, Op.Special, Op.DefineVar)]
     if any(n.op in (Op.Load, Op.Index) for n in at.toposort()):
         _refuse(node, stage, f"an index from memory, in {at.vmin}..={at.vmax}, may be outside of {size} elements")
@@ -213,7 +215,7 @@ def _try(node: UOp, at: UOp, reach: int, size: int, stage: int) -> None:
     for given in _assignments([_values(n) for n in leaves]):
         values = dict(zip(leaves, given, strict=True))
         try:
-            if any(values[r] >= evaluate(r.src[0], values) for r in loops):  # a shorter loop, of a smaller variable
+            if any(values[r] >= evaluate(r.src[0], values) for r in loops):  # no iteration: the loop depends on a variable
                 continue
             found = evaluate(at, values)
         except (UndefinedError, IRError):
@@ -226,7 +228,7 @@ def _try(node: UOp, at: UOp, reach: int, size: int, stage: int) -> None:
 
 
 def _assignments(choices: list[list[int]]) -> Iterator[tuple[int, ...]]:
-    """All of them, or a sample: the same on every run."""
+    """All combinations of these choices, or a sample of them, the same on every run."""
     if math.prod(len(c) for c in choices) <= _SAMPLES:
         yield from itertools.product(*choices)
         return
@@ -249,7 +251,7 @@ def _values(leaf: UOp) -> list[int]:
 
 
 def _check_order(program: Sequence[UOp], stage: int) -> None:
-    """Every instruction after its operands; loops and branches nest; each loop is closed by one End."""
+    """VerifyError unless every instruction follows its operands, loops and branches nest, and one End closes each loop."""
     done: set[UOp] = set()
     open_: list[UOp] = []
     for node in program:

@@ -1,4 +1,4 @@
-"""Reads of a dialect's nodes in generated code: by its templates where it has some, else by its methods."""
+"""Generated expressions that read a dialect's nodes, by its code templates if it has them, else by its methods."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from morok.dsl.match.code import Code
 
 
 class Access:
-    """The expressions that read nodes, and those that stand for a dialect's ops and dtypes.
+    """The expressions that read nodes, and the names of a dialect's ops and dtypes.
 
     each   the variable of a comprehension over operands
     """
@@ -65,7 +65,7 @@ class Access:
         return self.method("attr", n, self.code.constant(name)) if text is None else self.code.filled(text, n=n)
 
     def asked(self, template: str, n: ast.expr) -> ast.expr:
-        """A question that the dialect has a template for."""
+        """A code template of the dialect, filled with a node."""
         return self.code.filled(self.inline[template], n=n)
 
     @property

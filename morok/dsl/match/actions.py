@@ -17,19 +17,19 @@ from morok.dsl.match.extent_tests import ExtentTests
 from morok.dsl.match.matched import Matched
 from morok.dsl.match.node_code import NodeCode, local_name
 
-_FAILURES: Final = "_failures"  # in generated code: the exceptions by which arithmetic says that it has no value
-_CLASSES: Final = {"const": "int", "int": "int", "bool": "bool"}  # of a helper's results, by their kinds
+_FAILURES: Final = "_failures"  # the variable, in generated code, of the exceptions by which arithmetic has no value
+_CLASSES: Final = {"const": "int", "int": "int", "bool": "bool"}  # the Python class of a helper's result, by its kind
 
 
 @dataclass(slots=True)
 class Action:
-    """The statements behind the constraints of a clause: they return the result, or end without where the rule does not apply.
+    """The statements behind the constraints of a clause: they return the result, or fall through if the rule does not apply.
 
-    name, number, order  the rule, and which of its clauses this is
-    nodes, values  the paths that they read
-    cannot_fail    they always return
-    early          how many of them are better done where the action stands: its first test, and the helper's call before it; the
-                   test is the last of its statements then
+    name, number, order  the rule's name and number, and the number of the clause among the rule's
+    nodes, values  the paths of the nodes, and of the constants' values, that the statements read
+    cannot_fail    the statements always return
+    early          the number of leading statements that stay in place if the others become a function: a helper's call, if any,
+                   and the first test, which holds the others
     result         the variable of that helper's result
     """
 
@@ -45,14 +45,14 @@ class Action:
 
 
 def action_of(rule: CheckedRule, clause: Clause, made: Clauses, number: int, order: int, limits: Limits | None) -> Action:
-    """The action of a clause of the rule that a matcher knows by `number`; `limits`, where it is told what to do beyond the
-    extents of its proof.
+    """The action of a clause of the rule with this number in a matcher. `limits`: the matcher's reaction beyond the extents of
+    the rule's proof, if that has extents.
     """
     return _Maker(rule, clause, made, Action(rule.name, number, order), limits).made()
 
 
 class _Maker:
-    """Makes one action: statements are put at the end of `body`, the innermost block so far."""
+    """The builder of one action. It appends statements to `body`, the innermost block so far."""
 
     def __init__(self, rule: CheckedRule, clause: Clause, made: Clauses, action: Action, limits: Limits | None) -> None:
         self.rule = rule
@@ -67,7 +67,7 @@ class _Maker:
         if limits is not None and limits.declines:
             self.matched.most = {e.what: e.most for e in limits.extents if e.what in ("shift", "power")}
         self.body = action.body
-        self.counting = False  # the statement that makes the budget is there
+        self.counting = False  # true once the statement that makes the budget is put
         self.drops_axes = may_drop_axes(rule)
         self.failures = self.code.name(_FAILURES)
         self.number = self.code.constant(action.number)
@@ -82,7 +82,7 @@ class _Maker:
         action = self.action
         action.nodes, action.values = self.matched.nodes, self.matched.values
         if self.clause.gaps:
-            action.cannot_fail = False  # there may be no place for what stands behind a sequence
+            action.cannot_fail = False  # the operands behind a sequence may match nowhere
         return action
 
     # blocks
@@ -91,27 +91,27 @@ class _Maker:
         self.body += statements
 
     def when(self, condition: ast.expr) -> None:
-        """A block that is done where a condition holds: all that follows is put there."""
+        """Open a block under a condition: all further statements go there."""
         self.action.cannot_fail = False
         inner: list[ast.stmt] = []
         self.put(ast.If(condition, inner, []))
         self.body = inner
 
     def where_defined(self, *statements: ast.stmt, failures: ast.expr | None = None) -> None:
-        """A block that is done where these statements have a value: all that follows is put there."""
+        """Open a block that runs if these statements raise no failure: all further statements go there."""
         self.action.cannot_fail = False
         inner: list[ast.stmt] = []
         self.put(attempt(list(statements), failures or self.failures, [ast.Pass()], inner))
         self.body = inner
 
     def budget(self) -> None:
-        """The statement that the first clause or target needs which goes over a sequence: a rule has one budget."""
+        """Put the statement that makes the rule's one budget in front of the first clause or target that counts steps."""
         if self.matched.steps and not self.counting:
             self.counting = True
             self.put(assign(["steps"], self.code.call("_Steps")))
 
     def otherwise(self, name: str, value: ast.expr, instead: ast.expr) -> ast.expr:
-        """The variable of a value, or of another where it has none."""
+        """The variable of a value, or of `instead` if the value is undefined."""
         self.put(attempt([assign([name], value)], self.failures, [assign([name], instead)], []))
         return self.code.name(name)
 
@@ -196,7 +196,7 @@ class _Maker:
         self.returned(result, is_new=not is_local)
 
     def limited(self, made: ast.expr, limits: Limits, is_local: bool) -> None:
-        """The target, where the match lies within the extents of the proof; elsewhere where an instance check lets it pass."""
+        """Return the target if the match lies within the extents of the proof, or passes the check of its instance."""
         code = self.code
         root = self.matched.node(())
         is_new = not is_local and made not in {self.matched.made.node(p) for p in self.matched.nodes}
@@ -204,7 +204,7 @@ class _Maker:
         inside, result = self.matched.temporary(), self.matched.temporary()
         within = code.name(inside)
         self.put(assign([inside], code.all_of([extents.within(e) for e in limits.extents])))
-        # beyond its extent a rule that is false may build what is no node at all
+        # beyond its extent a rule may be false, and its target malformed: any exception may come
         failures = code.choice(within, self.failures, code.name("Exception")) if limits.declines else self.failures
         derived = self.note("derive", root) if is_new else []
         self.where_defined(*derived, assign([result], made), failures=failures)
@@ -213,11 +213,11 @@ class _Maker:
         self.returned(result, is_new, code.any_of((within, checked)))
 
     def returned(self, result: str, is_new: bool, *conditions: ast.expr) -> None:
-        """The result, where it is another node than the root, of its type, and meets some more conditions."""
+        """Return the result if it is another node than the root, has its type, and meets these conditions."""
         code = self.code
         root, made = self.matched.node(()), code.name(result)
         tests = [code.unary("not", self.access.same(made, root))]
-        if self.helped():  # of a helper's nodes contracts say the values, and not how many lanes they have
+        if self.helped():  # a contract gives the values of a helper's nodes, but not their lanes
             tests.append(self.access.alike(self.access.type(made), self.access.type(root)))
         self.when(code.all_of([*tests, *conditions]))
         self.axes_kept(made)
@@ -234,13 +234,13 @@ class _Maker:
         self.put(ast.Return(self.code.tuple_of((result, self.number))))
 
     def note(self, hook: str, *nodes: ast.expr) -> list[ast.stmt]:
-        """The call by which a dialect learns of the rule, if it has such a hook."""
+        """The call of a hook of the dialect with nodes and the rule's name; [] if the dialect lacks the hook."""
         if not hasattr(self.dialect, hook):
             return []
         return [expression(self.code.call(f"_{hook}", *nodes, self.code.constant(self.rule.name)))]
 
     def helped(self) -> bool:
-        """True if a helper gives a node that the target may be made of."""
+        """True if the target may use a node that a helper returns."""
         return any(
             self.rule.bindings[name].sort in (Sort.NODE, Sort.NODES)
             for c in self.rule.syntax.clauses

@@ -1,10 +1,10 @@
-"""Clauses: the constraints that a match must meet, and the values that its names are bound to then.
+"""Clauses: the constraints that a match must meet, and the bindings of its names.
 
-A clause is a conjunction. Nodes are named by their path from the root: (0, 1) is operand 1 of operand 0. Behind a sequence the
-place of an operand is known only once the sequence's length is: a step of a path then says how far it lies behind that sequence
-(`behind`), and the matcher tries the sequence's lengths, a `Gap`, one by one.
+A clause is a conjunction. Nodes are named by their path from the root: (0, 1) is operand 1 of operand 0. The place of an operand
+behind a sequence depends on the sequence's length: such a step of a path counts from the end of the sequence (`behind`), and the
+matcher tries the lengths of the sequence, a `Gap`, one by one.
 
-Constraints are hash-consed: rules that ask the same of the same node share one object.
+Constraints are hash-consed: rules with the same condition on the same node share one object.
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ from morok.dsl.match.code import Code
 
 Path = tuple[int, ...]
 
-_BEHIND: Final = 1 << 16  # steps from here on are relative to the end of a sequence
+_BEHIND: Final = 1 << 16  # steps from here on count from the end of a sequence
 
 
 def behind(gap: int, offset: int) -> int:
-    """The step to the operand that stands so far behind the sequence of this number."""
+    """The step to the operand at this offset from the end of a sequence, given the sequence's number."""
     return (gap + 1) * _BEHIND + offset
 
 
 def ends_before(path: Path) -> int:
-    """The number of sequences whose ends must be known before the node at `path` is."""
+    """The number of sequences whose ends decide the place of the node at `path`."""
     return max((step // _BEHIND for step in path), default=0)
 
 
 def step_offset(step: int) -> tuple[int | None, int]:
-    """The number of the sequence that a step is behind, None for a step from the first operand, and how far."""
+    """(number of a sequence, offset from its end) of a step; (None, offset) for a step from the first operand."""
     return (None, step) if step < _BEHIND else (step // _BEHIND - 1, step % _BEHIND)
 
 
 def gap_name(number: int) -> str:
-    """The variable that holds where the sequence of this number ends."""
+    """The variable that holds the end of the sequence with this number."""
     return f"_gap{number}"
 
 
@@ -67,12 +67,12 @@ def value_name(path: Path) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """A sequence of operands of the node at `path` that others stand behind.
+    """A sequence of operands of the node at `path`, with other operands behind it.
 
-    first   which operand it begins with
-    after   how many operands stand behind it, at least
-    end     behind which operand the list ends
-    pinned  no sequence ends the list, so that this one ends in one place
+    first   the index of its first operand
+    after   the least number of operands behind it
+    end     the index behind the last operand of the list
+    pinned  no sequence ends the list, so that this one has one possible end
     """
 
     path: Path
@@ -86,14 +86,15 @@ class Gap:
 class Constraint:
     """A condition on a match: one object for all clauses that have it.
 
-    key        by which clauses share a test: for the op of a node its path alone, since one look decides for all ops; None where
-               a test is not worth sharing
+    key        clauses share tests with equal keys: for the op of a node the key is its path alone, since one switch tests all
+               ops; None if a test is not worth sharing
     condition  its code
-    paths      of the nodes that it reads
-    values     of these the constants whose values it reads
-    op         the op of the node, where that is the condition
-    ends       how many sequences must have ended before it can be tested
-    of_gap     it is about the operands of a sequence that others stand behind
+    paths      the paths of the nodes that it reads
+    values     the paths of the constants whose values it reads, a subset
+    op         the op of the node, if that is the condition
+    ends       the number of sequences whose ends it depends on
+    of_gap     it reads a sequence with other operands behind it
+    guards     constraints on nodes below its own must be tested after it
     """
 
     key: object
@@ -111,7 +112,7 @@ class Binding:
     """The value of a name: a node, the value of a constant, or something read from the node at `path`: operands, a static field.
 
     code    its expression
-    ends    how many sequences must have ended before it can be read
+    ends    the number of sequences whose ends it depends on
     """
 
     kind: Literal["node", "value", "read"]
@@ -133,14 +134,14 @@ class Several:
 class Clause(NamedTuple):
     """One conjunction of a rule: an order of commutative operands, and a choice of alternatives.
 
-    constraints  all of which must hold; nothing is tested before what it reads is known to be there
+    constraints  all must hold; each comes after the ones that show that the nodes it reads exist
     names   what the pattern binds
     types   the dtype of each node of the pattern, by path
     ops     the op of each node that the pattern names one for
-    leaves  the variables that must not be Invalid, each time they stand
+    leaves  (path, name) of each variable that must not be Invalid, for every occurrence
     several the sequences of operands whose elements have a type
-    gaps    the sequences behind which operands stand, by their numbers
-    unnamed what stands where the pattern has a name without a meaning: operands and fields, but single nodes
+    gaps    the sequences with operands behind them, by their numbers
+    unnamed the sequences of operands and the fields that the pattern matches with a name that begins with `_`
     """
 
     constraints: tuple[Constraint, ...] = ()
@@ -172,7 +173,7 @@ class Clauses:
         return self.code.name(value_name(path))
 
     def op(self, path: Path, op: str) -> Constraint:
-        """The node at `path` is of this op."""
+        """The constraint that the node at `path` is of this op."""
         found = self._made.get((path, op))
         if found is None:
             condition = self.access.is_op(self.node(path), op)
@@ -189,8 +190,8 @@ class Clauses:
         shared: bool = True,
         guards: bool = False,
     ) -> Constraint:
-        """Any other condition, which reads the nodes at these paths; `ends`: what is read besides of sequences that have
-        ended.
+        """The constraint with any other condition, which reads the nodes at these paths; `ends`: the number of sequences whose
+        ends it depends on besides.
         """
         key = (condition, paths, ends, guards)
         found = self._made.get(key)
@@ -201,13 +202,13 @@ class Clauses:
         return found
 
     def same(self, a: Binding, b: Binding) -> Constraint:
-        """Two names stand for one node."""
+        """The constraint that two bindings are the same node."""
         first, second = sorted((a, b), key=lambda bound: bound.path)
         condition = self.access.same(first.code, second.code)
         return self.constraint(condition, first.path, second.path, ends=max(a.ends, b.ends), guards=True)
 
     def bound(self, clause: Clause, name: str, binding: Binding) -> Clause:
-        """With `name` bound; where it was bound before, with the constraint that both are the same."""
+        """The clause with `name` bound; if it is bound already, with the constraint that both are the same node."""
         if name.startswith("_"):
             return clause._replace(unnamed=(*clause.unnamed, binding)) if binding.kind == "read" else clause
         old = clause.names.get(name)

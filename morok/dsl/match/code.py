@@ -24,7 +24,7 @@ BINARY: Final[Mapping[str, ast.operator]] = {
 UNARY: Final[Mapping[str, ast.unaryop]] = {"-": ast.USub(), "~": ast.Invert(), "not": ast.Not()}
 _CALLS: Final = (ast.Call, ast.ListComp, ast.SetComp)
 VALUES: Final = frozenset(("test", "iter", "value"))  # the fields of statements whose expressions stand on their first line
-BLOCKS: Final = ("body", "handlers", "orelse")  # those with statements, in the order in which they are printed
+BLOCKS: Final = ("body", "handlers", "orelse")  # the fields with statements, in the order in which they are printed
 _AND: Final = ast.And()
 _OR: Final = ast.Or()
 
@@ -35,7 +35,7 @@ class Code:
     def __init__(self) -> None:
         self._made: dict[tuple[Any, ...], ast.expr] = {}
         self._templates: dict[str, ast.expr] = {}
-        self.calling: set[Any] = set()  # of the expressions those that call something
+        self.calling: set[Any] = set()  # the expressions that contain a call
         self.none = self.constant(None)
         self.true = self.constant(True)
 
@@ -113,20 +113,20 @@ class Code:
         return self._once((ast.UnaryOp, op, operand), lambda: ast.UnaryOp(UNARY[op], operand))
 
     def all_of(self, conditions: Sequence[ast.expr]) -> ast.expr:
-        """True if all of them are, asked in order; there is at least one."""
+        """The conjunction of one or more conditions, tested in order."""
         if len(conditions) == 1:
             return conditions[0]
         return self._once((ast.And, *conditions), lambda: ast.BoolOp(_AND, list(conditions)))
 
     def any_of(self, conditions: Sequence[ast.expr]) -> ast.expr:
-        """True if one of them is, asked in order."""
+        """The disjunction of conditions, tested in order."""
         return self._once((ast.Or, *conditions), lambda: ast.BoolOp(_OR, list(conditions)))
 
     def choice(self, condition: ast.expr, yes: ast.expr, no: ast.expr) -> ast.expr:
         return self._once((ast.IfExp, condition, yes, no), lambda: ast.IfExp(condition, yes, no))
 
     def assigned(self, name: str, value: ast.expr) -> ast.expr:
-        """The value, which gets a name."""
+        """`name := value`."""
         return self._once((ast.NamedExpr, name, value), lambda: ast.NamedExpr(_stored(name), value))
 
     def each(self, body: ast.expr, names: Sequence[str], source: ast.expr, condition: ast.expr | None = None) -> ast.expr:
@@ -185,7 +185,7 @@ def _loop(names: Sequence[str], source: ast.expr, condition: ast.expr | None) ->
 
 
 def target(*names: str) -> ast.expr:
-    """A variable that is assigned to, or several."""
+    """The target of an assignment: a variable, or several."""
     if len(names) == 1:
         return _stored(names[0])
     several = ast.Tuple(list(map(_stored, names)), STORE)
@@ -208,7 +208,7 @@ def assign(names: Sequence[str], value: ast.expr) -> ast.stmt:
 
 
 def attempt(body: list[ast.stmt], failures: ast.expr, instead: list[ast.stmt], otherwise: list[ast.stmt]) -> ast.stmt:
-    """A `try`: what follows where one of these exceptions is raised, and where none is."""
+    """A `try` of `body`, with the statements for one of these exceptions, and for none."""
     return ast.Try(body, [ast.ExceptHandler(failures, None, instead)], otherwise, [])
 
 
@@ -249,7 +249,7 @@ def _else_line(s: ast.stmt, name: str) -> int:
 
 class Located:
     """Statements as a module, each on the line where `ast.unparse` prints it. One that stands in several places is copied, and
-    so is an expression that calls something; in others nothing can fail, and they have no lines of their own.
+    so is an expression that calls something; other expressions cannot fail, and need no line for a traceback.
     """
 
     def __init__(self, code: Code, body: Sequence[ast.stmt]) -> None:
@@ -264,7 +264,7 @@ class Located:
         """The statement, or the handler of a `try`, on this line and those behind it."""
         s: Any = _copy(given) if "lineno" in given.__dict__ else given
         if isinstance(s, ast.FunctionDef):
-            self.line += self.line > 1  # an empty one stands before it
+            self.line += self.line > 1  # an empty line stands before it
         _place(s, self.line)
         fields = s.__dict__
         for name in VALUES & fields.keys():

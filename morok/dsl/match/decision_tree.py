@@ -1,8 +1,8 @@
 """From clauses to a decision tree: a test that several of them need is made once, and they keep their order.
 
-The clauses of one op are cut into spans. In a span one test is made first, and for each of its outcomes the clauses that are
-left (those that agree with it, and those that do not care) are treated in the same way. A clause whose tests nobody shares is
-tested as a whole where its turn comes.
+The clauses of one op are cut into spans. In a span one test is made first, and for each of its outcomes the remaining clauses
+(consistent with it, or independent of it) become a tree in the same way. A clause that shares no test is tested as a whole in
+its turn.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from typing import Final
 from morok.dsl.match.actions import Action
 from morok.dsl.match.clauses import Clause, Constraint, Path
 
-NEAR: Final = 1  # how deep a node may lie for clauses that do not look at it to be tested in two places
+NEAR: Final = 1  # the greatest depth of a tested node at which clauses independent of the test go into both outcomes
 
 
 class Candidate:
-    """A clause with the constraints that are not known to hold yet, and the action of its rule."""
+    """A clause with its constraints that are not tested yet, and the action of its rule."""
 
     __slots__ = ("action", "clause", "keys", "open")
 
@@ -30,17 +30,17 @@ class Candidate:
         self.action = action
 
     def without(self, key: object) -> Candidate:
-        """The candidate where this test has been passed."""
+        """The candidate after this test has passed."""
         return Candidate(self.clause, tuple([c for c in self.open if c.key != key]), self.action)
 
     def with_op(self, path: Path, op: str) -> Candidate | None:
-        """The candidate where the node at `path` is of this op; None if it wants another."""
+        """The candidate for a node at `path` of this op; None if it requires another op."""
         if any(c.op is not None and c.op != op and c.paths[0] == path for c in self.open):
             return None
         return self.without(("op", path))
 
     def testable(self) -> list[Constraint]:
-        """The constraints that can be tested now: nothing that must be known before is open."""
+        """The constraints that can be tested now: they wait for no open constraint, and for no sequence's end."""
         return [c for i, c in enumerate(self.open) if not c.ends and not any(_waits(c, other) for other in self.open[:i])]
 
 
@@ -55,7 +55,7 @@ def _waits(c: Constraint, other: Constraint) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Switch:
-    """A look at the op of the node at `path`; `clause` is the first that asks for it."""
+    """A switch over the op of the node at `path`; `clause` is the first that tests it."""
 
     path: Path
     clause: Clause
@@ -73,7 +73,7 @@ class Test:
     no: Tree
 
 
-Step = Switch | Test | Candidate  # of a candidate what is open is tested, and its action follows
+Step = Switch | Test | Candidate  # a candidate: a test of its open constraints, and its action
 Tree = Sequence[Step]  # one step after the other, until an action has a result
 
 
@@ -97,7 +97,7 @@ class Builder:
                 self.uses[id(first.action)] += 1
                 steps.append(first)
                 if not first.open and first.action.cannot_fail:
-                    break  # what stands below it never gets its turn
+                    break  # the candidates behind it are unreachable
                 continue
             constraint, end = chosen
             steps.append(self.split(constraint, left[:end]))
@@ -105,8 +105,8 @@ class Builder:
         return steps
 
     def chosen(self, candidates: Sequence[Candidate]) -> tuple[Constraint, int] | None:
-        """The test to make first, and for how many candidates: of the first one's tests that can be made now the one that most
-        share.
+        """The test to make first, and the number of candidates that it covers: of the tests that the first one can make now, the
+        one that most share. None if no other shares one, or the tree has its largest size.
         """
         if self.placed > self.most:
             return None
@@ -128,14 +128,14 @@ class Builder:
             return Test(constraint, clause, self.block([s.without(key) for s in span]), self.block(rest))
         path = constraint.paths[0]
         asked = Counter(c.op for s in span for c in s.open if c.op is not None and c.paths[0] == path)
-        # what most clauses are about is what is met most often
+        # the ops of most clauses come first, as the most frequent in graphs
         cases = [(op, self.block([c for s in span if (c := s.with_op(path, op)) is not None])) for op, _ in asked.most_common()]
         return Switch(path, clause, cases, self.block(rest))
 
 
 def _reach(candidates: Sequence[Candidate], c: Constraint) -> int:
-    """The number of candidates that a test is made for at once. About the root and its operands: up to the last one that makes
-    it, so that those in between are placed once for each outcome. Further down: while every candidate makes it.
+    """The number of candidates that a test covers. A test of the root or its operands: up to the last candidate that makes it, so
+    that those in between go into each outcome. A test of deeper nodes: as long as every candidate makes it.
     """
     if max(map(len, c.paths)) > NEAR:
         return next((i for i, other in enumerate(candidates) if c.key not in other.keys), len(candidates))

@@ -1,7 +1,7 @@
-"""The constraints on dtypes and lanes that a clause needs: its ops make the others superfluous.
+"""The constraints on dtypes and lanes that a clause needs: those that its ops do not imply.
 
-An op makes a constraint superfluous only in a dialect whose types are closed: elsewhere its nodes may be of types that the
-dialect does not list, and every node whose type a rule looks at is tested.
+Ops imply constraints only in a dialect with closed types. In others, nodes may be of types that the dialect does not list, and
+the matcher tests every node whose type the rule depends on.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from morok.dialect import OpInfo
 from morok.dsl.checked import CheckedRule, Ty
 from morok.dsl.match.clauses import Clause, Clauses, Constraint, Path, Several
 
-ANY: Final = "any"  # the element of a node whose dtype nothing looks at
+ANY: Final = "any"  # the element of a node whose dtype no op depends on
 
 
 class DtypeConstraints:
-    """The nodes of a clause that share their element dtype, and their lanes, whatever graph is matched."""
+    """Classes of a clause's nodes that share their element dtype, or their lanes, in every match."""
 
     def __init__(self, rule: CheckedRule, clause: Clause, made: Clauses) -> None:
         self.rule = rule
@@ -117,7 +117,7 @@ class DtypeConstraints:
         return made + self._joint()
 
     def _in(self, path: Path, allowed: frozenset[str], known: frozenset[str] | None) -> Constraint:
-        """The node's element dtype is one of `allowed`; `known`: those that it can be at all, if that is known."""
+        """The constraint that the node's element dtype is in `allowed`; `known`: the possible ones, if the ops limit them."""
         return self.made.constraint(self._is_in(self.made.node(path), allowed, known), path)
 
     def _is_in(self, node: ast.expr, allowed: frozenset[str], known: frozenset[str] | None) -> ast.expr:
@@ -135,7 +135,7 @@ class DtypeConstraints:
         return self.code.compare(scalar, "in", self.made.dtypes(allowed))
 
     def _alike(self, a: Path, b: Path) -> Constraint:
-        """Two nodes have one element dtype."""
+        """The constraint that two nodes have one element dtype."""
         first, second = (self.access.scalar(self.made.node(p)) for p in (a, b))
         return self.made.constraint(self.access.alike(first, second), a, b)
 
@@ -187,11 +187,11 @@ class DtypeConstraints:
     # operands bound to one name
 
     def of_sequences(self) -> list[Constraint]:
-        """The constraints by which every element of the clause's sequences has the dtype and the lanes of its name, as the proof
-        takes for granted.
+        """The constraints that every element of the clause's sequences has the dtype and the lanes of its name, as the proof
+        assumes.
 
-        Asked once the single nodes are: an element is compared with what they say a variable is, and with other elements where no
-        single node does.
+        To be called after those of single nodes: an element is compared with a single node of the same dtype variable, or with
+        other elements if there is none.
         """
         made: list[Constraint] = []
         alone: dict[str, list[Several]] = {}
@@ -237,7 +237,7 @@ class DtypeConstraints:
         return []
 
     def _each(self, s: Several, condition: ast.expr, *paths: Path) -> Constraint:
-        """Every element of a sequence meets a condition, which may read the nodes at some paths besides."""
+        """The constraint that every element of a sequence meets a condition, which may also read the nodes at some paths."""
         all_of_them = self.code.call("all", self.code.each(condition, ("_o",), s.code))
         return self.made.constraint(all_of_them, s.path, *paths, ends=s.ends)
 
@@ -248,7 +248,7 @@ class DtypeConstraints:
         return [self._each(s, self.code.compare(dtype, "in", self.made.dtypes(allowed)))]
 
     def _one(self, sequences: list[Several], of: ast.expr) -> Constraint:
-        """All elements of these sequences have one dtype, or one number of lanes."""
+        """The constraint that all elements of these sequences have one dtype, or one number of lanes."""
         items = self.code.list_of([self.code.star(s.code) for s in sequences])
         different = self.code.call("len", self.code.distinct(of, ("_o",), items))
         condition = self.code.compare(different, "<=", self.code.constant(1))

@@ -13,7 +13,7 @@ from morok.dsl.match.matched import Matched
 
 
 class ExtentTests:
-    """Tests of the sizes of a match. Sizes without a test here are outside of every extent."""
+    """Tests of the sizes of a match. A size without a test here counts as beyond its extent."""
 
     def __init__(self, matched: Matched) -> None:
         self.matched = matched
@@ -24,9 +24,9 @@ class ExtentTests:
         self.facts = matched.dialect.facts
 
     def within(self, extent: Extent) -> ast.expr:
-        """The test of one extent: all that it names, as the matched node has it."""
+        """The test that all sizes which an extent names lie within it."""
         if extent.what in ("shift", "power"):
-            return self.code.constant(not extent.of)  # where they are computed (`amount`)
+            return self.code.constant(not extent.of)  # tested where they are computed (`ValueCode.applied`)
         tests: dict[str, Callable[[Extent], list[ast.expr]]] = {
             "lanes": self._lanes,
             "length": self._length,
@@ -131,7 +131,7 @@ class ExtentTests:
         return self._every(within(self.code.call("F_axes", self.access.each)), self.matched.read(bound))
 
     def leaves(self) -> ast.expr:
-        """The nodes of the match below which a rule does not look."""
+        """The matched nodes whose operands the pattern does not match."""
         ops, names = self.clause.ops, self.clause.names.values()
         paths = {p for p in self.clause.types if p and p not in ops}
         paths |= {b.path for b in names if b.kind == "node" and b.path and b.path not in ops}

@@ -1,4 +1,4 @@
-"""The constraints that a constant is a certain one."""
+"""Constraints that a constant has a given value."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from morok.dsl.match.clauses import Clauses, Constraint, Path
 
 
 def special(made: Clauses, kind: str, path: Path, dtypes: frozenset[str]) -> Constraint:
-    """The constant at `path` is the "zero", the "one", "true" or "false" of one of these dtypes."""
+    """The constraint that the constant at `path` is the "zero", the "one", "true" or "false" of one of these dtypes."""
     code, v = made.code, made.value(path)
     if kind in ("true", "false"):
         return _constraint(made, path, code.compare(v, "is", code.constant(kind == "true")))
@@ -23,8 +23,8 @@ def special(made: Clauses, kind: str, path: Path, dtypes: frozenset[str]) -> Con
 
 
 def equal(made: Clauses, value: int | float | bool, path: Path, dtypes: frozenset[str]) -> Constraint:
-    """The constant at `path` is the one that this number becomes at its dtype, which is one of these. Zeros have signs, and every
-    NaN is NaN.
+    """The constraint that the constant at `path` is this number at its dtype, one of `dtypes`. Zeros differ by their signs, and
+    all NaNs are equal.
     """
     code, v = made.code, made.value(path)
     dialect = made.access.dialect
@@ -45,7 +45,7 @@ def equal(made: Clauses, value: int | float | bool, path: Path, dtypes: frozense
 
 
 def _signed(made: Clauses, v: ast.expr, than: str) -> ast.expr:
-    """A test of the sign of a number, which zeros have too."""
+    """A test of the sign of a number, zeros included."""
     code = made.code
     return code.compare(code.call("_sign", code.constant(1.0), v), than, code.constant(0))
 

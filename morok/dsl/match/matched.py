@@ -1,4 +1,4 @@
-"""The match of a clause as actions read it: variables and dtypes, where the pattern left them."""
+"""The match of a clause as actions read it: the variables and dtypes that the pattern binds."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from morok.dsl.match.clauses import Binding, Clause, Clauses, Path
 
 
 class Matched:
-    """One clause of a rule, and what the code of its action has needed so far.
+    """One clause of a rule, and the state of generating the code of its action.
 
     nodes, values  the paths of the nodes, and of the constants' values, that the code reads
     locals     the variables of `let` and of comprehensions
-    shadowing  of these the comprehensions' around the code
-    counters   of these those that run over numbers from 0 on
-    iterating  how many comprehensions the code is the sequence of
-    steps      it counts steps
-    raises     it may have no value, which an exception says
-    terms      the pattern's own pointwise nodes, by op and operands: a clause or target that says one again does not build it
-    most       compile-time amounts that were tried: shifts, powers of two
+    shadowing  the names that the comprehensions around the code bind
+    counters   the subset of these with integers >= 0 as values
+    iterating  the number of comprehensions over whose sequences the code is
+    steps      the code counts steps
+    raises     the code may raise an exception, for lack of a value
+    terms      the pattern's own pointwise nodes, by op and operands: a clause or target reuses such a node
+    most       the greatest compile-time amounts that the proof tried: shifts, powers of two
     """
 
     def __init__(self, rule: CheckedRule, clause: Clause, made: Clauses) -> None:
@@ -90,7 +90,7 @@ class Matched:
         return self.code.constant(name)
 
     def dtype_of(self, ty: Ty) -> ast.expr:
-        """The dtype object of a Ty: that of a node of the pattern which has it, else made from the element's and the lanes."""
+        """The dtype object of a Ty: read from a node of the pattern that has it, else built from element and lanes."""
         for path, known in self.clause.types.items():
             if known == ty and not ty.pointer and not ty.place:
                 return self.access.type(self.node(path))
@@ -106,7 +106,7 @@ class Matched:
         for path, known in self.clause.types.items():
             if known.element == name and not known.fixed and not known.pointer and not known.place:
                 return self.access.scalar(self.node(path))
-        for s in self.clause.several:  # the matcher has seen that there is one
+        for s in self.clause.several:  # the matcher has tested that its elements have one dtype
             if s.type.element == name and not s.type.fixed and not s.type.pointer and not s.type.place:
                 self.nodes.add(s.path)
                 return self.access.scalar(self.code.item(s.code, 0))

@@ -16,7 +16,7 @@ class NodeCode(ValueCode):
     """The code of expressions of every sort."""
 
     def any(self, e: S.Expr) -> ast.expr:
-        """The code of an expression of whatever sort it has."""
+        """The code of an expression of any sort."""
         sort = self.matched.sort(e)
         if sort is Sort.NODE:
             return self.node(e)
@@ -37,7 +37,7 @@ class NodeCode(ValueCode):
                 if e.name in ("zero", "one", "const", "identity"):
                     return self.special_constant(e)
                 if e.name == "subst":
-                    self.matched.raises = True  # where a loop inside would capture what is put in
+                    self.matched.raises = True  # it raises where a loop inside would capture the substitute
                     return self.code.call("_subst", *map(self.node, e.args))
                 if e.name == "inside":
                     return self.fact("inside", self.node(e.args[0]))
@@ -103,7 +103,7 @@ class NodeCode(ValueCode):
         return self.value(e)
 
     def listed(self, e: S.EList) -> ast.expr:
-        """A list; one that others are spread in may become too long to have a value."""
+        """A list; with several spreads it may be too long to have a value."""
         items = self._items(e.items)
         if sum(isinstance(i, S.ESpread) for i in e.items) < 2:
             return self.code.list_of(items)
@@ -156,7 +156,7 @@ class NodeCode(ValueCode):
         if e.inclusive:
             stop = self.code.plus(stop, 1)
         elif isinstance(e.stop, S.ECall) and e.stop.name in ("len", "lanes") and self.from_zero(e.start):
-            return self.code.call("range", start, stop)  # as many as there are
+            return self.code.call("range", start, stop)  # no longer than a sequence or a vector that exists
         return self.checked("_numbers", start, stop)
 
     # nodes
@@ -193,8 +193,8 @@ class NodeCode(ValueCode):
         return self.access.method("build", self.code.constant(op), self.code.tuple_of(operands), given, dtype)
 
     def wanted_dtype(self, info: OpInfo, e: S.ECall | S.EStruct) -> ast.expr:
-        """The dtype that a node is built with: the matched node's for the target; elsewhere the one that is written, or that
-        follows from the pattern; None where the op finds it by its operands.
+        """The dtype that a node is built with: the matched node's for the target; elsewhere the one that the rule writes, or that
+        follows from the pattern; None if the op derives it from its operands.
         """
         if e is self.rule.syntax.target:
             return self.access.type(self.matched.node(()))

@@ -35,8 +35,8 @@ def clauses_of(rule: CheckedRule, made: Clauses) -> list[Clause]:
 
 
 def _distinct(clauses: list[Clause], certain: bool) -> list[Clause]:
-    """Without clauses that can never be the first to apply: those with the constraints of an earlier one, and (unless nothing can
-    fail after them) its bindings.
+    """The clauses without any that can never be the first to apply: it has the constraints of an earlier one, and, unless nothing
+    can fail after them (`certain`), its bindings.
     """
     seen: set[object] = set()
     out = []
@@ -63,7 +63,7 @@ class _Patterns:
         return self.dialect.ops[name]
 
     def asked(self, condition: ast.expr, *paths: Path, values: Sequence[Path] = (), ends: int = 0) -> Constraint:
-        """A condition that the pattern states."""
+        """The constraint with a condition of the pattern: nodes below are read only after it."""
         return self.made.constraint(condition, *paths, values=values, ends=ends, guards=True)
 
     def of_op(self, clause: Clause, path: Path, op: str) -> Clause:
@@ -157,8 +157,9 @@ class _Patterns:
     def in_order(
         self, items: Sequence[S.Pattern], index: int, end: ast.expr, stop: ast.expr | None, path: Path, clause: Clause
     ) -> tuple[Clause, list[tuple[int, S.Pattern]]]:
-        """With these patterns for the operands from `index` on, and the steps to those that are no sequences. `end`: behind which
-        operand they end; `stop`: the same as the end of a slice.
+        """The clause with these patterns for the operands from `index` on, and (step, pattern) of each that is no sequence.
+
+        `end`: the index behind their last operand; `stop`: the same as the end of a slice.
         """
         at = next((i for i, item in enumerate(items) if isinstance(item, S.PSequence)), None)
         if at is None:
@@ -195,12 +196,12 @@ class _Patterns:
             yield from self.operands(rest, path, c)
 
     def has_count(self, path: Path, op: str, count: int) -> Constraint:
-        """The node has so many operands."""
+        """The constraint that compares the node's number of operands with `count`."""
         number = self.access.count(self.made.node(path))
         return self.asked(self.code.compare(number, op, self.code.constant(count)), path)
 
     def counted(self, info: OpInfo, singles: int, more: bool, path: Path, clause: Clause) -> Clause:
-        """With a constraint on the number of operands, where the op does not fix it."""
+        """The clause with a constraint on the number of operands, unless the op fixes it."""
         if not any(o.many or o.optional for o in info.operands):
             assert singles + more >= 1 or not info.operands, info.name
             return self.exactly(len(info.operands), path, clause)
@@ -210,11 +211,13 @@ class _Patterns:
         return clause.plus(self.has_count(path, "==", singles))
 
     def exactly(self, count: int, path: Path, clause: Clause) -> Clause:
-        """With the constraint that the node has as many operands as its op, where the dialect does not vouch for its nodes."""
+        """The clause with the constraint that the node has as many operands as its op, unless the dialect guarantees that."""
         return clause if self.closed else clause.plus(self.has_count(path, "==", count))
 
     def sequence(self, p: S.PSequence | S.PVar, bound: Binding, clause: Clause) -> Clause:
-        """With these operands bound to one name: each of the name's dtype and lanes, none Invalid unless the name may be."""
+        """The clause with operands bound to one name: each has the name's dtype and lanes, and none is Invalid unless the name
+        may be.
+        """
         code, path = self.code, bound.path
         old = clause.names.get(p.name)
         if old is not None and old.kind == "read":  # the same nodes as before
@@ -235,7 +238,7 @@ class _Patterns:
         return self.made.bound(clause, p.name, bound)
 
     def may_be_invalid(self, ty: Ty | None) -> bool:
-        """True if a node of this dtype could be Invalid: only at index, and only in dialects that have such a thing."""
+        """True if a node of this dtype could be Invalid: only at index, and only in dialects with an Invalid."""
         if "invalid" not in self.access.inline or ty is None or ty.pointer or ty.place:
             return False
         return ty.element == "index" if ty.fixed else "index" in self.rule.domains[ty.element]
@@ -280,13 +283,15 @@ class _Patterns:
         return {} if ty is None else {path: ty}
 
     def waits_for_nothing(self, info: OpInfo, named: Mapping[str, object], path: Path, clause: Clause) -> Clause:
-        """With the constraint that the node waits for nothing that the pattern does not name: `..` passes over no effects."""
+        """The clause with the constraint that the node has no order dependence that the pattern does not name: `..` ignores no
+        effects.
+        """
         if not any(o.many and o.position == "order" and o.name not in named for o in info.operands):
             return clause
         return self.no_more(info, {o.name: None for o in info.operands if o.optional} | dict(named), path, clause)
 
     def no_more(self, info: OpInfo, named: Mapping[str, object], path: Path, clause: Clause) -> Clause:
-        """Operands that the pattern does not name are not there."""
+        """The clause with the constraint that operands without a name in the pattern are absent."""
         optional = [i for i, o in enumerate(info.operands) if o.optional]
         for i in optional:
             if info.operands[i].name not in named:
@@ -300,11 +305,11 @@ class _Patterns:
         return clause.plus(self.asked(self.code.compare(count, "==", self.code.constant(least)), path))
 
     def _without(self, count: ast.expr, info: OpInfo, index: int, path: Path) -> ast.expr:
-        """The number of operands but the optional one at `index`."""
+        """The number of operands without the optional one at `index`."""
         return self.code.binary(count, "-", self.code.call("bool", self.presence(info, index, path)))
 
     def presence(self, info: OpInfo, index: int, path: Path) -> ast.expr:
-        """True if an optional operand is there: by a field where a sequence stands before it, else by the count."""
+        """The test that an optional operand is present: by a field if a sequence stands before it, else by the count."""
         n = self.made.node(path)
         if any(o.many for o in info.operands[:index]):
             return self.access.field(info.name, n, info.fields[0])
@@ -313,7 +318,9 @@ class _Patterns:
     def listed(
         self, info: OpInfo, items: S.PList, index: int, path: Path, clause: Clause
     ) -> tuple[Clause, list[tuple[int, S.Pattern]]]:
-        """These operands in the place of a sequence; where two sequences of equal length end the operands, in that of half."""
+        """The clause with a list of patterns for a sequence, and (step, pattern) of each. Two sequences at the end share the
+        operands evenly.
+        """
         if info.in_halves:
             singles, count = sum(1 for o in info.operands if not o.many), len(items.items)
             clause = clause.plus(self.has_count(path, "==", singles + 2 * count))
@@ -339,7 +346,7 @@ class _Patterns:
             middle = code.binary(code.constant(singles), "+", code.binary(rest, "//", code.constant(2)))
             first = index == singles
             read = code.part(operands, code.constant(singles), middle) if first else code.part(operands, middle, None)
-        elif after:  # the optional operand at the end is there or not
+        elif after:  # the optional operand at the end may be absent
             short = code.part(operands, code.constant(index), code.constant(-1))
             here = self.presence(info, after[0], path)
             read = code.choice(here, short, code.part(operands, code.constant(index), None))
@@ -368,7 +375,7 @@ class _Patterns:
         if ty is not None:
             listed = code.choice(here, code.list_of((node,)), code.tuple_of(()))
             clause = clause._replace(several=(*clause.several, Several(path, listed, ty)))
-        if p.ignored and self.may_be_invalid(ty) and not _mentions_maybe(p.type):  # what has a name says itself what it may be
+        if p.ignored and self.may_be_invalid(ty) and not _mentions_maybe(p.type):  # a name's own constraints cover the others
             invalid = code.all_of((here, self.access.asked("invalid", node)))
             clause = clause.plus(self.asked(code.unary("not", invalid), path))
         bound = Binding("read", path, code.choice(here, node, code.none))
@@ -380,7 +387,7 @@ class _Patterns:
     # static fields
 
     def field(self, name: str, value: object, read: Binding, clause: Clause) -> Clause:
-        """With a field matched against an expression: variables are bound, all else is compared."""
+        """The clause with a field matched against an expression: variables are bound, all else is compared."""
         code, path = self.code, read.path
         match value:
             case S.PVar() | S.EName():
@@ -419,14 +426,14 @@ class _Patterns:
     # dtypes, lanes, Invalid
 
     def typed(self, clause: Clause) -> Clause:
-        """With the constraints of dtypes, lanes and Invalid that the ops do not make superfluous."""
+        """The clause with the constraints on dtypes, lanes and Invalid that its ops do not imply."""
         dtypes = DtypeConstraints(self.rule, clause, self.made)
         clause = clause.plus(*dtypes.of_dtypes(), *dtypes.of_lanes(), *dtypes.of_sequences())
         return clause.plus(*self.valid(clause))
 
     def valid(self, clause: Clause) -> list[Constraint]:
-        """Variables at index must not be Invalid. Arithmetic is strict in it: where all its operands are to be tested, the node
-        itself is tested instead, which more rules have in common.
+        """The constraints that variables at index are not Invalid. Arithmetic is strict in Invalid: if all operands of a node
+        need the test, the node itself is tested instead, a test that more rules share.
         """
         names = dict(clause.leaves)
         wanted = {p for p in names if self.may_be_invalid(clause.types.get(p))}

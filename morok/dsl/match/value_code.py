@@ -15,7 +15,7 @@ from morok.dsl.match.code import UNARY as PREFIXES
 from morok.dsl.match.matched import Matched, helper_name
 
 WIDEST_LITERAL: Final = 128  # bits: powers of two up to here are written out
-AMOUNTS: Final = {"<<": "shift", ">>": "shift", "log2": "power", "is_pow2": "power"}  # what bounds the last operand of these
+AMOUNTS: Final = {"<<": "shift", ">>": "shift", "log2": "power", "is_pow2": "power"}  # the extents of last operands
 NODES: Final = frozenset(("zero", "one", "const", "identity", "subst"))  # calls that make nodes
 
 
@@ -35,7 +35,7 @@ class ValueCode(ABC):
 
     @abstractmethod
     def any(self, e: S.Expr) -> ast.expr:
-        """The code of an expression of whatever sort it has."""
+        """The code of an expression of any sort."""
 
     @abstractmethod
     def sequence(self, e: S.Expr) -> ast.expr:
@@ -79,7 +79,7 @@ class ValueCode(ABC):
         return self.applied(BINARY[e.op], (left, right))
 
     def applied(self, function: Function, operands: Sequence[S.Expr]) -> ast.expr:
-        """An entry of the table on its operands."""
+        """The code of a function or operator applied to operands."""
         kinds = function.kinds(len(operands))
         symbol = str(function.code).strip()
         codes = [self.argument(kind, e) for kind, e in zip(kinds, operands, strict=True)]
@@ -104,18 +104,18 @@ class ValueCode(ABC):
         return self.any(e)
 
     def checked(self, check: str, *values: ast.expr) -> ast.expr:
-        """A value that passes a check, or has none."""
+        """The code of a check that returns its first value, or raises."""
         self.matched.raises = True
         return self.code.call(check, *values)
 
     def finite(self, e: S.Expr) -> ast.expr:
-        """A number that arithmetic is done on: an infinite bound makes the clause fail, and so does a field that is no number."""
+        """A number as an operand of arithmetic: an infinite bound, or a field that is no number, makes the clause fail."""
         value = self.value(e)
         if self.matched.sort(e) is Sort.OTHER:
             return self.checked("_integer", value)
         if id(e) not in self.rule.unbounded:
             return value
-        if self.matched.iterating:  # Python takes no assignment there
+        if self.matched.iterating:  # Python allows no assignment in the source of a comprehension
             return self.checked("_finite", value)
         self.matched.raises = True
         name = self.matched.temporary()
@@ -140,7 +140,7 @@ class ValueCode(ABC):
         return self.code.item(sequence, index) if self.from_zero(e.index) else self.code.call("_item", sequence, index)
 
     def from_zero(self, e: S.Expr) -> bool:
-        """True if a number is plainly not negative."""
+        """True if the syntax of a number shows that it is not negative."""
         match e:
             case S.ENumber():
                 return not isinstance(e.value, float) and e.value >= 0
@@ -170,15 +170,15 @@ class ValueCode(ABC):
         make: Any = function.code
         return make(self, e) if callable(make) else self.applied(function, e.args)
 
-    # what the table asks for
+    # the makers of code that `functions.py` names
 
     def asked(self, e: S.ECall) -> ast.expr:
-        """A fact, asked of the dialect."""
+        """The code of a fact, which may have no value."""
         self.matched.raises = self.matched.raises or (e.name in FUNCTIONS and FUNCTIONS[e.name].partial)
         return self.fact(e.name, *map(self.any, e.args))
 
     def fact(self, name: str, *arguments: ast.expr) -> ast.expr:
-        """The answer of the dialect's function of that name."""
+        """The call of the dialect's function for a fact."""
         return self.code.call(f"F_{name}", *arguments)
 
     def bound(self, e: S.ECall) -> ast.expr:
@@ -200,7 +200,7 @@ class ValueCode(ABC):
         return self.access.vector(element, lanes if is_one else self.checked("_lane_count", lanes))
 
     def of_several(self, e: S.ECall, name: str) -> ast.expr:
-        """min, max or gcd: Python's own where there are two numbers or more."""
+        """min, max or gcd: Python's own min and max of two numbers or more."""
         if len(e.args) > 1 and name != "gcd":
             return self.code.call(name, *map(self.finite, e.args))
         self.matched.raises = True
@@ -208,7 +208,7 @@ class ValueCode(ABC):
         return self.code.call({"min": "_least", "max": "_most", "gcd": "_gcd"}[name], *given)
 
     def of_items(self, e: S.ECall, name: str) -> ast.expr:
-        """sum, all or any: Python's own where every item is a number or a bool."""
+        """sum, all or any: Python's own if every item is certain to be a finite number or a bool."""
         over = e.args[0]
         inner = self.items(over)
         plain = isinstance(over, S.ERange) or (
@@ -221,7 +221,7 @@ class ValueCode(ABC):
         return self.checked({"sum": "_total", "all": "_every", "any": "_some"}[name], inner)
 
     def no_overflow(self, e: S.Expr) -> ast.expr:
-        """True if the exact result of a term fits its dtype; the term is not built where its operands tell."""
+        """The test that the exact result of a term fits its dtype, without building the term if the dialect can decide that."""
         if "no_overflow_of" in self.dialect.facts and isinstance(e, S.ECall) and e.name in self.dialect.ops:
             operands = [self.node(a) for a in e.args]
             if (e.name, *operands) not in self.matched.terms:
@@ -229,8 +229,8 @@ class ValueCode(ABC):
         return self.fact("no_overflow", self.node(e))
 
     def evaluate(self, e: S.ECall) -> ast.expr:
-        """`eval(op, ..)`: the op's evaluator, at the dtype of its operands (of the result, for casts). It has no value of a
-        number that its dtype does not hold; floats are rounded to theirs.
+        """`eval(op, ..)`: the op's evaluator, at the dtype of its operands (of the result, for casts). It has no value
+        for a number that its dtype does not hold; floats are rounded to theirs.
         """
         op = e.args[0]
         assert isinstance(op, S.EName)
@@ -253,7 +253,7 @@ class ValueCode(ABC):
         return self.code.call(f"E_{op.name}", of, *codes, *more)
 
     def _is_of_a_dtype(self, e: S.Expr) -> bool:
-        """True for the value of a constant, and for what an op makes of such: any other number may be none of the dtype's."""
+        """True for the value of a constant, and the result of `eval`: the dtype may not hold any other number."""
         if isinstance(e, S.ECall):
             return e.name == "eval"
         binding = self.rule.bindings.get(e.name) if isinstance(e, S.EName) and e.name not in self.matched.shadowing else None
@@ -285,7 +285,7 @@ class ValueCode(ABC):
         return self.code.compare(first, *(x for op, code in zip(e.ops, rest, strict=True) for x in (identical.get(op, op), code)))
 
     def general_comparison(self, e: S.ECompare) -> ast.expr:
-        """A comparison of sequences, or of fields that may be such: item by item, whatever Python calls them."""
+        """A comparison of sequences, or of fields that may be sequences: item by item, across Python's sequence types."""
         pairs = [S.ECompare((op,), (a, b), span=e.span) for a, op, b in zip(e.operands, e.ops, e.operands[1:], strict=False)]
         if len(pairs) > 1:
             return self.code.all_of(list(map(self.comparison, pairs)))
@@ -299,7 +299,7 @@ class ValueCode(ABC):
         return alike if e.ops[0] == "==" else self.code.unary("not", alike)
 
     def compared_number(self, e: S.Expr) -> ast.expr:
-        """A number that is compared: it may be infinite."""
+        """A number as the operand of a comparison: it may be infinite."""
         return self.checked("_integer", self.value(e)) if self.matched.sort(e) is Sort.OTHER else self.value(e)
 
 

@@ -11,14 +11,14 @@ from morok.dsl.match.clauses import Clause, Clauses, Constraint, Path, gap_name,
 from morok.dsl.match.code import assign, expression, function, lines_of, target, title
 from morok.dsl.match.decision_tree import Builder, Candidate, Switch, Test, Tree
 
-SHORT: Final = 3  # an action of so many lines is repeated rather than called
+SHORT: Final = 3  # lines: an action up to this length is repeated rather than called
 
 Body = list[ast.stmt]
 
 
 def function_of(name: str, op: OpInfo | None, candidates: Sequence[Candidate], made: Clauses, counting: bool) -> list[ast.stmt]:
-    """The function that matches nodes of an op, None for those of any, behind those of its actions that are long and stand in it
-    more than once. `counting`: it calls `_tried` with the number of each rule that the ops do not rule out.
+    """The function that matches nodes of an op (None: of any op), behind functions for its actions that are long and occur more
+    than once. `counting`: it calls `_tried` with the number of each rule whose ops agree with the node's.
     """
     built = Builder(candidates)
     actions = {id(c.action): c for c in reversed(candidates)}
@@ -35,7 +35,7 @@ def function_of(name: str, op: OpInfo | None, candidates: Sequence[Candidate], m
 
 
 class _Writer:
-    """Writes steps at the ends of blocks; `known` are the variables that a block has.
+    """The writer of steps at the ends of blocks; `known` are the variables that a block has.
 
     called  the names of the functions of actions, by the actions' identities
     """
@@ -89,7 +89,7 @@ class _Writer:
         entered = 0
         told = not self.counting
 
-        def enter(inner: Body) -> None:  # what is loaded from here on, is loaded inside this block
+        def enter(inner: Body) -> None:  # later loads stay inside this block
             nonlocal body, known
             body, known = inner, set(known)
 
@@ -100,7 +100,7 @@ class _Writer:
                 conditions.clear()
                 enter(inner)
 
-        def tell() -> None:  # the ops have not ruled the rule out: it is tried
+        def tell() -> None:  # the ops agree with the rule's: it counts as tried
             nonlocal told
             if not told:
                 flush()
@@ -141,7 +141,7 @@ class _Writer:
         body += self.placed(c)
 
     def placed(self, c: Candidate) -> Body:
-        """The action where it stands: its statements, or a call of their function behind those that are done early."""
+        """An action in its place: its statements, or the early ones and a call of the function of the others."""
         action = c.action
         name = self.called.get(id(action))
         if name is None:
@@ -159,7 +159,7 @@ class _Writer:
         return [*first, ast.If(test.test, calling, [])]
 
     def action_function(self, name: str, c: Candidate) -> ast.stmt:
-        """The function of the statements of an action that are not done early."""
+        """The function of an action's statements, without the early ones."""
         body = c.action.body
         if c.action.early:
             test = body[c.action.early - 1]
@@ -173,7 +173,7 @@ class _Writer:
         return any(p and node_name(p) not in known for p in c.paths) or any(value_name(p) not in known for p in c.values)
 
     def load(self, c: Constraint, clause: Clause, known: set[str], body: Body) -> None:
-        """Give everything that a constraint reads a variable."""
+        """Assign variables for the nodes and the values that a constraint reads."""
         for p in c.paths:
             self.load_node(p, clause, known, body)
         for p in c.values:

@@ -32,8 +32,8 @@ def evaluate(
 
     variables  a value by name, or by node (a DefineVar, an open Range, a Special); of a vector its lanes, or one value for all
     buffers    a list of elements by storage node or slot
-    steps      at most so many lanes of nodes are computed, iterations counted too; StepLimitError beyond, without it no limit
-    Raises UndefinedError where the expression has no value.
+    steps      the limit of lanes of nodes and of iterations that are computed, StepLimitError beyond; None: no limit
+    Raises UndefinedError if the expression has no value.
     """
     graph = Graph([_node(node)], Memory(_given(buffers)), _values(variables), Steps(steps))
     lanes = tuple([known(v) for v in run_tasks(graph.value(node))[0]])

@@ -1,7 +1,7 @@
 """The interpreter of graphs, at any stage.
 
-Statements run when something that depends on them is wanted, each once for each assignment of its open ranges, so that
-AFTER edges are the whole order. Threads of a workgroup run in step.
+Statements run on demand of a node that depends on them, each once for each assignment of its open ranges, so that
+After edges are the whole order. Threads of a workgroup run in step.
 """
 
 from __future__ import annotations
@@ -187,7 +187,7 @@ class Graph(Places):
         return True
 
     def _branches(self, statements: Sequence[UOp]) -> Task:
-        """Statements in turn; those between an If and its EndIf by the threads for which its condition holds."""
+        """Run statements in turn; those between an If and its EndIf by the threads for which its condition holds."""
         was = [f.active for f in self.frames]
         open_: list[UOp] = []
         for s in statements:
@@ -202,7 +202,7 @@ class Graph(Places):
                 for f, active in zip(self.frames, was, strict=True):
                     f.active = active
             elif s.dtype.kind != "void":
-                continue  # an address is used where something is done there
+                continue  # an address is computed by the statements that use it
             else:
                 yield self.execute(s)
         if open_:

@@ -14,11 +14,11 @@ from morok.ir.uop import UOp
 
 
 class Listing:
-    """A list of instructions with the places that its jumps lead to."""
+    """A list of instructions with the targets of its jumps."""
 
     def __init__(self, instructions: Sequence[UOp]) -> None:
         self.instructions = instructions
-        self.end: dict[UOp, int] = {}  # of a Range, and of an If
+        self.end: dict[UOp, int] = {}  # the index of the End of a Range, or of the EndIf of an If
         self.start: dict[UOp, int] = {}
         open_: list[UOp] = []
         for i, u in enumerate(instructions):
@@ -163,7 +163,7 @@ def run_listing(instructions: Sequence[UOp], memory: Memory, variables: Mapping[
 
 
 def scalar_or_fixed(thread: Thread, u: UOp) -> Lanes:
-    """The size of a launch: constants and variables, computed from its leaves."""
+    """The size of a launch, computed from its constants and variables."""
     for node in u.toposort():
         thread.values[node] = thread.compute(node)
     return thread.values[u]

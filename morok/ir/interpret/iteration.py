@@ -1,4 +1,4 @@
-"""Loops of the interpreter: every node once for each assignment of the ranges that it depends on.
+"""Loops of the interpreter: every node is computed once for each assignment of the ranges that it depends on.
 
 A range is bound in a frame while its loop runs; a node's value is kept in the innermost frame that binds one of its
 ranges.
@@ -28,7 +28,7 @@ PerThread = list[Lanes]
 
 
 def run_tasks(task: Task) -> Any:
-    """Run a task and those it waits for, on a stack of its own: depth is bounded by memory alone."""
+    """The result of a task, run with the tasks that it waits for on an explicit stack: memory alone limits their depth."""
     stack = [task]
     value: Any = None
     while stack:
@@ -46,8 +46,8 @@ def run_tasks(task: Task) -> Any:
 class Frame:
     """One loop that is running: its range, the iteration, the threads that take part, the values computed in it.
 
-    folds           whether it is the loop of a Reduce
-    entered, began  the memory's clock when the loop began, and its present iteration
+    folds           True for the loop of a Reduce
+    entered, began  the times, by the memory's clock, when the loop and its present iteration began
     """
 
     __slots__ = ("active", "at", "began", "binder", "entered", "folds", "memo")
@@ -71,7 +71,7 @@ class Loops(ABC):
         self.depends: dict[UOp, frozenset[Binder]] = {}
         self.stores: dict[UOp, int] = {}
         self.bit: dict[UOp, int] = {}
-        self.below: dict[UOp, frozenset[UOp]] = {}  # of stores, where it was asked for
+        self.below: dict[UOp, frozenset[UOp]] = {}  # a cache: the nodes below a store
         self.specials: list[UOp] = []
         self._survey(roots)
         self.threads: list[dict[UOp, int]] = [{}]
@@ -114,7 +114,7 @@ class Loops(ABC):
     # Running.
 
     def workgroups(self) -> Iterable[None]:
-        """Every workgroup in turn, with its threads; one of one thread where there is no Special."""
+        """Every workgroup in turn, with its threads; without a Special there is one, of one thread."""
         ends = []
         for s in self.specials:
             end = known(run_tasks(self.value(s.src[0]))[0][0])
@@ -155,7 +155,7 @@ class Loops(ABC):
         raise IRError(f"{said} has no value outside its loop")
 
     def carried(self, storage: Storage, offset: int) -> bool:
-        """True if a fold that is running has stored this lane in an earlier iteration: its iterations are done in any order."""
+        """True if a fold that is running has stored this lane in an earlier iteration: the order of its iterations is free."""
         writer = storage.writers.get(offset)
         if writer is None:
             return False
@@ -163,7 +163,7 @@ class Loops(ABC):
         return any(f.folds and f.entered <= time < f.began and f.binder in loops for f in self.frames)
 
     def ready(self, node: UOp) -> PerThread | None:
-        """The lanes of `node`, where they are known without a task."""
+        """The lanes of `node` if they need no task, else None."""
         if node.op is Op.Range:
             return [(self.bound(node),)] * len(self.threads)
         found: PerThread | None = self._frame(node).memo.get(node)
@@ -174,11 +174,11 @@ class Loops(ABC):
         return self._once(node, node, self._value)
 
     def place(self, node: UOp) -> Task:
-        """The places that `node` stands for, one a lane, for each thread."""
+        """The places that `node` denotes, one a lane, for each thread."""
         return self._once(node, (node, "place"), self._place)
 
     def execute(self, node: UOp) -> Task:
-        """The effect of `node`, done."""
+        """The effect of `node`, done once for each assignment of its ranges."""
         return self._once(node, (node, "effect"), self._execute)
 
     @abstractmethod
@@ -187,7 +187,7 @@ class Loops(ABC):
 
     @abstractmethod
     def _place(self, node: UOp) -> Task:
-        """The places that `node` stands for, computed."""
+        """The places that `node` denotes, computed."""
 
     @abstractmethod
     def _execute(self, node: UOp) -> Task:
@@ -203,7 +203,7 @@ class Loops(ABC):
         return found
 
     def _loop(self, closed: Sequence[UOp], active: list[bool], body: Callable[[list[bool]], Task], folds: bool = False) -> Task:
-        """`body` for every iteration of the ranges that `closed` stands for, the first outermost."""
+        """Run `body` for every iteration of the ranges that `closed` denotes, the first outermost."""
         binders: list[Binder] = []
         sizes: dict[Binder, int] = {}
         for c in closed:

@@ -1,7 +1,7 @@
 """Values of the interpreter: one lane is a Python value, INVALID, a Pointer in place position, or Poison.
 
 Undefinedness is deferred: an operation without a value gives Poison, every operation on Poison gives Poison, and only
-what observes a value (an address, a loop's end, a result) raises.
+the use of a value as an address, a loop's end or a result raises.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Pointer:
 
 
 def known(v: Any) -> Any:
-    """`v`, which something observes: raises UndefinedError where it is Poison."""
+    """`v`, observed: UndefinedError if it is Poison."""
     if v.__class__ is Poison:
         raise v.error()
     return v
@@ -142,7 +142,7 @@ def combine(op: Op, d: DType, a: Any, b: Any, node: UOp | None) -> Any:
 
 
 def scalar_value(node: UOp, vs: list[Lanes]) -> Lanes:
-    """The value of a node that only its operands' values determine."""
+    """The value of a node as a function of its operands' values alone; IRError if it depends on more."""
     op = node.op
     if node.entry.pointwise:
         return pointwise(node, vs)
@@ -154,7 +154,7 @@ def scalar_value(node: UOp, vs: list[Lanes]) -> Lanes:
         return bitcast(node, vs[0])
     if op in _SAME and vs:
         return vs[0]
-    if op is Op.Wmma and hasattr(node.arg, "multiply"):  # a layout; of another one only its target knows the meaning
+    if op is Op.Wmma and hasattr(node.arg, "multiply"):  # a layout that defines the product; for any other, only its target does
         product: Lanes = node.arg.multiply(vs[0], vs[1], vs[2])
         return product
     raise IRError(f"{op.name} has no value that can be interpreted")

@@ -21,7 +21,7 @@ MOVEMENT: Final = frozenset({Op.Reshape, Op.Permute, Op.Expand, Op.Pad, Op.Shrin
 
 
 class Places(Loops):
-    """The places that nodes stand for."""
+    """The places that nodes denote."""
 
     @abstractmethod
     def tensor(self, node: UOp) -> Task:
@@ -160,7 +160,7 @@ class Places(Loops):
         return [Pointer(self.memory.temporary(node, (v,)), 0)]
 
     def _flat(self, at: list[Any], shape: list[int], node: UOp) -> int:
-        """Row-major; a multi-dimensional index needs a shape to flatten by."""
+        """The row-major number of an index; IRError if it has several dimensions, and `shape` has not as many."""
         if len(at) == 1:
             return int(at[0])
         if len(at) != len(shape):
@@ -178,7 +178,7 @@ class Places(Loops):
         return out
 
     def _through(self, node: UOp, at: list[Any]) -> Task:
-        """The index into the operand of a view that `at` into the view reads."""
+        """The index into a view's operand of the element at index `at` of the view."""
         op = node.op
         _one_an_axis(at, node)
         below = yield self.shape(node.src[0])
@@ -213,7 +213,7 @@ class Places(Loops):
         return out
 
     def _bufferized(self, node: UOp, at: list[Any], thread: int) -> Task:
-        """The element of a Bufferize is its source with the ranges bound to the index; held in storage of its own."""
+        """The element of a Bufferize: its source with the ranges bound to the index, held in storage of its own."""
         ranges = [r for r in node.src[1:] if r.op is Op.Range]
         if len(at) == len(node.src) - 1:
             at = [i for i, r in zip(at, node.src[1:], strict=True) if r.op is Op.Range]
@@ -236,7 +236,7 @@ class Places(Loops):
 
 
 def dimension(value: Any, node: UOp) -> int:
-    """The size that a node stands for; IRError where it has no value."""
+    """The value of a node as a size; IRError if it is Invalid, UndefinedError if it has none."""
     size = known(value)
     if size is INVALID:
         raise IRError(f"{node.op.name} is Invalid, and a size")

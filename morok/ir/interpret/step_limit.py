@@ -1,4 +1,4 @@
-"""A limit of what one run of the interpreter computes."""
+"""A limit on the work of one run of the interpreter."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ class Steps:
     __slots__ = ("_left", "_most")
 
     def __init__(self, most: int | None = None) -> None:
-        """`most`: without it there is no limit."""
+        """A budget of `most` steps; None: without a limit."""
         self._left = self._most = math.inf if most is None else most
 
     def take(self, count: int) -> None:
-        """So many steps, taken; StepLimitError where fewer are left."""
+        """Take `count` steps; StepLimitError if fewer are left."""
         self._left -= count
         if self._left < 0:
             raise StepLimitError(

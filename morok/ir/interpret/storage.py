@@ -24,8 +24,8 @@ NAMED: Final = frozenset({Op.Buffer, Op.Param, Op.DefineGlobal})
 class Storage:
     """The lanes of one buffer; for registers, of one thread.
 
-    `writers` holds the Store that wrote a lane last, `stored` the time when it did, `readers` what read it, in this run. `owner`
-    and `epoch` tell, for shared memory, which thread touched a lane between which barriers.
+    For each lane, in this run: `writers` holds its last Store, `stored` the time of that, `readers` the nodes that read it. For
+    shared memory, `written` and `read` hold the thread (-1: several) and the epoch of the last store and the last read.
     """
 
     def __init__(self, node: UOp, data: list[Any], space: AddrSpace) -> None:
@@ -123,7 +123,7 @@ class Memory:
         self.clock += 1
 
     def check(self) -> None:
-        """An error where the caller's memory holds a value that nothing defines."""
+        """UndefinedError if the caller's memory holds Poison."""
         for storage in self.shared.values():
             if storage.space is AddrSpace.GLOBAL:
                 for offset in storage.writers:

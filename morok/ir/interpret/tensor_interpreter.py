@@ -27,7 +27,7 @@ _VIEWS: Final = frozenset({Op.Expand, Op.Permute, Op.Flip, Op.Pad, Op.Shrink})
 
 @dataclass(frozen=True, slots=True)
 class Array:
-    """Elements in row-major order. A value that is on several devices holds one Array each instead."""
+    """Elements in row-major order. A value on several devices has an Array for each of them."""
 
     flat: list[Any]
     shape: Index
@@ -45,7 +45,7 @@ def flatten(index: Index, shape: Index) -> int:
 
 
 def indices(shape: Index, steps: Steps) -> Iterator[Index]:
-    """The places of a tensor, row-major, each a step. IRError for one of more elements than are interpreted."""
+    """The indices of a tensor in row-major order, a step each. IRError for more than _MOST elements."""
     if max([math.prod(shape), *shape]) > _MOST:
         raise IRError(f"a tensor of shape {shape} is interpreted", expected=f"at most {_MOST} elements")
     steps.take(math.prod(shape))
@@ -54,7 +54,7 @@ def indices(shape: Index, steps: Steps) -> Iterator[Index]:
 
 _MOST: Final = 1 << 26  # elements
 _SAME: Final = frozenset({Op.Contiguous, Op.ContiguousBackward, Op.Detach, Op.Copy, Op.MSelect})
-# Nodes whose value is one scalar, which the interpreter of loops gives.
+# Nodes with one scalar as value, which the interpreter of loops computes.
 _SCALAR: Final = frozenset({Op.DefineVar, Op.Bind, Op.Range, Op.Special, Op.Index, Op.Load, Op.Reduce})
 
 
@@ -216,7 +216,7 @@ def _nothing(op: Op, node: UOp) -> Any:
 
 
 def _elementwise(steps: Steps, node: UOp, operands: list[Array]) -> Array:
-    """The elementwise value; operands have one shape, and an operand without one goes with every element."""
+    """The elementwise value; operands have one shape, and an operand of shape () is broadcast."""
     if any(n.dtype.count != 1 or n.dtype.is_ptr for n in (node, *node.src)):
         raise IRError(f"elements of {node.op.name} are vectors or pointers")
     shape = next((a.shape for a in operands if a.shape), ())
@@ -232,7 +232,7 @@ def _elementwise(steps: Steps, node: UOp, operands: list[Array]) -> Array:
 
 
 def _joined(parts: list[Array], axis: int) -> Array:
-    """Parts behind each other along `axis`, as the whole; without an axis each part is the whole."""
+    """The parts concatenated along `axis`; without an axis, the first part, which equals all others."""
     if axis is None:
         return parts[0]
     outer, inner = parts[0].shape[:axis], parts[0].shape[axis + 1 :]

@@ -9,7 +9,7 @@ from morok.ir.uop import UOp
 
 
 def operands(node: UOp) -> tuple[UOp, ...]:
-    """The operands in the same program: a kernel's own program is another."""
+    """The operands of a node in the same program, without the program of a kernel."""
     return node.src[1:] if node.op is Op.Kernel else node.src
 
 

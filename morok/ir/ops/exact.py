@@ -2,8 +2,8 @@
 
 The double that the C library gives is near enough to decide the rounding to a narrower dtype almost always. Where it is
 too near a rounding boundary, and for f64, the value is computed in decimal arithmetic, with twice the digits each time,
-until all that it may be rounds to one value (Ziv's strategy). That ends: apart from the cases that are computed exactly
-here, none of these functions takes a value half-way between two floats.
+until its whole error interval rounds to one float (Ziv's strategy). That terminates: apart from the cases that are computed
+exactly here, no value of these functions lies half-way between two floats.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Digits = Callable[[Decimal, int], Decimal]
 
 
 def ziv(d: DType, near: float, digits: Callable[[int], Decimal]) -> float:
-    """The value that `digits(p)` gives with relative error below 10**(2-p), rounded once to `d`; `near` is a double beside it."""
+    """The value that `digits(p)` gives with relative error below 10**(2-p), rounded once to `d`; `near`: its approximation."""
     if d is not dtypes.f64 and math.isfinite(near):
         if abs(near) < _TINY:
             return math.copysign(0.0, near)
@@ -78,7 +78,7 @@ def _pi(digits: int) -> Decimal:
 
 
 def _sine_cosine(x: Decimal, p: int) -> tuple[Decimal, Decimal]:
-    """(sin x, cos x), x reduced by multiples of pi/2 with as many digits of pi as the size of x takes."""
+    """(sin x, cos x), x reduced by multiples of pi/2 with as many digits of pi as the size of x requires."""
     prec = p + _GUARD + max(0, x.adjusted()) + 5
     with decimal.localcontext(_context(prec)):
         half = _pi(1 << (prec - 1).bit_length()) / 2
@@ -141,7 +141,7 @@ def _tangent(x: Decimal, p: int) -> Decimal:
 
 
 def _odd(near: Approximation, digits: Digits, at_infinity: float) -> Callable[[DType, float], float]:
-    """A function with f(0) = 0 of the same sign, and `at_infinity` there."""
+    """The evaluator of an odd function: f(+0) = +0, f(-0) = -0, f(inf) = `at_infinity`."""
 
     def evaluate(d: DType, a: float) -> float:
         if a != a:
@@ -252,7 +252,7 @@ def _is_odd(b: float) -> bool:
 
 
 def _exact_power(a: float, b: float) -> Fraction | None:
-    """a**b where it is rational and short; of the other powers none lies half-way between two floats."""
+    """a**b if it is a rational number of few bits, else None; no other power lies half-way between two floats."""
     base, exponent = Fraction(a), Fraction(b)
     while exponent.denominator > 1:  # a power of two
         top, bottom = math.isqrt(base.numerator), math.isqrt(base.denominator)
@@ -266,7 +266,7 @@ def _exact_power(a: float, b: float) -> Fraction | None:
     return base**n if odd == 1 or abs(n) <= 64 else None
 
 
-# Values to any precision, for measuring what is not correctly rounded.
+# Values of small error, to measure computations that are not correctly rounded.
 
 
 def _power_digits(a: Decimal, b: Decimal, p: int) -> Decimal:

@@ -1,4 +1,4 @@
-"""The Python values that the fields of an op may have: checked when a node is made, so that no later code meets another."""
+"""The Python values that the fields of an op may have: checked when a node is made, so that all other code relies on them."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ KINDS: Final[dict[Op, tuple[_Kind, ...]]] = {
     Op.CustomI: (_TEXT,),
 }
 
-# Ops whose checked arguments are equal only where they are the same. A bound may be 1 or 1.0, and fields without a kind anything.
+# Ops whose arguments are the same if Python calls them equal: none has a bound or a number (1 == 1.0), or fields without a kind.
 PLAIN: Final = frozenset(op for op, kinds in KINDS.items() if all(holds not in (_bound, _number) for _, holds in kinds))
 
 

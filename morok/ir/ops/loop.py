@@ -100,8 +100,8 @@ def identity_of(op: str, dtype: str) -> Any:
 def identity(op: Op, d: DType) -> Any:
     """The value of a fold of `op` over no iterations, at scalar dtype `d`: the neutral element, which changes no value.
 
-    Of float addition that is -0.0: +0.0 makes +0.0 of -0.0 (IEEE 754-2019, 6.3). So a sum over one iteration is what that
-    iteration adds, and it does not matter how a sum is cut into parts. Evaluator, solver, rules and lowering read it here.
+    For float addition that is -0.0: adding +0.0 to -0.0 gives +0.0 (IEEE 754-2019, 6.3). So a sum over one iteration is its only
+    term, and an empty part of a sum adds nothing. Evaluator, solver, rules and lowering all use this function.
     """
     if op is Op.Add:
         return False if d.is_bool else -0.0 if d.is_float else 0

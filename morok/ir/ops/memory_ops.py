@@ -15,7 +15,7 @@ PLACE: Final = Position.PLACE
 ORDER: Final = Position.ORDER
 BINDER: Final = Position.BINDER
 
-# What an Index may address, and so what a place is made of.
+# The ops that an Index may address: storage, and nodes that pass storage on.
 STORAGE: Final = frozenset(
     {
         Op.Buffer, Op.BufferView, Op.Bufferize, Op.Param, Op.DefineGlobal, Op.DefineLocal, Op.DefineReg,
@@ -45,21 +45,21 @@ def wanted(src: Operands, arg: Any, want: DType | None) -> DType:
 
 
 def ranged(src: Operands, first_range: int) -> None:
-    """TypeError unless the operands from there on can be loops: ranges, nodes made of ranges, or numbers in their place."""
+    """TypeError unless the operands from `first_range` on can be loops: ranges, nodes made of ranges, or numbers instead."""
     for r in src[first_range:]:
         if not r.dtype.is_integral:
             raise TypeError(f"ranges of dtype index (or an int after stage 15), not {r.dtype}")
 
 
 def on_device(src: Operands, arg: Any, want: DType | None) -> DType:
-    """The dtype of the first operand, where the second is a device."""
+    """The dtype of the first operand; TypeError unless the second is a Device."""
     if src[1].op is not Op.Device:
         raise TypeError(f"a Device, not {src[1].op.name}")
     return src[0].dtype
 
 
 def _value_type(src: Operands, arg: Any, want: DType | None) -> DType:
-    """The dtype that the caller names, where constants have it."""
+    """The dtype that the caller names; TypeError unless it has constants."""
     if want is None or not (want.is_number or want.is_bool or want.scalar() in STORAGE_FLOATS):
         raise TypeError(f"a dtype of numbers{'' if want is None else f', not {want}'}")
     if isinstance(arg, tuple) and want.count not in (1, len(arg)):
@@ -162,7 +162,7 @@ def store_type(src: Operands, arg: Any, want: DType | None) -> DType:
 
 
 def _noop_type(src: Operands, arg: Any, want: DType | None) -> DType:
-    """Nothing done to an operand is the operand; nothing done at all is a statement, unless something else is asked for."""
+    """The dtype of the operand; without operands the one that the caller names, or void."""
     if not src:
         return want or dtypes.void
     if want is not None and want is not src[0].dtype:

@@ -28,7 +28,7 @@ def _pad_bounds(d: DType, src: Operands, arg: Any) -> Bounds:
 
 
 def _sizes(nodes: Sequence[Node], what: str) -> list[Size]:
-    """The numbers of elements that operands stand for: ints where they are known. TypeError for other operands."""
+    """Operands as sizes: ints for constants, else the nodes. TypeError for operands that cannot be sizes."""
     found: list[Size] = []
     for n in nodes:
         d = n.dtype
@@ -41,7 +41,7 @@ def _sizes(nodes: Sequence[Node], what: str) -> list[Size]:
 
 
 def _elements(shape: Sequence[Size]) -> int | None:
-    """The number of elements of a shape, where that is a number."""
+    """The number of elements of a shape; None unless all its sizes are ints."""
     total = 1
     for d in shape:
         if d.__class__ is not int:
@@ -125,7 +125,7 @@ def _concat_type(src: Operands, axis: int, want: DType | None) -> DType:
 
 
 def _joined(src: Operands, axis: int | None) -> None:
-    """TypeError unless these are tensors that can stand behind each other along an axis, or, without one, are alike."""
+    """TypeError unless these tensors have one dtype, and can be concatenated along `axis` (None: have equal shapes)."""
     d, shape = src[0].dtype, shape_of(src[0])
     if axis is not None and not 0 <= axis < len(shape):
         raise TypeError(f"an axis of {len(shape)}, not {axis}")
@@ -148,7 +148,7 @@ def _mstack_type(src: Operands, arg: Any, want: DType | None) -> DType:
 
 
 def _precast_type(src: Operands, arg: Any, want: DType | None) -> DType:
-    """The dtype that the caller names, where values have it."""
+    """The dtype that the caller names; TypeError unless its values have bits."""
     if want is not None and want is not src[0].dtype and not (want.bits and src[0].dtype.bits and not want.is_ptr):
         raise TypeError(f"dtypes of bits, not {src[0].dtype} and {want}")
     return wanted(src, arg, want)
@@ -196,11 +196,11 @@ TABLE.define(
         Op.Flip, (_SRC,), ("axes",), typing=_axes_type, bounds=_first_bounds, types="result = src", field_kinds={"axes": "bools"}
     )
 )
-# A tensor of shape [end] whose element i is i, of dtype index: what every arange, eye and argmax is made of.
+# A tensor of shape [end] whose element i is i, of dtype index: the base of arange, eye and argmax.
 TABLE.define(
     OpDef(Op.Iota, (Operand("end"),), typing=_iota_type, bounds=_iota_bounds, types="end in index; end scalar; result in index")
 )
-# Tensors behind each other along an axis.
+# Tensors concatenated along an axis.
 TABLE.define(
     OpDef(
         Op.Concat,
@@ -212,7 +212,7 @@ TABLE.define(
         field_kinds={"axis": "int"},
     )
 )
-# `opts`: the optimizations of the kernel that stores it, in order; None: nobody has said which.
+# `opts`: the optimizations of the kernel that stores it, in order; None: not chosen.
 TABLE.define(
     OpDef(
         Op.Contiguous,

@@ -23,7 +23,7 @@ UNARY: Final[dict[Op, Callable[[DType, float], float]]] = {
 }
 power: Final = exact.power
 
-# How far a value may be from the exact one, in units in the last place, whoever computes it: a target, or a rule `within N ulp`.
+# The largest error of a value, in units in the last place, for every target and every rule `within N ulp`.
 TOLERANCE: Final[dict[Op, float]] = {
     Op.Exp2: 1.0,
     Op.Log2: 1.0,
@@ -35,7 +35,7 @@ TOLERANCE: Final[dict[Op, float]] = {
     Op.Tanh: 2.0,
     Op.Erf: 2.0,
     Op.Pow: 1.0,
-    Op.Rsqrt: 1.5,  # machines round twice: the root, and what divides by it
+    Op.Rsqrt: 1.5,  # machines round twice: the root, and the division by it
 }
 
 _ROTATIONS: Final = ((13, 15, 26, 6), (17, 29, 16, 24))

@@ -70,7 +70,7 @@ def _contract_type(src: Operands, axes: tuple[tuple[int, int], ...], want: DType
 
 
 def bitcast_type(src: Operands, arg: Any, want: DType | None) -> DType:
-    """The dtype that the caller names, where it has as many bits."""
+    """The dtype that the caller names; TypeError unless it has as many bits as the operand."""
     d = src[0].dtype
     if want is None or want is d:
         return wanted(src, arg, want)
@@ -83,7 +83,7 @@ def bitcast_type(src: Operands, arg: Any, want: DType | None) -> DType:
 
 
 def read_as(d: DType, v: Any, source: DType) -> Any:
-    """The value of `d` with the bits of the value `v` of `source`; of NaN a quiet one's."""
+    """The value of `d` with the bits of the value `v` of `source`; NaN has the bits of a quiet NaN."""
     if d.bits != source.bits:
         raise Undefined(f"{source} and {d} have different numbers of bits")
     return from_bits(d, to_bits(source, v))
