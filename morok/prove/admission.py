@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from morok.dsl.checked import CheckedRule
     from morok.dsl.extent import Limits
     from morok.prove.page import Record
+    from morok.prove.verdict import Verdict
     from morok.rewrite.files import RuleFile
 
 
@@ -41,7 +42,7 @@ def admit(rules: Sequence[CheckedRule]) -> Mapping[str, Limits]:
 
     Else UnprovedRuleError, or UntrustedHelperError. Nothing is proved.
     """
-    records = records_of(rules)
+    records = dict(zip((r.name for r in rules), records_of(rules), strict=True))
     _admit_helpers(rules, False)
     own = {r.name for r in rules if folders.is_built_in_rule(r)}
     built_in = ledger.declining({name: r for name, r in records.items() if name in own}, True)
@@ -54,7 +55,9 @@ def admit_file(file: RuleFile, prove: bool, trust_ledger: bool, trust_helpers: b
     if trust_helpers:  # first, as they are called where a rule is tried
         _admit_helpers(file.checked.rules(), True)
     if known is None:
-        records = records_of(file.checked.rules(), prove=prove, trust_ledger=trust_ledger)
+        rules = list(file.checked.rules())
+        found = records_of(rules, prove=prove, trust_ledger=trust_ledger)
+        records = {r.name: record for r, record in zip(rules, found, strict=True)}
         ledger.compared(file.path, file.content, file.checked.rules(), trust_ledger)  # remembered for the next time
     else:
         records = {f"{file.pack}.{own}": record for own, record in known.items()}
@@ -88,31 +91,28 @@ def dialect_digest(dialect: Dialect) -> str:
     return ledger.dialect_digest(dialect)
 
 
-def records_of(rules: Iterable[CheckedRule], *, prove: bool = False, trust_ledger: bool = False) -> dict[str, Record]:
-    """The usable records of these rules, by the rules' names; UnprovedRuleError with the first that may not pass.
+def records_of(rules: Iterable[CheckedRule], *, prove: bool = False, trust_ledger: bool = False) -> list[Record]:
+    """The usable records of these rules, in their order: several may have one name. UnprovedRuleError with the first that may not
+    pass.
 
     prove         prove on the spot what no ledger vouches for, and remember it on this machine
     trust_ledger  let a pack's own ledger vouch for it
     """
-    missing: list[tuple[CheckedRule, Record | None]] = []
-    found: dict[str, Record] = {}
-    for rule in rules:
-        record = ledger.recorded(rule, trust_ledger)
-        if record is None or record.verdict not in ledger.USABLE:
-            missing.append((rule, record))
-        else:
-            found[rule.name] = record
-    if missing and prove:
+    known = [(rule, ledger.recorded(rule, trust_ledger)) for rule in rules]
+    unproved = [rule for rule, record in known if record is None]
+    if unproved and prove:
         from morok.prove.api import prove as prove_now  # lazy: what is recorded needs no prover
 
-        unproved = [r for r, record in missing if record is None]
-        verdicts = {v.name: v for v in prove_now(unproved, remember=True, contracts=False)} if unproved else {}
-        judged = [(r, known or verdicts[r.name].record(ledger.rule_digest(r), r.own)) for r, known in missing]
-        found |= {r.name: known for r, known in judged}
-        missing = [(r, known) for r, known in judged if known.verdict not in ledger.USABLE]
+        verdicts = iter(prove_now(unproved, remember=True, contracts=False))
+        known = [(r, record or _record_of(r, next(verdicts))) for r, record in known]
+    missing = [(r, record) for r, record in known if record is None or record.verdict not in ledger.USABLE]
     if missing:
         _refuse(missing)
-    return found
+    return [record for _, record in known if record is not None]
+
+
+def _record_of(rule: CheckedRule, verdict: Verdict) -> Record:
+    return verdict.record(verdict.digest or ledger.rule_digest(rule), rule.own)
 
 
 def _refuse(missing: Sequence[tuple[CheckedRule, Record | None]]) -> None:
