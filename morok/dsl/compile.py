@@ -24,14 +24,14 @@ from morok.dsl.match.patterns import clauses_of
 from morok.dsl.match.writer import function_of
 from morok.names import data
 
-NO_LIMITS: Final[Mapping[str, Limits]] = {}
+NO_LIMITS: Final[Mapping[int, Limits]] = {}
 
 
 def compile_rules(
-    rules: Sequence[CheckedRule], dialect: Dialect, counting: bool = False, limits: Mapping[str, Limits] = NO_LIMITS
+    rules: Sequence[CheckedRule], dialect: Dialect, counting: bool = False, limits: Mapping[int, Limits] = NO_LIMITS
 ) -> Generated:
     """The matcher of rules of one dialect, in priority order; `counting`: it calls `_tried` with the number of each rule that the
-    ops of a node and of its operands do not rule out. `limits`: what it does beyond the extents of proofs, by the rules' names.
+    ops of a node and of its operands do not rule out. `limits`: what it does beyond the extents of proofs, by the rules' numbers.
     """
     names = tuple(r.name for r in rules)
     said = repr((dialect.name, names, counting, sorted(limits.items()), sorted({r.text for r in rules})))
@@ -42,19 +42,19 @@ def compile_rules(
 
 
 def text_of(
-    rules: Sequence[CheckedRule], dialect: Dialect, counting: bool = False, limits: Mapping[str, Limits] = NO_LIMITS
+    rules: Sequence[CheckedRule], dialect: Dialect, counting: bool = False, limits: Mapping[int, Limits] = NO_LIMITS
 ) -> str:
     """The code of the same matcher as text, for readers: nothing else is made of it."""
     return ast.unparse(module_of(rules, dialect, counting, limits))
 
 
-def module_of(rules: Sequence[CheckedRule], dialect: Dialect, counting: bool, limits: Mapping[str, Limits]) -> ast.Module:
+def module_of(rules: Sequence[CheckedRule], dialect: Dialect, counting: bool, limits: Mapping[int, Limits]) -> ast.Module:
     """The generated module, as a tree: functions and MATCH, the table of those for ops."""
     made = Clauses(dialect)
     rows: list[tuple[str | None, Candidate]] = []  # each with the op of its root
     for number, rule in enumerate(rules):
         for order, clause in enumerate(clauses_of(rule, made)):
-            action = action_of(rule, clause, made, number, order, limits.get(rule.name))
+            action = action_of(rule, clause, made, number, order, limits.get(number))
             root = clause.ops.get(())
             # the op of the root is looked up in the table
             open_ = tuple([c for c in clause.constraints if c.op is None or c.paths != ((),)])

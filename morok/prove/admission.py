@@ -37,16 +37,15 @@ def _limits_of(records: Mapping[str, Record] | None) -> Mapping[str, Limits] | N
     return None if records is None else ledger.declining(records, built_in=True)
 
 
-def admit(rules: Sequence[CheckedRule]) -> Mapping[str, Limits]:
-    """The limits of rules that may fire: each has a usable verdict, and helpers that keep their contracts.
+def admit(rules: Sequence[CheckedRule]) -> Mapping[int, Limits]:
+    """The limits of rules that may fire, by their places: each has a usable verdict, and helpers that keep their contracts.
 
     Else UnprovedRuleError, or UntrustedHelperError. Nothing is proved.
     """
-    records = dict(zip((r.name for r in rules), records_of(rules), strict=True))
+    records = records_of(rules)
     _admit_helpers(rules, False)
-    own = {r.name for r in rules if folders.is_built_in_rule(r)}
-    built_in = ledger.declining({name: r for name, r in records.items() if name in own}, True)
-    return built_in | ledger.declining({name: r for name, r in records.items() if name not in own}, False)
+    found = [ledger.limits_of(record, folders.is_built_in_rule(r)) for r, record in zip(rules, records, strict=True)]
+    return {i: limits for i, limits in enumerate(found) if limits is not None}
 
 
 def admit_file(file: RuleFile, prove: bool, trust_ledger: bool, trust_helpers: bool) -> Mapping[str, Limits]:
@@ -72,8 +71,8 @@ def _admit_helpers(rules: Iterable[CheckedRule], trust_helpers: bool) -> None:
     promises.admit(rules, trust_helpers)
 
 
-def checking(rules: Iterable[CheckedRule]) -> Mapping[str, Limits]:
-    """The limits of the built-in rules among these that fire at every size: each firing beyond its proof is checked."""
+def checking(rules: Sequence[CheckedRule]) -> Mapping[int, Limits]:
+    """The limits of the built-in rules among these that fire at every size, by place: each firing beyond its proof is checked."""
     return ledger.checking(rules)
 
 

@@ -191,7 +191,7 @@ class GroupPart:
         self.file = file
         self.entry = entry
         self.standing = Standing.ASK
-        self.limits: Mapping[str, Limits] = {}
+        self.limits: Mapping[int, Limits] = {}
 
     @property
     def cache(self) -> str:
@@ -216,9 +216,9 @@ class GroupPart:
     def has_context(self) -> bool:
         return self.entry.context is not None
 
-    def admit(self, limits: Mapping[str, Limits]) -> None:
-        """Let its rules fire, within those of these limits that are theirs."""
-        self.limits = {name: limits[name] for name in self.names if name in limits}
+    def admit(self, limits: Mapping[int, Limits]) -> None:
+        """Let its rules fire, within these limits, by their places."""
+        self.limits = limits
         self.standing = Standing.ADMITTED
 
     def rules(self) -> Sequence[CheckedRule]:
