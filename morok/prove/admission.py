@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from morok.errors import DialectError, Place, UnprovedRuleError, VacuousRuleError
-from morok.prove import ledger
+from morok.errors import DialectError, LedgerError, Place, UnprovedRuleError, VacuousRuleError
+from morok.prove import fingerprints, ledger
 from morok.rewrite import folders
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ def admit(rules: Sequence[CheckedRule]) -> Mapping[int, Limits]:
 
 def admit_file(file: RuleFile, prove: bool, trust_ledger: bool, trust_helpers: bool) -> Mapping[str, Limits]:
     """The limits of the rules of a pack's file, as `load_rules` admits them."""
+    named = [r.name for g in file.index.groups for r in g.rules]  # first: what is asked is asked of the dialect that these are of
     known = ledger.unchanged(file.path, file.content, trust_ledger)
     if trust_helpers:  # first, as they are called where a rule is tried
         _admit_helpers(file.checked.rules(), True)
@@ -62,6 +63,10 @@ def admit_file(file: RuleFile, prove: bool, trust_ledger: bool, trust_helpers: b
         records = {f"{file.pack}.{own}": record for own, record in known.items()}
     if not trust_helpers and (known is None or any(r.helpers for r in known.values())):
         _admit_helpers(file.checked.rules(), False)
+    if records.keys() != set(named):  # a rule without a record would have no limits
+        odd = ", ".join(sorted(records.keys() ^ set(named))[:3])
+        what = f"the rules of {file.path} and their records have other names: {odd}"
+        raise LedgerError(what, place=Place(str(file.path), 1), hint="remove the cache folder, and load the rules again")
     return ledger.declining(records, built_in=False)
 
 
@@ -83,6 +88,11 @@ def verdicts(file: RuleFile) -> Mapping[str, str]:
         return {name: record.verdict for name, record in known.items()}
     found = {r.own: ledger.recorded(r) for r in file.checked.rules()}
     return {name: record.verdict for name, record in found.items() if record is not None}
+
+
+def sources() -> str:
+    """A digest of the files that the built-in dialect's ops and the prover are made of."""
+    return fingerprints.source_bytes()
 
 
 def dialect_digest(dialect: Dialect) -> str:

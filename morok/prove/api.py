@@ -424,7 +424,7 @@ def record_verdicts(judged: Sequence[Judged], write: bool, remember: bool, conte
     found: dict[str, tuple[bytes, dict[str, str]]] = {}
     for file in dict.fromkeys(r.file for r, _ in judged):
         mine = [(r.own, v, v.digest or ledger.rule_digest(r)) for r, v in judged if r.file == file]
-        complete = file in contents
+        complete = file in contents and ledger.current(r for r, _ in judged if r.file == file)
         own = ledger.machine_path(file) if remember or not folders.is_built_in(file) else None
         for path in filter(None, (ledger.page_path(file) if write else None, own)):
             old = ledger.page_at(path)

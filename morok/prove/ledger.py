@@ -209,12 +209,20 @@ def compared(
     file: str | Path, content: bytes, rules: Iterable[CheckedRule], trust_ledger: bool = False
 ) -> dict[str, Record] | None:
     """The same as `unchanged`, found out rule by rule, and remembered; `rules` are those of `content`."""
+    mine = list(rules)
     try:
-        entries = contents.of(rules)
+        entries = contents.of(mine)
     except UnprovedRuleError:  # one was measured in code that rules make which nothing vouches for any more
         return None
-    remember(content, dict(entries))
+    if current(mine):
+        remember(content, dict(entries))
     return vouched(file, entries, trust_ledger)
+
+
+def current(rules: Iterable[CheckedRule]) -> bool:
+    """True if these rules are of the dialects that have their names now: what is remembered of a file is of those."""
+    known = dialects.registered()
+    return all(dialects.built_in(r.dialect) or any(d is r.dialect for d in known) for r in rules)
 
 
 def remember(content: bytes, digests: Mapping[str, str]) -> None:
@@ -277,7 +285,7 @@ def recorded(rule: CheckedRule, trust_ledger: bool = False) -> Record | None:
 
 
 __all__ = [
-    "USABLE", "Page", "Record", "beyond", "checking", "compared", "declining", "keep_page", "limits_of", "machine_folder",
-    "machine_path", "outdated", "page_at", "page_path", "read_page", "recorded", "remember", "rule_digest", "seal_up", "sealed",
-    "sources_of", "unchanged", "vouched", "write_page",
+    "USABLE", "Page", "Record", "beyond", "checking", "compared", "current", "declining", "keep_page", "limits_of",
+    "machine_folder", "machine_path", "outdated", "page_at", "page_path", "read_page", "recorded", "remember", "rule_digest",
+    "seal_up", "sealed", "sources_of", "unchanged", "vouched", "write_page",
 ]  # fmt: skip

@@ -44,6 +44,9 @@ class Gate(Protocol):
     def verdicts(self, file: RuleFile) -> Mapping[str, str]:
         """The recorded verdicts on the rules of a built-in file, by their own names."""
 
+    def sources(self) -> str:
+        """A digest of the files that the built-in dialect's ops and the prover are made of."""
+
     def dialect_digest(self, dialect: Dialect) -> str:
         """A digest of all that proofs about a foreign dialect may depend on, its own declarations included."""
 

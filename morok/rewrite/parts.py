@@ -56,6 +56,14 @@ def placed(names: Sequence[str], limits: Mapping[str, Limits]) -> dict[int, Limi
     return {i: limits[name] for i, name in enumerate(names) if name in limits} if limits else {}
 
 
+def several_dialects(one: Dialect, other: Dialect) -> UsageError:
+    """The error of rules of two dialects in one set."""
+    what = f"rules of dialect {one.name} and of {other.name} cannot be put together"
+    again = one.name == other.name
+    hint = f"{one.name} was registered again after some of the rules were loaded: load these again" if again else ""
+    return UsageError(what, place=caller(), expected="rules of one dialect", hint=hint)
+
+
 class Listed:
     """A part made of checked rules at hand. `limits`: by the rules' names."""
 
@@ -67,6 +75,9 @@ class Listed:
         if not rules:
             raise UsageError("a set of no rules", place=caller(), expected="at least one rule")
         self._rules = tuple(rules)
+        for rule in self._rules:
+            if rule.dialect is not self.dialect:
+                raise several_dialects(self.dialect, rule.dialect)
         self.standing = standing
         self.limits: Mapping[int, Limits] = placed(self.names, limits)
         self.identity: Hashable = object()

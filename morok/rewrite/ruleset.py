@@ -15,7 +15,7 @@ from morok.locks import RULES
 from morok.names import nearest
 from morok.rewrite import matchers
 from morok.rewrite.matcher import Matcher, in_turn, serial_of
-from morok.rewrite.parts import Listed, Part, Standing
+from morok.rewrite.parts import Listed, Part, Standing, several_dialects
 from morok.rewrite.tiers import FIRES
 
 if TYPE_CHECKING:
@@ -77,8 +77,7 @@ class RuleSet:
         self.dialect = parts[0].dialect
         for p in parts:
             if p.dialect is not self.dialect:
-                what = f"rules of dialect {self.dialect.name} and of {p.dialect.name} cannot be put together"
-                raise UsageError(what, place=caller(), expected="rules of one dialect")
+                raise several_dialects(self.dialect, p.dialect)
         self.has_context = any(p.has_context for p in parts)
         inner = (*self.blocks, *(() if whole is None else (whole,)))
         self.unproved = any(p.standing is Standing.UNPROVED for p in parts) or any(rules.unproved for rules in inner)
