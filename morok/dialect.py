@@ -269,7 +269,7 @@ class _NotConst:
 NOT_CONST: Final = _NotConst()
 
 _registry: Final[dict[str, Dialect]] = {}
-_BUILT_IN: Final = "morok"  # handed in by the package
+BUILT_IN: Final = "morok"  # handed in by the package
 
 
 _METHODS: Final = ("opkey", "operands", "attr", "type", "same", "const_value", "const", "build", "rebuild")
@@ -281,7 +281,7 @@ def register(dialect: Dialect) -> None:
         if not callable(getattr(dialect, method, None)):
             raise mistyped(dialect, "what is registered", f"a dialect, which has a method {method}()")
     name = text(getattr(dialect, "name", None), "the name of a dialect")
-    if name == _BUILT_IN and not built_in(dialect):  # whose rules were proved of the built-in one
+    if name == BUILT_IN and not built_in(dialect):  # whose rules were proved of the built-in one
         what = f"{type(dialect).__name__} is called {shown(name)}, as the built-in dialect is"
         raise DialectError(what, place=caller(), expected="a name of its own", field="name")
     _registry[name] = dialect
@@ -294,7 +294,7 @@ def registered() -> tuple[Dialect, ...]:
 
 def built_in(dialect: Dialect) -> bool:
     """True for Morok's own dialect: its evaluation and construction are tested in CI, and are no part of digests."""
-    return type(dialect).__module__ == handed.home(f"dialect {_BUILT_IN}")
+    return type(dialect).__module__ == handed.home(f"dialect {BUILT_IN}")
 
 
 def verify(dialect: Dialect) -> list[DialectError]:
@@ -320,10 +320,10 @@ class _Mistake(Protocol):
 
 def find(name: str) -> Dialect:
     """The dialect of that name; UnknownDialectError if there is none. Built-in ones are loaded when first asked for."""
-    if text(name, "the name of a dialect", UnknownDialectError) == _BUILT_IN and name not in _registry:
+    if text(name, "the name of a dialect", UnknownDialectError) == BUILT_IN and name not in _registry:
         register(handed.part(f"dialect {name}"))
     found = _registry.get(name)
     if found is None:
-        known = ", ".join(sorted({_BUILT_IN, *_registry}))
+        known = ", ".join(sorted({BUILT_IN, *_registry}))
         raise UnknownDialectError(f"there is no dialect {shown(name)}", place=caller(), expected=known)
     return found

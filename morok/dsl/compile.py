@@ -24,16 +24,16 @@ from morok.dsl.match.patterns import clauses_of
 from morok.dsl.match.writer import function_of
 from morok.names import data
 
-NO_LIMITS: Final[Mapping[str, Limits]] = {}
+NO_LIMITS: Final[Mapping[int, Limits]] = {}
 
 
 def compile_rules(
-    rules: Sequence[CheckedRule], dialect: Dialect, counting: bool = False, limits: Mapping[str, Limits] = NO_LIMITS
+    rules: Sequence[CheckedRule], dialect: Dialect, counting: bool = False, limits: Mapping[int, Limits] = NO_LIMITS
 ) -> Generated:
     """The matcher of rules of one dialect, in priority order.
 
     counting  the matcher calls `_tried` with the number of each rule whose ops agree with those of a node and its operands
-    limits    by a rule's name, the matcher's reaction to sizes beyond the extents of the rule's proof
+    limits    by a rule's number, the matcher's reaction to sizes beyond the extents of the rule's proof
     """
     names = tuple(r.name for r in rules)
     said = repr((dialect.name, names, counting, sorted(limits.items()), sorted({r.text for r in rules})))
@@ -44,19 +44,19 @@ def compile_rules(
 
 
 def text_of(
-    rules: Sequence[CheckedRule], dialect: Dialect, counting: bool = False, limits: Mapping[str, Limits] = NO_LIMITS
+    rules: Sequence[CheckedRule], dialect: Dialect, counting: bool = False, limits: Mapping[int, Limits] = NO_LIMITS
 ) -> str:
     """The same matcher as Python text, for readers only."""
     return ast.unparse(module_of(rules, dialect, counting, limits))
 
 
-def module_of(rules: Sequence[CheckedRule], dialect: Dialect, counting: bool, limits: Mapping[str, Limits]) -> ast.Module:
+def module_of(rules: Sequence[CheckedRule], dialect: Dialect, counting: bool, limits: Mapping[int, Limits]) -> ast.Module:
     """The syntax tree of the generated module: functions, and MATCH, the table from ops to functions."""
     made = Clauses(dialect)
     rows: list[tuple[str | None, Candidate]] = []  # each with the op of its root
     for number, rule in enumerate(rules):
         for order, clause in enumerate(clauses_of(rule, made)):
-            action = action_of(rule, clause, made, number, order, limits.get(rule.name))
+            action = action_of(rule, clause, made, number, order, limits.get(number))
             root = clause.ops.get(())
             # looking the function up in the table has tested the op of the root
             open_ = tuple([c for c in clause.constraints if c.op is None or c.paths != ((),)])

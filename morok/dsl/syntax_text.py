@@ -9,6 +9,7 @@ from typing import Final
 
 from morok.dsl import syntax as S
 from morok.dsl.layout import STEP, Brackets, Chain, Doc, flat
+from morok.dsl.lexer import MAX_DEPTH
 
 _LEVELS: Final = {
     "or": 1, "and": 2, "|": 5, "^": 6, "&": 7, "<<": 8, ">>": 8, "+": 9, "-": 9, "*": 10, "//": 10, "%": 10,
@@ -264,7 +265,15 @@ def example_doc(e: S.Example) -> Doc:
 
 def _raw(text: str) -> Doc:
     levels: list[list[Doc]] = [[]]  # the parts inside each open bracket
+    deep, opened = "", 0  # text in brackets nested deeper than in any rule is left whole
     for part in _EXAMPLE_PART.findall(text):
+        if opened or (part[-1] in _OPENING and len(levels) > MAX_DEPTH):
+            deep += part
+            opened += (part[-1] in _OPENING) - (part in _CLOSING)
+            if not opened:
+                levels[-1].append(deep)
+                deep = ""
+            continue
         if part in _CLOSING and len(levels) > 1:
             inside = levels.pop()
             opening = flat(levels[-1].pop())
@@ -273,6 +282,7 @@ def _raw(text: str) -> Doc:
         levels[-1].append(part)
         if part[-1] in _OPENING:
             levels.append([])
+    levels[-1] += [deep] if deep else []
     return beside(*(d for level in levels for d in level))  # more than one level if a bracket is never closed
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from morok.errors import DialectError, Place, UnprovedRuleError, VacuousRuleError
-from morok.prove import ledger
+from morok.errors import DialectError, LedgerError, Place, UnprovedRuleError, VacuousRuleError
+from morok.prove import fingerprints, ledger
 from morok.rewrite import folders
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from morok.dsl.checked import CheckedRule
     from morok.dsl.extent import Limits
     from morok.prove.page import Record
+    from morok.prove.verdict import Verdict
     from morok.rewrite.files import RuleFile
 
 
@@ -36,30 +37,36 @@ def _limits_of(records: Mapping[str, Record] | None) -> Mapping[str, Limits] | N
     return None if records is None else ledger.declining(records, built_in=True)
 
 
-def admit(rules: Sequence[CheckedRule]) -> Mapping[str, Limits]:
-    """The limits of rules that may fire: each has a usable verdict, and helpers that keep their contracts.
+def admit(rules: Sequence[CheckedRule]) -> Mapping[int, Limits]:
+    """The limits of rules that may fire, by their places: each has a usable verdict, and helpers that keep their contracts.
 
     Else UnprovedRuleError, or UntrustedHelperError. Nothing is proved.
     """
     records = records_of(rules)
     _admit_helpers(rules, False)
-    own = {r.name for r in rules if folders.is_built_in_rule(r)}
-    built_in = ledger.declining({name: r for name, r in records.items() if name in own}, True)
-    return built_in | ledger.declining({name: r for name, r in records.items() if name not in own}, False)
+    found = [ledger.limits_of(record, folders.is_built_in_rule(r)) for r, record in zip(rules, records, strict=True)]
+    return {i: limits for i, limits in enumerate(found) if limits is not None}
 
 
 def admit_file(file: RuleFile, prove: bool, trust_ledger: bool, trust_helpers: bool) -> Mapping[str, Limits]:
     """The limits of the rules of a pack's file, as `load_rules` admits them."""
+    named = [r.name for g in file.index.groups for r in g.rules]  # first: what is asked is asked of the dialect that these are of
     known = ledger.unchanged(file.path, file.content, trust_ledger)
     if trust_helpers:  # first, as they are called where a rule is tried
         _admit_helpers(file.checked.rules(), True)
     if known is None:
-        records = records_of(file.checked.rules(), prove=prove, trust_ledger=trust_ledger)
+        rules = list(file.checked.rules())
+        found = records_of(rules, prove=prove, trust_ledger=trust_ledger)
+        records = {r.name: record for r, record in zip(rules, found, strict=True)}
         ledger.compared(file.path, file.content, file.checked.rules(), trust_ledger)  # remembered for the next time
     else:
         records = {f"{file.pack}.{own}": record for own, record in known.items()}
     if not trust_helpers and (known is None or any(r.helpers for r in known.values())):
         _admit_helpers(file.checked.rules(), False)
+    if records.keys() != set(named):  # a rule without a record would have no limits
+        odd = ", ".join(sorted(records.keys() ^ set(named))[:3])
+        what = f"the rules of {file.path} and their records have other names: {odd}"
+        raise LedgerError(what, place=Place(str(file.path), 1), hint="remove the cache folder, and load the rules again")
     return ledger.declining(records, built_in=False)
 
 
@@ -69,8 +76,8 @@ def _admit_helpers(rules: Iterable[CheckedRule], trust_helpers: bool) -> None:
     promises.admit(rules, trust_helpers)
 
 
-def checking(rules: Iterable[CheckedRule]) -> Mapping[str, Limits]:
-    """The limits of the built-in rules among these that fire at every size: each firing beyond its proof is checked."""
+def checking(rules: Sequence[CheckedRule]) -> Mapping[int, Limits]:
+    """The limits of the built-in rules among these that fire at every size, by place: each firing beyond its proof is checked."""
     return ledger.checking(rules)
 
 
@@ -83,36 +90,38 @@ def verdicts(file: RuleFile) -> Mapping[str, str]:
     return {name: record.verdict for name, record in found.items() if record is not None}
 
 
+def sources() -> str:
+    """A digest of the files that the built-in dialect's ops and the prover are made of."""
+    return fingerprints.source_bytes()
+
+
 def dialect_digest(dialect: Dialect) -> str:
     """A digest of all that proofs about a foreign dialect may depend on, and of what it says of itself."""
     return ledger.dialect_digest(dialect)
 
 
-def records_of(rules: Iterable[CheckedRule], *, prove: bool = False, trust_ledger: bool = False) -> dict[str, Record]:
-    """The usable records of these rules, by the rules' names; UnprovedRuleError with the first that may not pass.
+def records_of(rules: Iterable[CheckedRule], *, prove: bool = False, trust_ledger: bool = False) -> list[Record]:
+    """The usable records of these rules, in their order: several may have one name. UnprovedRuleError with the first that may not
+    pass.
 
     prove         prove on the spot what no ledger vouches for, and remember it on this machine
     trust_ledger  let a pack's own ledger vouch for it
     """
-    missing: list[tuple[CheckedRule, Record | None]] = []
-    found: dict[str, Record] = {}
-    for rule in rules:
-        record = ledger.recorded(rule, trust_ledger)
-        if record is None or record.verdict not in ledger.USABLE:
-            missing.append((rule, record))
-        else:
-            found[rule.name] = record
-    if missing and prove:
+    known = [(rule, ledger.recorded(rule, trust_ledger)) for rule in rules]
+    unproved = [rule for rule, record in known if record is None]
+    if unproved and prove:
         from morok.prove.api import prove as prove_now  # lazy: what is recorded needs no prover
 
-        unproved = [r for r, record in missing if record is None]
-        verdicts = {v.name: v for v in prove_now(unproved, remember=True, contracts=False)} if unproved else {}
-        judged = [(r, known or verdicts[r.name].record(ledger.rule_digest(r), r.own)) for r, known in missing]
-        found |= {r.name: known for r, known in judged}
-        missing = [(r, known) for r, known in judged if known.verdict not in ledger.USABLE]
+        verdicts = iter(prove_now(unproved, remember=True, contracts=False))
+        known = [(r, record or _record_of(r, next(verdicts))) for r, record in known]
+    missing = [(r, record) for r, record in known if record is None or record.verdict not in ledger.USABLE]
     if missing:
         _refuse(missing)
-    return found
+    return [record for _, record in known if record is not None]
+
+
+def _record_of(rule: CheckedRule, verdict: Verdict) -> Record:
+    return verdict.record(verdict.digest or ledger.rule_digest(rule), rule.own)
 
 
 def _refuse(missing: Sequence[tuple[CheckedRule, Record | None]]) -> None:

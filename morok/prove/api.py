@@ -25,6 +25,7 @@ from morok.rewrite import folders
 from morok.rewrite.files import RuleFile
 
 Source = str | os.PathLike[str]
+Judged = tuple[CheckedRule, Verdict]
 
 
 def default_jobs() -> int:
@@ -99,14 +100,16 @@ class _Hearers:
 
 
 class _Proving:
-    """One call of `prove`, step by step.
+    """One call of `prove`, step by step. What is said of a rule is kept by the rule's id: two of them, as before and after an
+    edit, may have one file and one name.
 
-    verdicts  what is found, recorded ones first; `fresh` are those that no ledger had
+    known     the verdicts of files that need no judging
     pending   the rules that are still to be judged, in the order of their verdicts
-    contents  the bytes of each file: what is parsed, proved and recorded are these
+    found     the verdicts on these; `fresh` are those that no ledger had
+    contents  the bytes of each file all of whose rules are judged: what is parsed, proved and recorded are these
     broken    the files with mistakes
     called    the modules of helpers that keep their contracts: proofs may call them
-    contract_of  the state of the contracts that each rule relies on, by file and name
+    contract_of  the state of the contracts that each rule relies on
     """
 
     def __init__(
@@ -118,17 +121,19 @@ class _Proving:
         self.only = only
         self.smt2 = smt2
         self.contracts = contracts
-        self.verdicts: list[Verdict] = []
-        self.fresh: list[Verdict] = []
+        self.known: list[Verdict] = []
         self.pending: list[CheckedRule] = []
+        self.found: dict[int, Verdict] = {}
+        self.fresh: list[Verdict] = []
         self.contents: dict[str, bytes] = {}
         self.broken: set[str] = set()
         self.called: list[str] = []
-        self.contract_of: dict[tuple[str, str], Tested | None] = {}
+        self.contract_of: dict[int, Tested | None] = {}
 
     def read(self, items: Sequence[CheckedRule | Path]) -> None:
         """Take the rules, and the files, whose rules are pending unless the ledger knows the file as it is."""
-        self.pending += [i for i in items if isinstance(i, CheckedRule)]
+        given = [i for i in items if isinstance(i, CheckedRule)]
+        self.pending += given
         for file, pack in packed_files(i for i in items if not isinstance(i, CheckedRule)):
             if str(file) not in self.contents:
                 self.contents[str(file)] = read_bytes(file)
@@ -138,11 +143,12 @@ class _Proving:
                 self._read_rules(loaded)
             else:
                 named = [(r, r.name.removeprefix(f"{pack}.")) for g in loaded.index.groups for r in g.rules]
-                self.verdicts += [
+                self.known += [
                     Verdict.recorded(known[own], r.name, str(file), r.line) for r, own in named if _wanted(self.only, r.name, own)
                 ]
         if self.only is None:
-            self.contents = {f: c for f, c in self.contents.items() if f not in self.broken}
+            others = self.broken.union(r.file for r in given)  # which may be of another text
+            self.contents = {f: c for f, c in self.contents.items() if f not in others}
         else:  # a page forgets no rule that was not asked for
             self.contents = {}
             self.pending = [r for r in self.pending if _wanted(self.only, r.name, r.own)]
@@ -166,7 +172,7 @@ class _Proving:
         self.pending += mine
         if mistakes is None and wrong:
             named = ((v, v.name.removeprefix(f"{file.pack}.")) for v in misdeclared(file, wrong))
-            self.verdicts += [v for v, own in named if _wanted(self.only, v.name, own)]
+            self.known += [v for v, own in named if _wanted(self.only, v.name, own)]
         if notes is not None and self.ledgers.use_cache:
             for line in ledger.outdated(file.path, self.ledgers.trust_ledger or self.ledgers.write):
                 notes(line)
@@ -180,25 +186,29 @@ class _Proving:
         """Test the contracts of the pending rules' helpers, as far as their modules may be called."""
         tested = promises.of_rules(self.pending, trust_helpers) if self.contracts else {}
         for rule in self.pending:
-            found = self.contract_of[rule.file, rule.name] = tested.get(id(rule))
+            found = self.contract_of[id(rule)] = tested.get(id(rule))
             if trust_helpers and found is not None and found.state == "tested":
                 self.called.append(str(rule.helpers))
 
-    def _with_contracts(self, v: Verdict) -> Verdict:
-        return v.with_contracts(self.contract_of.get((v.file, v.name))) if self.contracts else v
+    def _with_contracts(self, rule: CheckedRule | None, v: Verdict) -> Verdict:
+        return v.with_contracts(self.contract_of.get(id(rule))) if self.contracts else v
 
-    def _tell(self, v: Verdict) -> None:
+    def _tell(self, rule: CheckedRule | None, v: Verdict) -> None:
         if self.hearers.done is not None:
-            self.hearers.done(self._with_contracts(v))
+            self.hearers.done(self._with_contracts(rule, v))
+
+    def _hear(self, rule: CheckedRule, v: Verdict) -> None:
+        self.found[id(rule)] = v
+        self._tell(rule, v)
 
     def judge(self) -> None:
         """Give every pending rule its verdict."""
         if self.hearers.total is not None:
-            self.hearers.total(len(self.verdicts) + len(self.pending))
-        for verdict in self.verdicts:
-            self._tell(verdict)
+            self.hearers.total(len(self.known) + len(self.pending))
+        for verdict in self.known:
+            self._tell(None, verdict)
         if self.ledgers.frozen:
-            self.verdicts += _frozen(self.pending, self._tell)
+            _frozen(self.pending, self._hear)
             return
         limits = Limits.of(self.effort.rule_limit, self.effort.time_limit)
         # what is measured runs through the pipeline, which asks the ledger about the rules that are proved
@@ -222,22 +232,17 @@ class _Proving:
             if found is None:
                 todo.append(rule)
             else:
-                self.verdicts.append(found)
-                self._tell(found)
+                self._hear(rule, found)
         if not todo:
             return
         from morok.prove.workers import prove_all  # lazy: loads the solver
 
-        meant = {(r.file, r.name): r for r in todo}
-
-        def heard(v: Verdict) -> None:
-            rule = meant[v.file, v.name]
+        def heard(rule: CheckedRule, v: Verdict) -> None:
             if not v.digest and rule.syntax.within is None:
                 v = replace(v, digest=ledger.rule_digest(rule))
                 found_earlier.save(v, v.digest, units)
-            self.verdicts.append(v)
             self.fresh.append(v)
-            self._tell(v)
+            self._hear(rule, v)
 
         keep = ledgers.write or self.smt2 is not None or self.hearers.differs is not None
         with trusting(self.called):
@@ -248,18 +253,21 @@ class _Proving:
         if self.smt2 is not None and self.fresh:
             obligation_store.write(self.smt2, self.fresh)
         if self.hearers.differs is not None:
-            compare_with_ledger(self.pending, self.verdicts, self.hearers.differs, self.hearers.notes or self.hearers.differs)
+            notes = self.hearers.notes or self.hearers.differs
+            compare_with_ledger(self._judged(self.pending), self.hearers.differs, notes)
         if (self.ledgers.write or self.ledgers.remember) and self.pending:
             self._record(self.pending)
 
     def _record(self, rules: Sequence[CheckedRule]) -> None:
-        record_verdicts(rules, self.verdicts, self.ledgers.write, self.ledgers.remember, self.contents)
+        record_verdicts(self._judged(rules), self.ledgers.write, self.ledgers.remember, self.contents)
+
+    def _judged(self, rules: Iterable[CheckedRule]) -> list[Judged]:
+        return [(r, self.found[id(r)]) for r in rules]
 
     def in_order(self) -> list[Verdict]:
         """The verdicts in the order of the rules, those first that needed no judging."""
-        verdicts = [self._with_contracts(v) for v in self.verdicts]
-        order = {r.name: i for i, r in enumerate(self.pending)}
-        return sorted(verdicts, key=lambda v: order.get(v.name, -1)) if self.pending else verdicts
+        known = [self._with_contracts(None, v) for v in self.known]
+        return [*known, *(self._with_contracts(r, v) for r, v in self._judged(self.pending))]
 
 
 @needs_memory("prove rules")
@@ -354,9 +362,10 @@ def _known(rule: CheckedRule, budget: int, trust_ledger: bool, write: bool) -> V
     return earlier if earlier is not None and whole(earlier) else None
 
 
-def _frozen(rules: Sequence[CheckedRule], tell: Callable[[Verdict], None]) -> list[Verdict]:
-    """The verdicts in the ledgers of these rules' files, whatever this machine remembers; `unknown` where there is none."""
-    found = []
+def _frozen(rules: Sequence[CheckedRule], hear: Callable[[CheckedRule, Verdict], None]) -> None:
+    """Calls of `hear` with the verdicts in the ledgers of these rules' files, whatever this machine remembers; `unknown` where
+    there is none.
+    """
     for file in dict.fromkeys(r.file for r in rules):
         page = ledger.read_page(ledger.page_path(file))
         records = {} if page is None else {r.digest: r for r in page.records.values()}
@@ -366,12 +375,10 @@ def _frozen(rules: Sequence[CheckedRule], tell: Callable[[Verdict], None]) -> li
             except UnprovedRuleError:  # measured in code that rules make which nothing vouches for
                 record = None
             if record is not None and record.verdict in ledger.USABLE:
-                found.append(Verdict.recorded(record, rule.name, rule.file, rule.line))
+                hear(rule, Verdict.recorded(record, rule.name, rule.file, rule.line))
             else:
                 message = f"{ledger.page_path(file)} has no proof of its present text: `morok prove --write` records one"
-                found.append(Verdict(rule.name, rule.file, rule.line, "unknown", message=message, final=False))
-            tell(found[-1])
-    return found
+                hear(rule, Verdict(rule.name, rule.file, rule.line, "unknown", message=message, final=False))
 
 
 def _admitted(rule: CheckedRule) -> bool:
@@ -379,24 +386,18 @@ def _admitted(rule: CheckedRule) -> bool:
     return record is not None and record.verdict in ledger.USABLE
 
 
-def compare_with_ledger(
-    rules: Sequence[CheckedRule],
-    verdicts: Sequence[Verdict],
-    differs: Callable[[str], None],
-    notes: Callable[[str], None],
-) -> None:
+def compare_with_ledger(judged: Sequence[Judged], differs: Callable[[str], None], notes: Callable[[str], None]) -> None:
     """Calls of `differs` for all in which the ledger of these rules' files is not what proving them has just found.
 
     Resources are counts of one version of the solver. A rule recorded by another version has been proved again by this one,
     so its verdict, scope, digest and obligations are compared, and `notes` is called once for each pair of versions.
     """
-    by_name = {(v.file, v.name): v for v in verdicts}
     versions: dict[tuple[str, str], int] = {}
-    for file in dict.fromkeys(r.file for r in rules):
+    for file in dict.fromkeys(r.file for r, _ in judged):
         page = ledger.read_page(ledger.page_path(file))
         records = {} if page is None else page.records
-        for rule in (r for r in rules if r.file == file):
-            found, record = by_name[(file, rule.name)], records.get(rule.own)
+        for rule, found in ((r, v) for r, v in judged if r.file == file):
+            record = records.get(rule.own)
             if record is None:
                 differs(f"{rule.name}: {found.verdict}, and the ledger has no record of it")
                 continue
@@ -415,36 +416,30 @@ def compare_with_ledger(
         )
 
 
-def record_verdicts(
-    rules: Sequence[CheckedRule], verdicts: Sequence[Verdict], write: bool, remember: bool, contents: Mapping[str, bytes]
-) -> None:
+def record_verdicts(judged: Sequence[Judged], write: bool, remember: bool, contents: Mapping[str, bytes]) -> None:
     """Bring the pages of these rules' files up to date. Only usable verdicts that no wall limit touched are recorded.
 
-    contents  the bytes of the files all of whose rules these are: their pages forget every other rule
+    contents  the bytes of the files of which all rules are among these, and no others: their pages forget every other rule
     """
-    by_name = {(v.file, v.name): v for v in verdicts}
     found: dict[str, tuple[bytes, dict[str, str]]] = {}
-    for file in dict.fromkeys(r.file for r in rules):
-        mine = [r for r in rules if r.file == file]
-        complete = file in contents
-        digests = {r.name: by_name[(file, r.name)].digest or ledger.rule_digest(r) for r in mine}
+    for file in dict.fromkeys(r.file for r, _ in judged):
+        mine = [(r.own, v, v.digest or ledger.rule_digest(r)) for r, v in judged if r.file == file]
+        complete = file in contents and ledger.current(r for r, _ in judged if r.file == file)
         own = ledger.machine_path(file) if remember or not folders.is_built_in(file) else None
         for path in filter(None, (ledger.page_path(file) if write else None, own)):
             old = ledger.page_at(path)
             records = {} if old is None or complete else dict(old.records)
-            for rule in mine:
-                verdict = by_name[(file, rule.name)]
-                name = rule.own
+            for name, verdict, digest in mine:
                 records.pop(name, None)
                 if verdict.usable and verdict.final:
-                    records[name] = verdict.record(digests[rule.name], name)
+                    records[name] = verdict.record(digest, name)
             page = ledger.Page(Path(file).name, records)
             if path == own:
                 ledger.keep_page(path, page)
             else:
                 ledger.write_page(path, page)
         if complete:
-            found[file] = contents[file], {r.own: digests[r.name] for r in mine}
+            found[file] = contents[file], {name: digest for name, _, digest in mine}
             ledger.remember(*found[file])
     if write:
         ledger.seal_up(found)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -180,15 +180,22 @@ def declining(records: Mapping[str, Record], built_in: bool) -> dict[str, Limits
     """The limits of rules that decline beyond the extents of these records, by the rules' names; built-in rules only if they are
     not among those that fire at every size.
     """
-    free = beyond() if built_in else frozenset()
-    return {name: Limits(e) for name, r in records.items() if (e := _extents(r)) and not (built_in and r.name in free)}
+    return {name: found for name, r in records.items() if (found := limits_of(r, built_in)) is not None}
 
 
-def checking(rules: Iterable[CheckedRule]) -> dict[str, Limits]:
-    """The limits of built-in rules that fire at every size, so that each firing beyond its proof is checked."""
-    mine = [r for r in rules if r.syntax.within is None and r.own in beyond() and folders.is_built_in_rule(r)]
-    known = {r.name: recorded(r) for r in mine}
-    return {name: Limits(_extents(r), declines=False) for name, r in known.items() if r is not None and _extents(r)}
+def limits_of(record: Record, built_in: bool) -> Limits | None:
+    """The limits of the rule of one record; None where it declines nothing."""
+    extents = _extents(record)
+    return None if not extents or (built_in and record.name in beyond()) else Limits(extents)
+
+
+def checking(rules: Sequence[CheckedRule]) -> dict[int, Limits]:
+    """The limits of the built-in rules among these that fire at every size, by their places: each firing beyond its proof is
+    checked.
+    """
+    mine = {i: r for i, r in enumerate(rules) if r.syntax.within is None and r.own in beyond() and folders.is_built_in_rule(r)}
+    known = {i: recorded(r) for i, r in mine.items()}
+    return {i: Limits(_extents(r), declines=False) for i, r in known.items() if r is not None and _extents(r)}
 
 
 def _page_bytes(path: Path) -> bytes | None:
@@ -202,12 +209,20 @@ def compared(
     file: str | Path, content: bytes, rules: Iterable[CheckedRule], trust_ledger: bool = False
 ) -> dict[str, Record] | None:
     """The same as `unchanged`, found out rule by rule, and remembered; `rules` are those of `content`."""
+    mine = list(rules)
     try:
-        entries = contents.of(rules)
+        entries = contents.of(mine)
     except UnprovedRuleError:  # one was measured in code that rules make which nothing vouches for any more
         return None
-    remember(content, dict(entries))
+    if current(mine):
+        remember(content, dict(entries))
     return vouched(file, entries, trust_ledger)
+
+
+def current(rules: Iterable[CheckedRule]) -> bool:
+    """True if these rules are of the dialects that have their names now: what is remembered of a file is of those."""
+    known = dialects.registered()
+    return all(dialects.built_in(r.dialect) or any(d is r.dialect for d in known) for r in rules)
 
 
 def remember(content: bytes, digests: Mapping[str, str]) -> None:
@@ -270,7 +285,7 @@ def recorded(rule: CheckedRule, trust_ledger: bool = False) -> Record | None:
 
 
 __all__ = [
-    "USABLE", "Page", "Record", "beyond", "checking", "compared", "declining", "keep_page", "machine_folder", "machine_path",
-    "outdated", "page_at", "page_path", "read_page", "recorded", "remember", "rule_digest", "seal_up", "sealed", "sources_of",
-    "unchanged", "vouched", "write_page",
+    "USABLE", "Page", "Record", "beyond", "checking", "compared", "current", "declining", "keep_page", "limits_of",
+    "machine_folder", "machine_path", "outdated", "page_at", "page_path", "read_page", "recorded", "remember", "rule_digest",
+    "seal_up", "sealed", "sources_of", "unchanged", "vouched", "write_page",
 ]  # fmt: skip

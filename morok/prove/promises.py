@@ -35,12 +35,14 @@ def of_rules(rules: Sequence[CheckedRule], trust_helpers: bool) -> dict[int, Tes
     mine = [r for r in rules if r.externs and not folders.is_built_in_rule(r)]
     for file in dict.fromkeys(r.file for r in mine):
         beside = [r for r in mine if r.file == file]
-        known: dict[str, Tested] = {}
-        for rule in beside:
-            for name, extern in sorted(rule.externs.items()):
-                if name not in known:
-                    known[name] = of_helper(extern, [r for r in beside if name in r.externs], trust_helpers)
-            found[id(rule)] = worst([known[name] for name in sorted(rule.externs)])
+        declared = [{name: (str(r.helpers), canonical(e)) for name, e in r.externs.items()} for r in beside]
+        known: dict[tuple[str, str], Tested] = {}  # a file, as before and after an edit, may say different things of one name
+        for rule, contracts in zip(beside, declared, strict=True):
+            for name, said in sorted(contracts.items()):
+                if said not in known:
+                    users = [r for r, theirs in zip(beside, declared, strict=True) if said in theirs.values()]
+                    known[said] = of_helper(rule.externs[name], users, trust_helpers)
+            found[id(rule)] = worst([known[said] for _, said in sorted(contracts.items())])
     return found
 
 

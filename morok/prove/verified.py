@@ -107,9 +107,9 @@ def encoding_mistakes(rule: CheckedRule, theory: Any, attempts: Iterable[Any]) -
 
 def broken(rules: Sequence[CheckedRule]) -> dict[int, tuple[Mistake, ...]]:
     """The rules that mistakes of their dialects spoil, by their numbers."""
-    dialects = {r.dialect.name: r.dialect for r in rules if not built_in(r.dialect)}
-    known = {name: mistakes(d) for name, d in dialects.items()}
-    found = {i: tuple(m for m in known.get(r.dialect.name, ()) if spoils(m, r)) for i, r in enumerate(rules)}
+    dialects = {id(r.dialect): r.dialect for r in rules if not built_in(r.dialect)}  # two of them may have one name
+    known = {i: mistakes(d) for i, d in dialects.items()}
+    found = {i: tuple(m for m in known.get(id(r.dialect), ()) if spoils(m, r)) for i, r in enumerate(rules)}
     return {i: m for i, m in found.items() if m}
 
 

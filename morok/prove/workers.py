@@ -66,10 +66,10 @@ def prove_all(
     budget: int,
     jobs: int,
     keep: bool,
-    done: Callable[[Verdict], None] | None = None,
+    done: Callable[[CheckedRule, Verdict], None] | None = None,
     limits: Limits = UNLIMITED,
 ) -> list[Verdict]:
-    """The verdicts on these rules, in their order; `done` hears of each as it comes.
+    """The verdicts on these rules, in their order; `done` hears of each as it comes: names do not tell rules apart.
 
     Those that take longest come first, so that none of them is left alone at the end: what is measured, which is one after the
     other in one process, and then proofs.
@@ -83,7 +83,7 @@ def prove_all(
     for task, wrong in verified.broken(rules).items():
         found[task] = failure(rules[task], "broken", verified.message(rules[task].dialect.name, wrong))
         if done is not None:
-            done(found[task])
+            done(rules[task], found[task])
     needed = efforts(rules)
     measured = {i for i, r in enumerate(rules) if is_measured(r)}
     sound = [i for i in range(len(rules)) if i not in found]
@@ -92,14 +92,14 @@ def prove_all(
     for task, verdict in in_processes(tasks, lambda i: judge(rules[i], budget, keep), died, asking, measured, limits, stay=True):
         found[task] = verdict
         if done is not None:
-            done(verdict)
+            done(rules[task], verdict)
     return [found[i] for i in range(len(rules))]
 
 
 def load_solver(rules: Iterable[CheckedRule]) -> None:
     """Start the solver, and load the theories and ops of these rules: once, before processes are forked."""
     start()
-    dialects = {r.dialect.name: r.dialect for r in rules}
+    dialects = {id(r.dialect): r.dialect for r in rules}
     for dialect in dialects.values():
         for place in {dialect.theory, *(info.solver for info in dialect.ops.values())} - {""}:
             module, _, name = place.partition(":")

@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from morok import dialect as dialects
 from morok.dialect import Dialect
+from morok.errors import DialectError, Place, UnknownDialectError
 from morok.names import data
 from morok.rewrite import gate, store
+from morok.rewrite.identity import Same
 from morok.rewrite.parts import Standing
 
 if TYPE_CHECKING:
@@ -39,9 +41,13 @@ class GroupEntry(NamedTuple):
 
 
 class Index(NamedTuple):
-    """The groups of a file, and its dialect."""
+    """The groups of a file, and its dialect: over the ops of another, templates are other rules.
+
+    digest  of the dialect
+    """
 
     dialect: str
+    digest: str
     groups: tuple[GroupEntry, ...]
 
     def dump(self) -> bytes:
@@ -49,9 +55,10 @@ class Index(NamedTuple):
 
     @staticmethod
     def load(text: bytes) -> Index:
-        dialect, groups = json.loads(text)
+        dialect, digest, groups = json.loads(text)
         return Index(
             dialect,
+            digest,
             tuple(
                 GroupEntry(group, doc, context, tuple(Entry(name, line, tuple(assuming)) for name, line, assuming in rules))
                 for group, doc, context, rules in groups
@@ -111,7 +118,7 @@ def _said_digest(dialect: Dialect) -> str:
 
 class RuleFile:
     """A rule file as it was read, which is once: its path only says where. `pack` is put in front of its rules' names; "" for
-    the built-in ones.
+    the built-in ones. Its dialect is the one that had the name when it was first asked for, whatever is registered later.
     """
 
     def __init__(self, path: Path, content: bytes, pack: str) -> None:
@@ -120,19 +127,39 @@ class RuleFile:
         self.pack = pack
         self.digest = hashlib.sha256(content).hexdigest()
         self._index: Index | None = None
+        self._dialect: Dialect | None = None
         self._checked: CheckedFile | None = None
 
     @property
     def index(self) -> Index:
         if self._index is None:
             key = hashlib.sha256(data(f"index {generator_digest()} {self.digest} {self.path} {self.pack}")).hexdigest()
-            kept = store.load(key)
-            if kept is not None:
-                self._index = Index.load(kept)
-            else:
+            self._index = self._kept_index(key)
+            if self._index is None:
                 self._index = self._make_index()
                 store.save(key, self._index.dump())
         return self._index
+
+    def _kept_index(self, key: str) -> Index | None:
+        """The index that was made before; None where there is none, or the dialect is not what it was."""
+        kept = store.load(key)
+        if kept is None:
+            return None
+        index = Index.load(kept)
+        return index if index.digest == self._digest_now(index.dialect) else None
+
+    def _digest_now(self, name: str) -> str | None:
+        """The digest of its dialect, which has this name and is looked up no more; None where there is none. The built-in one is
+        not loaded for it.
+        """
+        if name == dialects.BUILT_IN:
+            return gate.gate().sources()
+        if self._dialect is None:
+            try:
+                self._dialect = dialects.find(name)
+            except UnknownDialectError:  # parsing says where
+                return None
+        return dialect_digest(self._dialect)
 
     def _make_index(self) -> Index:
         checked = self.checked
@@ -140,7 +167,7 @@ class RuleFile:
             GroupEntry(g.name, g.doc, g.context, tuple(Entry(r.name, r.line, r.syntax.assuming) for r in g.rules))
             for g in checked.groups
         )
-        return Index(checked.syntax.dialect, groups)
+        return Index(checked.syntax.dialect, self._digest_now(checked.syntax.dialect) or "", groups)
 
     @property
     def checked(self) -> CheckedFile:
@@ -149,13 +176,20 @@ class RuleFile:
         if found is None:
             from morok.dsl.check import check_bytes  # lazy: loads the parser
 
-            found = self._checked = check_bytes(self.content, str(self.path), pack=self.pack)
+            found = check_bytes(self.content, str(self.path), dialect=self._dialect, pack=self.pack)
+            if self._dialect is None:
+                first = next(found.rules(), None)
+                self._dialect = dialects.find(found.syntax.dialect) if first is None else first.dialect
+            self._checked = found
             _parsed.append(self)
         return found
 
     @property
     def dialect(self) -> Dialect:
-        return dialects.find(self.index.dialect)
+        name = self.index.dialect
+        if self._dialect is None:
+            self._dialect = dialects.find(name)
+        return self._dialect
 
     def part(self, name: str) -> GroupPart:
         """The group of that name, as a part of a rule set."""
@@ -191,7 +225,7 @@ class GroupPart:
         self.file = file
         self.entry = entry
         self.standing = Standing.ASK
-        self.limits: Mapping[str, Limits] = {}
+        self.limits: Mapping[int, Limits] = {}
 
     @property
     def cache(self) -> str:
@@ -202,7 +236,7 @@ class GroupPart:
 
     @property
     def identity(self) -> Hashable:
-        return ("file", self.cache)
+        return ("file", Same(self.dialect), self.cache)
 
     @property
     def dialect(self) -> Dialect:
@@ -216,10 +250,15 @@ class GroupPart:
     def has_context(self) -> bool:
         return self.entry.context is not None
 
-    def admit(self, limits: Mapping[str, Limits]) -> None:
-        """Let its rules fire, within those of these limits that are theirs."""
-        self.limits = {name: limits[name] for name in self.names if name in limits}
+    def admit(self, limits: Mapping[int, Limits]) -> None:
+        """Let its rules fire, within these limits, by their places."""
+        self.limits = limits
         self.standing = Standing.ADMITTED
 
     def rules(self) -> Sequence[CheckedRule]:
-        return next(g for g in self.file.checked.groups if g.name == self.entry.name).rules
+        found = next(g for g in self.file.checked.groups if g.name == self.entry.name).rules
+        if tuple(r.name for r in found) != self.names:  # then places are other rules'
+            what = f"the rules of group {self.entry.name} are others than when {self.file.path} was loaded"
+            hint = f"the dialect {self.dialect.name} has changed: load the rules again"
+            raise DialectError(what, place=Place(str(self.file.path), 1), hint=hint)
+        return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from morok.caller import caller
@@ -15,13 +15,15 @@ if TYPE_CHECKING:
     from morok.dsl.checked import CheckedRule
     from morok.dsl.extent import Limits
     from morok.rewrite.files import RuleFile
+    from morok.rewrite.parts import Part
     from morok.rewrite.ruleset import RuleSet
 
 
 class Gate(Protocol):
     """The authority that vouches for rules: the prover's ledger (morok.prove.admission).
 
-    Limits, by the names of rules, are what these decline to do: to fire beyond the extents of their proofs.
+    Limits are what rules decline to do: to fire beyond the extents of their proofs. Of a file's rules they are given by name, of
+    others, of which two may have one name, by the place among them.
     """
 
     def unchanged(self, file: RuleFile) -> Mapping[str, Limits] | None:
@@ -30,17 +32,20 @@ class Gate(Protocol):
     def compared(self, file: RuleFile) -> Mapping[str, Limits] | None:
         """The same, found out rule by rule, and remembered."""
 
-    def admit(self, rules: Sequence[CheckedRule]) -> Mapping[str, Limits]:
+    def admit(self, rules: Sequence[CheckedRule]) -> Mapping[int, Limits]:
         """The limits of rules that may fire; UnprovedRuleError or UntrustedHelperError. Nothing is proved."""
 
     def admit_file(self, file: RuleFile, prove: bool, trust_ledger: bool, trust_helpers: bool) -> Mapping[str, Limits]:
         """The limits of the rules of a pack's file, as `load_rules` admits them."""
 
-    def checking(self, rules: Iterable[CheckedRule]) -> Mapping[str, Limits]:
+    def checking(self, rules: Sequence[CheckedRule]) -> Mapping[int, Limits]:
         """The limits of the built-in rules among these that fire at every size: each firing beyond its proof is checked."""
 
     def verdicts(self, file: RuleFile) -> Mapping[str, str]:
         """The recorded verdicts on the rules of a built-in file, by their own names."""
+
+    def sources(self) -> str:
+        """A digest of the files that the built-in dialect's ops and the prover are made of."""
 
     def dialect_digest(self, dialect: Dialect) -> str:
         """A digest of all that proofs about a foreign dialect may depend on, its own declarations included."""
@@ -62,9 +67,11 @@ def admit(rules: RuleSet) -> None:
             mine.standing = Standing.ADMITTED
 
 
-def checking(rules: RuleSet) -> Mapping[str, Limits]:
-    """The limits of the built-in rules that fire at every size: under MOROK_CHECK=1 each firing beyond its proof is checked."""
-    return gate().checking(r for p in rules.parts if p.standing is Standing.ADMITTED for r in p.rules())
+def checking(mine: Part) -> Mapping[int, Limits]:
+    """The limits of the built-in rules that fire at every size, by their places: under MOROK_CHECK=1 each firing beyond its proof
+    is checked.
+    """
+    return gate().checking(mine.rules()) if mine.standing is Standing.ADMITTED else {}
 
 
 def admit_proved(rules: RuleSet) -> None:

@@ -1,4 +1,4 @@
-"""A map keyed by the identity of nodes that need not be hashable."""
+"""Keys that are equal for one object alone, whether it is hashable or not."""
 
 from __future__ import annotations
 
@@ -23,3 +23,18 @@ class IdentityMap:
 
     def __getitem__(self, key: Any) -> Any:
         return self._items[id(key)][1]
+
+
+class Same:
+    """A key that is equal to another of the same object alone, which it keeps alive."""
+
+    __slots__ = ("of",)
+
+    def __init__(self, of: Any) -> None:
+        self.of = of
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Same) and other.of is self.of
+
+    def __hash__(self) -> int:
+        return id(self.of)

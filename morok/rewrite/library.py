@@ -19,7 +19,7 @@ from morok.names import nearest, readable
 from morok.out_of_memory import needs_memory
 from morok.rewrite import engine, folders, gate
 from morok.rewrite.files import GroupPart, RuleFile
-from morok.rewrite.parts import Part
+from morok.rewrite.parts import Part, placed
 from morok.rewrite.ruleset import RuleSet, check_context, check_node
 from morok.rewrite.tiers import FIRES, FIRES_IN, SYMBOLIC_SIMPLE, TIERS, WHOLE
 from morok.rewrite.trace import Trace
@@ -82,7 +82,7 @@ def _stamp(path: Path) -> Stamp:
 class _Built:
     """A built-in file, and the gate's answers about its groups.
 
-    limits    of its rules, where all of them are as they were proved: nothing need be parsed. None where that is not known
+    limits    of its rules by name, where all are as they were proved: nothing need be parsed. None where that is not known
     compared  the file has been compared with its page rule by rule, if that was necessary
     """
 
@@ -104,14 +104,14 @@ class _Built:
             if not self.compared:
                 self.compared = True  # once: what is measured asks for groups in turn
                 self.limits = gate.gate().compared(self.file)
-            limits = self.limits
-            if limits is None:
+            if self.limits is not None:
+                part.admit(placed(part.names, self.limits))
+            else:
                 try:
-                    limits = gate.gate().admit(part.rules())
+                    part.admit(gate.gate().admit(part.rules()))
                 except UnprovedRuleError as refusal:
                     self.refused[name] = refusal
                     raise
-            part.admit(limits)
             self.parts[name] = part
         return part
 
@@ -234,7 +234,7 @@ def load_rules(
         loaded = RuleFile(file, content, pack)
         limits = gate.gate().admit_file(loaded, prove, trust_ledger, trust_helpers)
         for part in loaded.parts():
-            part.admit(limits)
+            part.admit(placed(part.names, limits))
             parts.append(part)
     if not parts:
         raise RuleError(

@@ -82,18 +82,21 @@ def _save(key: str, made: Generated) -> None:
 def _generate(rules: RuleSet, flags: frozenset[str], checked: bool, counting: bool = False) -> Generated:
     from morok.dsl.compile import compile_rules  # lazy: matchers are kept on disk
 
-    return compile_rules(_allowed(rules, flags), rules.dialect, counting=counting, limits=_limits(rules, checked))
+    allowed, limits = _allowed(rules, flags, checked)
+    return compile_rules(allowed, rules.dialect, counting=counting, limits=limits)
 
 
-def _allowed(rules: RuleSet, flags: frozenset[str]) -> list[CheckedRule]:
-    """The rules that assume nothing beyond `flags`."""
-    return [r for r in rules.rules if flags.issuperset(r.syntax.assuming)]
-
-
-def _limits(rules: RuleSet, checked: bool = False) -> dict[str, Limits]:
-    """The limits of the rules beyond the extents of their proofs, by name."""
-    limits = {name: limit for p in rules.parts for name, limit in p.limits.items()}
-    return limits | dict(gate.checking(rules)) if checked else limits
+def _allowed(rules: RuleSet, flags: frozenset[str], checked: bool) -> tuple[list[CheckedRule], dict[int, Limits]]:
+    """(the rules that assume nothing beyond `flags`, the limits of these beyond the extents of their proofs, by their numbers)"""
+    allowed: list[CheckedRule] = []
+    limits: dict[int, Limits] = {}
+    for p in rules.parts:
+        known = {**p.limits, **gate.checking(p)} if checked else p.limits
+        for place, rule in enumerate(p.rules()):
+            if flags.issuperset(rule.syntax.assuming):
+                limits.update({len(allowed): known[place]} if place in known else {})
+                allowed.append(rule)
+    return allowed, limits
 
 
 def _key(rules: RuleSet, flags: frozenset[str]) -> str | None:

@@ -27,12 +27,13 @@ class Part(Protocol):
     """Rules that a rule set holds together: one group of a file, or a list of rules.
 
     standing  changed by the gate alone
-    limits    of rules by name what they do beyond the extents of their proofs: known where the gate has let them pass
+    limits    of rules what they do beyond the extents of their proofs, by the rules' places in the part, as two of them may have
+              one name: known where the gate has let them pass
     identity  equal for parts that rewrite alike; `cache` is the same for use across processes, "" where there is none
     """
 
     standing: Standing
-    limits: Mapping[str, Limits]
+    limits: Mapping[int, Limits]
 
     @property
     def dialect(self) -> Dialect: ...
@@ -50,8 +51,21 @@ class Part(Protocol):
 NO_LIMITS: Final[Mapping[str, Limits]] = {}
 
 
+def placed(names: Sequence[str], limits: Mapping[str, Limits]) -> dict[int, Limits]:
+    """The limits of rules by their places, out of those by name: of names that are one rule's each."""
+    return {i: limits[name] for i, name in enumerate(names) if name in limits} if limits else {}
+
+
+def several_dialects(one: Dialect, other: Dialect) -> UsageError:
+    """The error of rules of two dialects in one set."""
+    what = f"rules of dialect {one.name} and of {other.name} cannot be put together"
+    again = one.name == other.name
+    hint = f"{one.name} was registered again after some of the rules were loaded: load these again" if again else ""
+    return UsageError(what, place=caller(), expected="rules of one dialect", hint=hint)
+
+
 class Listed:
-    """A part made of checked rules at hand."""
+    """A part made of checked rules at hand. `limits`: by the rules' names."""
 
     cache = ""
 
@@ -61,8 +75,11 @@ class Listed:
         if not rules:
             raise UsageError("a set of no rules", place=caller(), expected="at least one rule")
         self._rules = tuple(rules)
+        for rule in self._rules:
+            if rule.dialect is not self.dialect:
+                raise several_dialects(self.dialect, rule.dialect)
         self.standing = standing
-        self.limits = limits
+        self.limits: Mapping[int, Limits] = placed(self.names, limits)
         self.identity: Hashable = object()
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from morok import config
@@ -15,7 +15,7 @@ from morok.locks import RULES
 from morok.names import nearest
 from morok.rewrite import matchers
 from morok.rewrite.matcher import Matcher, in_turn, serial_of
-from morok.rewrite.parts import NO_LIMITS, Listed, Part, Standing
+from morok.rewrite.parts import Listed, Part, Standing, several_dialects
 from morok.rewrite.tiers import FIRES
 
 if TYPE_CHECKING:
@@ -77,8 +77,7 @@ class RuleSet:
         self.dialect = parts[0].dialect
         for p in parts:
             if p.dialect is not self.dialect:
-                what = f"rules of dialect {self.dialect.name} and of {p.dialect.name} cannot be put together"
-                raise UsageError(what, place=caller(), expected="rules of one dialect")
+                raise several_dialects(self.dialect, p.dialect)
         self.has_context = any(p.has_context for p in parts)
         inner = (*self.blocks, *(() if whole is None else (whole,)))
         self.unproved = any(p.standing is Standing.UNPROVED for p in parts) or any(rules.unproved for rules in inner)
@@ -129,15 +128,15 @@ class RuleSet:
         """The rule of that name, with or without its pack's; UnknownRuleError if there is none, or several."""
         text(name, "the name of a rule", UnknownRuleError)
         mine = [p for p in self.parts if any(_answers(n, name) for n in p.names)]
-        found = [(r, p) for p in mine for r in p.rules() if _answers(r.name, name)]
-        exact = [(r, p) for r, p in found if r.name == name] or found
+        found = [(r, p, i) for p in mine for i, r in enumerate(p.rules()) if _answers(r.name, name)]
+        exact = [(r, p, i) for r, p, i in found if r.name == name] or found
         if len(exact) != 1:
             what = f"{len(found)} rules are called" if found else "there is no rule"
-            close = [r.name for r, _ in found] or nearest(str(name), self.names, 3)
+            close = [r.name for r, *_ in found] or nearest(str(name), self.names, 3)
             hint = f"did you mean {' or '.join(close)}?" if close else "the set's names are in `rules.names`"
             raise UnknownRuleError(f"{what} {name!r}", place=caller(), expected="group.rule", hint=hint)
-        rule, part = exact[0]
-        return SingleRule(rule, part.standing, part.limits)
+        rule, part, place = exact[0]
+        return SingleRule(rule, part.standing, part.limits.get(place))
 
     def __repr__(self) -> str:
         return f"<RuleSet of {len(self)} rules>"
@@ -204,9 +203,9 @@ class RuleSet:
 class SingleRule:
     """One rule, on its own."""
 
-    def __init__(self, rule: CheckedRule, standing: Standing = Standing.ASK, limits: Mapping[str, Limits] = NO_LIMITS) -> None:
+    def __init__(self, rule: CheckedRule, standing: Standing = Standing.ASK, limits: Limits | None = None) -> None:
         self.rule = rule
-        self._set = RuleSet((Listed((rule,), standing, limits),))
+        self._set = RuleSet((Listed((rule,), standing, {} if limits is None else {rule.name: limits}),))
 
     @property
     def name(self) -> str:

@@ -217,6 +217,16 @@ def test_examples_are_broken_at_the_arrow_and_in_brackets() -> None:
     assert format_text(made) == made
 
 
+@pytest.mark.parametrize("depth", [60, 70, 1000])
+@pytest.mark.parametrize("end", ["x: i32", "Add(x: i32, [1, y])"])
+def test_examples_may_nest_as_deep_as_nodes(depth: int, end: str) -> None:
+    """Deeper than brackets of rules: what is inside stays on one line."""
+    example = f"{'Neg(' * depth}{end}{')' * depth} ~> x: i32"
+    once = format_text(f'group g "g"\n\nr: Neg(Neg(x: i32)) ~> x\n    example {example}\n')
+    assert format_text(once) == once
+    assert re.sub(r"\s", "", once.partition("example")[2]) == re.sub(r"\s", "", example)
+
+
 def test_strings_and_comments_in_examples() -> None:
     text = 'group g\n\nr: Neg(Neg(x)) ~> x\n    example f("(", [  # why\n        1]) ~> x: i32\n'
     ((rule,),) = (g.items for g in parse_text(text).groups)

@@ -26,7 +26,7 @@ def rules() -> list[CheckedRule]:
 
 def test_verdicts_come_in_the_order_of_the_rules_and_are_heard_of() -> None:
     heard: list[str] = []
-    found = workers.prove_all(rules(), 10_000, 2, False, lambda v: heard.append(v.name))
+    found = workers.prove_all(rules(), 10_000, 2, False, lambda _, v: heard.append(v.name))
     assert [v.name for v in found] == [f"g.r{i}" for i in range(4)]
     assert sorted(heard) == [v.name for v in found]
     assert all(v.verdict == "proved" for v in found)
@@ -34,7 +34,7 @@ def test_verdicts_come_in_the_order_of_the_rules_and_are_heard_of() -> None:
 
 def test_the_process_that_asks_collects_its_garbage_meanwhile() -> None:
     frozen: list[int] = []
-    workers.prove_all(rules(), 10_000, 2, False, lambda v: frozen.append(gc.get_freeze_count()))
+    workers.prove_all(rules(), 10_000, 2, False, lambda _, v: frozen.append(gc.get_freeze_count()))
     assert frozen == [0] * 4
 
 
@@ -81,7 +81,7 @@ def proved_by(monkeypatch: pytest.MonkeyPatch, jobs: int) -> list[Verdict]:
 
     monkeypatch.setattr(workers, "judge", judge)
     heard: list[Verdict] = []
-    workers.prove_all(rules(), 1, jobs, False, heard.append)
+    workers.prove_all(rules(), 1, jobs, False, lambda _, v: heard.append(v))
     return heard
 
 
