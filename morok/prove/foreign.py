@@ -8,7 +8,9 @@ that is loaded, what is not as the text says counts too. Where calls do not reso
 from __future__ import annotations
 
 import ast
+import contextlib
 import hashlib
+import importlib
 import re
 import sys
 import types
@@ -64,6 +66,18 @@ def common_digest(dialect: Dialect, names: frozenset[str]) -> str:
         if found.keys() == reached.keys():
             return digest(f"{said!r} {code.digest}")
         reached = found
+
+
+def solving_digest(dialect: Dialect) -> str:
+    """A digest of the theory and of the solver functions as they are loaded, which is done here: constants of theirs may be
+    anything, whatever the text says. Those that cannot be loaded are no part of it.
+    """
+    found = []
+    for place in sorted({dialect.theory, *(info.solver for info in dialect.ops.values())}):
+        module, _, name = place.partition(":")
+        with contextlib.suppress(Exception):  # verification says what is wrong
+            found.append(f"{place} {code_of(getattr(importlib.import_module(module), name), module).digest}")
+    return digest("\n".join(found))
 
 
 def closed(dialect: Dialect) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
 import subprocess
@@ -14,6 +15,7 @@ import pytest
 from mistaken import Saturating, dialect, with_op
 
 import morok.dsl
+from morok.dialect import verify
 from morok.dsl.check import check_text
 from morok.errors import UnprovedRuleError
 from morok.prove import admission, foreign
@@ -356,6 +358,23 @@ def test_the_facts_that_the_language_asks_unasked_are_listed() -> None:
     text = "".join(file.read_text() for file in Path(morok.dsl.__path__[0]).rglob("*.py"))
     asked = {*re.findall(r'(?<!_)facts?(?:\.get)?[\[(]"(\w+)"', text), *re.findall(r'"F_(\w+)"', text)}
     assert asked - {"no_overflow"} == foreign.UNASKED  # that one is named by the rule
+
+
+def test_a_constant_that_the_module_of_the_solver_finds_when_it_is_loaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MOROK_CACHE_DIR", str(tmp_path / "cache"))
+    (tmp_path / "solved_here.py").write_text(
+        "import os\nfrom mistaken import strict\nSIGN = int(os.environ.get('NEVER', '-1'))\n"
+        "def solve_neg(w, d, a):\n    return strict(SIGN * a.value, a)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    made = dialect()
+    made.ops = {"Neg": made.ops["Neg"]}
+    with_op(made, "Neg", solver="solved_here:solve_neg")
+    assert verify(made) == []
+    monkeypatch.setattr(importlib.import_module("solved_here"), "SIGN", 1)
+    assert [e.field for e in verify(made)] == ["evaluate"]
 
 
 def test_a_refusal_says_what_nobody_sees(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
