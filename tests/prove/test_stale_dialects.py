@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mistaken import Saturating, dialect, with_op
+from mistaken import Saturating, clip, dialect, with_op
 
 import morok.dsl
 from morok.dialect import verify
 from morok.dsl.check import check_text
 from morok.errors import UnprovedRuleError
-from morok.prove import admission, foreign
+from morok.prove import admission, foreign, promises
 
 FILES = {
     "satdialect.py": """
@@ -387,3 +387,26 @@ def test_a_refusal_says_what_nobody_sees(tmp_path: Path, monkeypatch: pytest.Mon
             admission.admit(list(check_text(text).rules()))
         assert ("builtins.generator" in str(refused.value)) == said
         with_op(made, "Neg", evaluate=lambda d, a: next(values))
+
+
+def test_a_contract_of_a_helper_that_builds_an_op_of_which_no_rule_speaks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MOROK_CACHE_DIR", str(tmp_path / "cache"))
+    (tmp_path / "building_max.py").write_text(
+        "import morok\ndef make(rng):\n    yield (('const', 'sat', rng.randint(-50, 50)),)\n\n"
+        "@morok.helper(arguments=make)\ndef again(x):\n    return ('max', x, x)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    made = dialect()
+
+    def state() -> str:
+        extern = "extern again(x: sat) -> (q: sat)\n    ensures q == x\n"
+        rule = 'r: Neg(Neg(x: sat)) let q = again(x) => q\n    "twice"\n'
+        text = f'dialect {made.name}\n\nhelpers "building_max"\n\n{extern}\ngroup g "g"\n\n{rule}'
+        rules = list(check_text(text).rules())
+        return promises.of_rules(rules, trust_helpers=True)[id(rules[0])].state
+
+    assert state() == "tested"
+    with_op(made, "Max", evaluate=lambda d, a, b: clip(a + b))
+    assert state() == "false"
