@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from morok.dialect import built_in
 from morok.errors import DialectError, LedgerError, Place, UnprovedRuleError, VacuousRuleError
 from morok.prove import fingerprints, ledger
 from morok.rewrite import folders
@@ -124,9 +125,17 @@ def _record_of(rule: CheckedRule, verdict: Verdict) -> Record:
     return verdict.record(verdict.digest or ledger.rule_digest(rule), rule.own)
 
 
+def _closed(dialect: Dialect) -> tuple[str, ...]:
+    from morok.prove import foreign  # lazy: rules of the built-in dialect are loaded without it
+
+    return () if built_in(dialect) else foreign.closed(dialect)
+
+
 def _refuse(missing: Sequence[tuple[CheckedRule, Record | None]]) -> None:
     rule, record = missing[0]
     why = "no proof of its present text is recorded" if record is None else f"its verdict is {record.verdict}"
+    if record is None and (closed := _closed(rule.dialect)):
+        why += f" (its dialect reaches {', '.join(closed)}, which counts as another in each process: nobody sees what it holds)"
     more = f" (and {len(missing) - 1} more)" if len(missing) > 1 else ""
     kinds: dict[str, type[UnprovedRuleError]] = {"inapplicable": VacuousRuleError, "broken": DialectError}
     kind = kinds.get("" if record is None else record.verdict, UnprovedRuleError)

@@ -8,7 +8,10 @@ that is loaded, what is not as the text says counts too. Where calls do not reso
 from __future__ import annotations
 
 import ast
+import contextlib
 import hashlib
+import importlib
+import re
 import sys
 import types
 from pathlib import Path
@@ -17,14 +20,14 @@ from typing import Any, Final
 from morok.dialect import Dialect, OpInfo
 from morok.prove.distributions import distribution_digest, find
 from morok.prove.fingerprints import digest
-from morok.prove.function_digest import code_of
+from morok.prove.function_digest import DYNAMIC, Without, code_of, has_docstring
 from morok.prove.static import Closure, Found, Module
 
 # The standard library and the solver, of which a version is as good as its text; Morok's own part is digested as such.
 _BESIDE: Final = frozenset((*sys.stdlib_module_names, *sys.builtin_module_names, "z3", "morok"))
-_READING: Final = ("opkey", "operands", "attr", "type", "same", "const_value", "const", "build", "rebuild")
-_OPTIONAL: Final = ("lanes_of", "element", "recall", "origin", "nests", "sketch", "in_turn", "has_effect")
 _SAID: Final = frozenset(("name", "ops", "dtypes", "classes", "inline", "facts", "theory", "names", "members"))
+# The facts that the language asks of nodes where a rule does not name them.
+UNASKED: Final = frozenset(("no_overflow_of", "vmax", "axes", "lanes", "free_of_axes", "inside", "identity", "subst"))
 
 
 # What is loaded
@@ -32,67 +35,72 @@ _SAID: Final = frozenset(("name", "ops", "dtypes", "classes", "inline", "facts",
 
 def evaluator_digest(info: OpInfo) -> str:
     """A digest of the evaluation of an op, and of its key."""
-    return digest(f"{_shown(info.key)} {_loaded_digest((info.evaluate,))}")
+    module = getattr(info.evaluate, "__module__", None) or type(info.evaluate).__module__
+    return code_of((info.evaluate, info.key, type(info)), "" if info.evaluate is None else module).digest
 
 
 def common_digest(dialect: Dialect, names: frozenset[str]) -> str:
-    """A digest of the reading and building of nodes, of the dialect's own declarations, and of the facts among `names`."""
-    kind = type(dialect)
-    methods = [_function(dialect, n) for n in (*_READING, *_OPTIONAL)]
-    used = {n for m in methods for n in _names(m)} - {*_READING, *_OPTIONAL}
-    state = [(n, x) for n in sorted(used - _SAID) if (x := _attribute(dialect, n)) is not _NOTHING]
-    asked = [dialect.facts[n] for n in sorted(names & dialect.facts.keys())]
+    """A digest of the dialect as an object, without what it says of single ops and facts: of the facts among `names`, of those
+    that matchers ask unasked, and of what any code of it reaches by itself.
+    """
+    asked = sorted((names | UNASKED) & dialect.facts.keys())
     said = (
         dialect.name,
-        f"{kind.__module__}:{kind.__qualname__}",
-        sorted((k, _shown(v)) for k, v in dialect.dtypes.items()),
         sorted((k, sorted(v)) for k, v in dialect.classes.items()),
         sorted(dialect.inline.items()),
-        sorted(names & dialect.facts.keys()),
-        sorted((k, _shown(getattr(dialect, k, None))) for k in ("hash_consed", "closed_types", "node", "undefined")),
-        sorted((k, i.name, _shown(i.key), i.fields) for k, i in dialect.ops.items()) if "ops" in used else (),
+        sorted((k, _shown(getattr(dialect, k, None))) for k in ("hash_consed", "closed_types")),
     )
-    names_ = sorted(getattr(dialect, "names", {}).items())
-    loaded = _loaded_digest((methods, state, asked, names_, dict(getattr(dialect, "members", {}))), kind.__module__)
-    return digest(f"{said!r} {loaded}")
+    templates = {word for text in dialect.inline.values() for word in re.findall(r"\w+", text)}
+    parts = [
+        Without(dialect, _SAID),
+        sorted(dialect.dtypes.items()),
+        [getattr(dialect, n, None) for n in ("node", "undefined")],  # of a dialect that is a proxy, or a module
+        [(n, dialect.facts[n]) for n in asked],
+        sorted(getattr(dialect, "names", {}).items()),
+        sorted(getattr(dialect, "members", {}).items()),
+    ]
+    reached: dict[str, Any] = {}
+    while True:
+        code = code_of((*parts, sorted(reached.items())), _home(dialect))
+        found = _reached(dialect, code.names | templates)
+        if found.keys() == reached.keys():
+            return digest(f"{said!r} {code.digest}")
+        reached = found
 
 
-def _loaded_digest(what: Any, module: str = "") -> str:
-    """The code and the values that these objects consist of."""
-    if what == (None,):
-        return ""
-    if not module:
-        module = getattr(what[0], "__module__", None) or type(what[0]).__module__
-    return code_of(what, module).digest
+def solving_digest(dialect: Dialect) -> str:
+    """A digest of the theory and of the solver functions as they are loaded, which is done here: constants of theirs may be
+    anything, whatever the text says. Those that cannot be loaded are no part of it.
+    """
+    found = []
+    for place in sorted({dialect.theory, *(info.solver for info in dialect.ops.values())}):
+        module, _, name = place.partition(":")
+        with contextlib.suppress(Exception):  # verification says what is wrong
+            found.append(f"{place} {code_of(getattr(importlib.import_module(module), name), module).digest}")
+    return digest("\n".join(found))
 
 
-_NOTHING: Final = object()
+def closed(dialect: Dialect) -> tuple[str, ...]:
+    """The kinds of objects that a dialect reaches and that show nobody what they hold: its verdicts are of one process."""
+    return code_of((dialect, dict(dialect.ops), dict(dialect.facts), dict(dialect.dtypes)), _home(dialect)).closed
 
 
-def _attribute(dialect: Dialect, name: str) -> Any:
-    """An attribute of the dialect, a method as its function."""
-    if isinstance(getattr(type(dialect), name, None), property):
-        return _function(dialect, name)
-    found = getattr(dialect, name, _NOTHING)
-    return getattr(found, "__func__", found) if getattr(found, "__self__", None) is dialect else found
+def _home(dialect: Dialect) -> str:
+    """The name of the module that a dialect is of, or is."""
+    named = dialect if isinstance(dialect, type) else type(dialect)
+    return dialect.__name__ if isinstance(dialect, types.ModuleType) else named.__module__
 
 
-def _function(dialect: Dialect, name: str) -> Any:
-    found = getattr(type(dialect), name, None)
-    if isinstance(found, property):
-        return found.fget
-    found = getattr(dialect, name, None)
-    return getattr(found, "__func__", found)
-
-
-def _names(function: Any) -> set[str]:
-    code = getattr(function, "__code__", None)
-    found: set[str] = set()
-    stack = [code] if code is not None else []
-    while stack:
-        at = stack.pop()
-        found.update(at.co_names)
-        stack += [c for c in at.co_consts if isinstance(c, types.CodeType)]
+def _reached(dialect: Dialect, names: frozenset[str]) -> dict[str, Any]:
+    """The facts and the ops that code with these names may look up in the dialect, whatever a rule says."""
+    every = not DYNAMIC.isdisjoint(names)
+    found: dict[str, Any] = {}
+    if every or "facts" in names:
+        found["facts"] = sorted(dialect.facts.items())
+    if every or "ops" in names:
+        found["ops"] = [(k, i.name, i.key, i.fields) for k, i in sorted(dialect.ops.items())]
+    if every or {"ops", "evaluate"} <= names:
+        found["evaluators"] = [i.evaluate for _, i in sorted(dialect.ops.items())]
     return found
 
 
@@ -100,6 +108,9 @@ def _shown(value: Any) -> str:
     """A value as text that is the same in every process."""
     text = repr(value)
     return f"{type(value).__module__}.{type(value).__qualname__}" if " at 0x" in text else text
+
+
+_NOTHING: Final = object()
 
 
 # What is read
@@ -230,8 +241,9 @@ def _class_difference(compiled: dict[str, str], s: ast.ClassDef, kind: Any) -> l
 
 def _code_text(code: types.CodeType) -> str:
     """The text of a function's code, whatever line it stands in."""
-    consts = [_code_text(c) if isinstance(c, types.CodeType) else _shown(c) for c in code.co_consts]
-    if code.co_consts and isinstance(code.co_consts[0], str):
-        consts[0] = ""  # its docstring, as often as not
-    said = (code.co_code, code.co_names, code.co_varnames, code.co_freevars, code.co_argcount, code.co_kwonlyargcount, consts)
+    consts = [_code_text(c) if isinstance(c, types.CodeType) else _shown(c) for c in code.co_consts[has_docstring(code) :]]
+    said = (
+        code.co_code, code.co_exceptiontable, code.co_flags, code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars,
+        code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, consts,
+    )  # fmt: skip
     return hashlib.sha256(repr(said).encode("utf-8", "backslashreplace")).hexdigest()[:32]

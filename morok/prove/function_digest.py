@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import abc
 import contextlib
+import contextvars
+import copyreg
 import dis
 import functools
 import hashlib
 import importlib.util
+import inspect
+import io
 import math
+import os
 import re
+import struct
 import sys
+import threading
 import types
-from collections.abc import Iterable, Iterator, Sequence
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from morok.prove.distributions import (
@@ -29,14 +38,18 @@ DYNAMIC: Final = frozenset(  # by these code may reach what it does not mention
     ("getattr", "setattr", "delattr", "eval", "exec", "compile", "globals", "locals", "vars", "__import__", "import_module",
      "attrgetter", "methodcaller")
 )  # fmt: skip
+_THIS_PROCESS: Final = os.urandom(16).hex()  # and those that it forks
 _MOST: Final = 1_000_000  # objects that are looked at
 _MUTABLE: Final = (list, dict, set, bytearray)
 _TEXTS: Final[tuple[Any, ...]] = (int, float, complex, str, bytes)
 _SINGLE: Final = (*_TEXTS, bool, type(None), type(...))
 _SEVERAL: Final[tuple[Any, ...]] = (tuple, frozenset, *_MUTABLE)
+_WRAPPERS: Final = (property, functools.cached_property, staticmethod, classmethod)
+_DOCSTRING: Final = 0x4000000  # CO_HAS_DOCSTRING of Python 3.13
 _SKIPPED: Final = frozenset(  # of a class: what Python keeps there, and what nothing runs
-    ("__dict__", "__weakref__", "__doc__", "__module__", "__annotations__", "__firstlineno__", "__static_attributes__")
-)
+    ("__dict__", "__weakref__", "__doc__", "__module__", "__annotations__", "__firstlineno__", "__static_attributes__",
+     "_abc_impl")
+)  # fmt: skip
 
 
 class Code(NamedTuple):
@@ -46,11 +59,22 @@ class Code(NamedTuple):
               the identities of installed ones
     files     that any of it was read from
     numbers   the constants in it: at these it may do something else
+    names     of globals and attributes in it
+    closed    the kinds of objects among it that show nobody what they hold
     """
 
     digest: str
     files: tuple[str, ...]
     numbers: tuple[Any, ...]
+    names: frozenset[str]
+    closed: tuple[str, ...]
+
+
+class Without(NamedTuple):
+    """An object, or a class, of which some attributes do not count."""
+
+    of: Any
+    names: frozenset[str]
 
 
 class _Walk:
@@ -59,6 +83,8 @@ class _Walk:
     files    of the modules that have any of it
     dynamic  modules with code that reaches what it does not mention, or is not Python
     beside   modules of installed distributions, which are not gone through
+    names    of globals and attributes in its code
+    closed   kinds of objects that show nobody what they hold
     """
 
     def __init__(self, top: str, variable: bool) -> None:
@@ -70,6 +96,8 @@ class _Walk:
         self.numbers: dict[Any, None] = {}
         self.dynamic: set[str] = set()
         self.beside: set[str] = set()
+        self.names: set[str] = set()
+        self.closed: set[str] = set()
         self._own: dict[str, bool] = {}
 
     def own(self, module: str) -> bool:
@@ -106,19 +134,25 @@ class _Walk:
         if isinstance(at, types.FunctionType):
             return self.function(at)
         if isinstance(at, types.CodeType):
-            self.say("code", at.co_code, at.co_names, at.co_argcount, at.co_kwonlyargcount, at.co_flags)
-            self.say(getattr(at, "co_exceptiontable", b""), at.co_freevars, at.co_cellvars)
+            self.say("code", at.co_code, at.co_names, at.co_argcount, at.co_posonlyargcount, at.co_kwonlyargcount, at.co_flags)
+            self.say(at.co_exceptiontable, _parameters(at), at.co_freevars, at.co_cellvars)
             self.numbers.update(dict.fromkeys(c for c in at.co_consts if type(c) in (int, float) and c == c))
-            return [c for i, c in enumerate(at.co_consts) if not (i == 0 and isinstance(c, str))]  # the first is the docstring
+            return list(at.co_consts[has_docstring(at) :])
         if isinstance(at, types.MethodType):
+            self.say("method")
             return [at.__func__, at.__self__]
         if type(at) is functools.partial:
+            self.say("partial")
             return [at.func, at.args, at.keywords]
+        if isinstance(at, _WRAPPERS):
+            return self.wrapped(at)
+        if type(at) is Without:
+            return self.without(at)
         if type(at) is types.ModuleType:
             self.say("module", at.__name__, self.own(at.__name__))
             return []
         if isinstance(at, type):
-            return self.kind(at)
+            return [*self.kind(at), *at.__bases__]
         if isinstance(at, types.MappingProxyType):
             return [dict(at)]
         return self.several(at) if type(at) in _SEVERAL else self.other(at)
@@ -140,6 +174,8 @@ class _Walk:
         if file is not None:
             self.files.add(file)
         names = sorted(_names(at.__code__))
+        if at.__code__.co_name != "__init__":  # which has run: what it made counts itself
+            self.names.update(names)
         scope = at.__globals__
         if not DYNAMIC.isdisjoint(names):
             self.dynamic |= {module, *self.named(at.__code__)}
@@ -176,15 +212,30 @@ class _Walk:
                     todo.append(found)
         return parts
 
-    def kind(self, at: type) -> list[Any]:
+    def kind(self, at: type, skipped: frozenset[str] = _SKIPPED) -> list[Any]:
         self.say("class", at.__module__, at.__qualname__)
         if not self.own(str(at.__module__)):
             return []
-        file = find(str(at.__module__))
-        if file is not None and file.suffix != ".py":
+        if _compiled(str(at.__module__)):
             self.dynamic.add(at.__module__)
-        own = [x for n, v in sorted(vars(at).items()) if n not in _SKIPPED for x in (n, *_functions(v))]
-        return [type(at), *at.__bases__, *own]
+        own = [x for n, v in sorted(vars(at).items()) if n not in skipped for x in (n, v)]
+        return [type(at), *_registered(at), *own]
+
+    def without(self, at: Without) -> list[Any]:
+        """The parts of an object or of a class; of its classes, without these attributes of theirs too."""
+        if isinstance(at.of, type):
+            return [*self.kind(at.of, _SKIPPED | at.names), *(Without(base, at.names) for base in at.of.__bases__)]
+        held = [*sorted(getattr(at.of, "__dict__", {}).items()), *_slots(at.of)]
+        if isinstance(at.of, types.ModuleType):
+            held = [(n, v) for n, v in held if not n.startswith("__")]
+        return [Without(type(at.of), at.names), *_plain(at.of), *(x for n, v in held if n not in at.names for x in (n, v))]
+
+    def wrapped(self, at: Any) -> list[Any]:
+        """The parts of a member of a class that wraps functions: these, the kind of the member, and what it holds besides."""
+        held = [getattr(at, "__dict__", None)] if self.variable and self.own(type(at).__module__) else []
+        if isinstance(at, property):
+            return [type(at), at.fget, at.fset, at.fdel, *held]
+        return [type(at), at.func if isinstance(at, functools.cached_property) else at.__func__, *held]
 
     def several(self, at: Any) -> list[Any]:
         if type(at) in _MUTABLE and not self.variable:
@@ -208,8 +259,9 @@ class _Walk:
             return [] if isinstance(at.__self__, types.ModuleType) else [at.__self__]
         parts = [kind, getattr(at, "__wrapped__", None), *_plain(at)]
         if self.variable:
-            parts += [getattr(at, "__dict__", None), *_slots(at)] if self.own(kind.__module__) else []
-            if all(self.own(c.__module__) for c in kind.__mro__[:-1]):
+            held = [x for pair in _slots(at) for x in pair]
+            parts += [getattr(at, "__dict__", None), *held] if self.own(kind.__module__) else []
+            if all(self.own(c.__module__) and not _compiled(c.__module__) for c in kind.__mro__[:-1]):
                 return parts
         try:
             view = memoryview(at)
@@ -221,7 +273,38 @@ class _Walk:
         shown = repr(at)
         if len(shown) < 10_000 and " at 0x" not in shown:
             self.say(shown)
-        return [*parts, *_reduced(at)] if self.variable else parts
+        return [*parts, *self.held(at)] if self.variable else parts
+
+    def held(self, at: Any) -> list[Any]:
+        """The contents of an object that is not of Python's code: what it would be made of again, or what it shows of them. One
+        that shows nothing is another in each process.
+        """
+        found = _reduced(at)
+        if found is None:
+            found = _opened(at)
+        if found is None:
+            kind = f"{type(at).__module__}.{type(at).__qualname__}"
+            self.closed.add(kind)
+            found = [kind, _THIS_PROCESS]
+        return found
+
+
+def _compiled(module: str) -> bool:
+    """True for a module that is not read from Python text."""
+    file = find(module)
+    return file is not None and file.suffix != ".py"
+
+
+def has_docstring(code: types.CodeType) -> bool:
+    """True if the first constant of a code is its docstring: lambdas, comprehensions and bodies of classes have none there."""
+    if not code.co_consts or not isinstance(code.co_consts[0], str) or code.co_name.startswith("<"):
+        return False
+    return bool(code.co_flags & (_DOCSTRING if sys.version_info >= (3, 13) else inspect.CO_OPTIMIZED))
+
+
+def _parameters(code: types.CodeType) -> tuple[str, ...]:
+    """The names of the parameters that a call may give by name, in order."""
+    return code.co_varnames[code.co_posonlyargcount : code.co_argcount + code.co_kwonlyargcount]
 
 
 def _placeless(at: Any) -> str:
@@ -237,30 +320,72 @@ def _plain(at: Any) -> list[Any]:
     return [*texts, *(kind(kind.__iter__(at)) for kind in _SEVERAL if isinstance(at, kind))]
 
 
-def _functions(member: Any) -> list[Any]:
-    """The functions behind a member of a class; the member itself, if it is none of the known kinds of these."""
-    if isinstance(member, property):
-        return [member.fget, member.fset, member.fdel]
-    if isinstance(member, functools.cached_property):
-        return [member.func]
-    return [getattr(member, "__func__", member)]
-
-
-def _slots(at: Any) -> list[Any]:
+def _slots(at: Any) -> list[tuple[str, Any]]:
     """The contents of an object's slots, by name."""
     members = [(n, d) for c in type(at).__mro__ for n, d in sorted(vars(c).items()) if isinstance(d, types.MemberDescriptorType)]
-    return [x for n, d in members if hasattr(at, d.__name__) for x in (n, d.__get__(at))]
+    return [(n, d.__get__(at)) for n, d in members if hasattr(at, d.__name__)]
 
 
-def _reduced(at: Any) -> list[Any]:
-    """The parts that an object would be made of again, as it is pickled; none of one that cannot be."""
+def _registered(at: type) -> list[type]:
+    """The classes that count as subclasses of an abstract one since they were registered with it."""
+    if "_abc_impl" not in vars(at):
+        return []
+    found = [r() for r in abc._get_dump(at)[0]]  # type: ignore[attr-defined]  # as Python's own debugging of these does
+    return sorted((c for c in found if c is not None), key=lambda c: f"{c.__module__}.{c.__qualname__}")
+
+
+def _reduced(at: Any) -> list[Any] | None:
+    """The parts that an object would be made of again, as it is pickled; None of one that is not."""
     if isinstance(at, (types.BuiltinFunctionType, types.GenericAlias)):
         return []
     try:
-        made = at.__reduce_ex__(4)
+        made = copyreg.dispatch_table[type(at)](at) if type(at) in copyreg.dispatch_table else at.__reduce_ex__(4)
     except Exception:  # whatever its own code does
+        return None
+    if isinstance(made, str):  # it is what goes by that name in some module
+        return [made] if any(vars(m).get(made) is at for m in list(sys.modules.values()) if type(m) is types.ModuleType) else None
+    return [x for part in made for x in (part if isinstance(part, Iterator) else (part,))]
+
+
+def _opened(at: Any) -> list[Any] | None:
+    """The parts that an object which is not pickled shows; None of one that shows nothing of them."""
+    for kinds, parts in _OPENED:
+        if isinstance(at, kinds):
+            return parts(at)
+    return None
+
+
+def _in_context(variable: contextvars.ContextVar[Any]) -> list[Any]:
+    """The default of a context variable, and its present value."""
+
+    def present() -> list[Any]:
+        try:
+            return [variable.get()]
+        except LookupError:
+            return []
+
+    return [contextvars.Context().run(present), present()]
+
+
+def _written(stream: io.IOBase) -> list[Any] | None:
+    """The parts of a file that count: none of one that is only written, and of any other nobody knows what it holds."""
+    try:
+        return None if stream.readable() else []
+    except (OSError, ValueError):  # it is closed
         return []
-    return [] if isinstance(made, str) else [x for part in made for x in (part if isinstance(part, Iterator) else (part,))]
+
+
+_OPENED: Final[tuple[tuple[Any, Callable[[Any], list[Any] | None]], ...]] = (
+    (weakref.ReferenceType, lambda at: [at()]),
+    (threading.local, lambda at: [vars(at)]),
+    (contextvars.ContextVar, _in_context),
+    (struct.Struct, lambda at: [at.format]),
+    ((type({}.keys()), type({}.values()), type({}.items())), lambda at: [list(at)]),
+    (types.GetSetDescriptorType, lambda at: [at.__objclass__, at.__name__]),
+    (type(functools.lru_cache(len)), lambda at: []),  # what it wraps counts, and what it remembers does not
+    ((type(threading.Lock()), type(threading.RLock())), lambda at: []),
+    (io.IOBase, _written),
+)
 
 
 def _imported(code: types.CodeType, package: str) -> list[str]:
@@ -306,7 +431,7 @@ def code_of(function: Any, module: str, variable: bool = True) -> Code:
         walk.say("installed", name, known.digest, file_digest(at))
         files |= {at, *known.files}
     numbers = tuple(n for n in walk.numbers if not (isinstance(n, float) and math.isinf(n)))
-    return Code(walk.hash.hexdigest(), tuple(sorted(files)), numbers)
+    return Code(walk.hash.hexdigest(), tuple(sorted(files)), numbers, frozenset(walk.names), tuple(sorted(walk.closed)))
 
 
 def helper_code(function: Any, module: str, contexts: Iterable[str | None], variable: bool = True) -> Code:

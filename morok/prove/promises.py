@@ -68,23 +68,32 @@ def _tested(extern: S.Extern, module: str, rules: Sequence[CheckedRule]) -> Test
         return Tested("false", message=f"{extern.name} {died}" + (f", at {doing}" if doing else ""))
     found = Tested(*answer)
     if found.state == "tested":
-        for rule in rules:
-            store.save(_key(extern, module, rule), json.dumps(found).encode())
+        for key in _keys(extern, module, rules):
+            store.save(key, json.dumps(found).encode())
     return found
 
 
-def _key(extern: S.Extern, module: str, rule: CheckedRule) -> str:
-    """The key of a helper as one rule calls it, and of what calls it here: the other rules tested with it do not matter."""
-    said = [canonical(dataclasses.replace(rule.syntax, name="")), typing_of(rule), *map(str, rule.instances), str(rule.context)]
-    parts = [f"contract {answering_bytes()}", module, canonical(extern), rule.dialect.name, *said]
-    return hashlib.sha256(data("\n".join(parts))).hexdigest()
+def _keys(extern: S.Extern, module: str, rules: Sequence[CheckedRule]) -> list[str]:
+    """The key of a helper as each rule calls it, and of what calls it here: the other rules tested with it do not matter. Of a
+    foreign dialect all counts: a helper may build whatever there is.
+    """
+    from morok.prove import sources  # lazy: most rules with records ask for no digests
+
+    dialects = {r.dialect.name: r.dialect for r in rules}
+    meant = {name: f"{name} {sources.whole_digest(dialect)}" for name, dialect in dialects.items()}
+    keys = []
+    for rule in rules:
+        said = [canonical(dataclasses.replace(rule.syntax, name="")), typing_of(rule), *map(str, rule.instances)]
+        parts = [f"contract {answering_bytes()}", module, canonical(extern), meant[rule.dialect.name], *said, str(rule.context)]
+        keys.append(hashlib.sha256(data("\n".join(parts))).hexdigest())
+    return keys
 
 
 def _recorded(extern: S.Extern, module: str, rules: Sequence[CheckedRule]) -> Tested | None:
     """The record of tests of the same code, for all of these rules; None where there is no such record."""
     found: Tested | None = None
-    for rule in rules:
-        record = _read(_key(extern, module, rule))
+    for key in _keys(extern, module, rules):
+        record = _read(key)
         if record is None or (found is not None and record.digest != found.digest):
             return None
         found = record if found is None or record.calls < found.calls else found

@@ -150,5 +150,5 @@ def whole_digest(dialect: Dialect) -> str:
     """All that proofs about a foreign dialect may depend on, and what it says of itself; "" for Morok's own."""
     if built_in(dialect):
         return ""
-    ops = [f"{name} {info.key!r} {info.kind} {op_digest(info, dialect)}" for name, info in sorted(dialect.ops.items())]
+    ops = [f"{name} {info.kind} {op_digest(info, dialect)}" for name, info in sorted(dialect.ops.items())]
     return digest("\n".join([core_digest(), dialect_digest(dialect, frozenset(dialect.facts)), *ops]))

@@ -1,4 +1,6 @@
-"""The verification of a dialect: once for each digest of it, before its first verdict, and kept in the cache folder."""
+"""The verification of a dialect: once for each digest of it, and of what the solver is told as it is loaded, before its first
+verdict, and kept in the cache folder. A proof is found by a process that has loaded the same.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule
 from morok.dsl.declared import Mistake, dialect_mistakes, op_mistakes
 from morok.errors import DialectError
-from morok.prove import smt, sources
+from morok.prove import foreign, smt, sources
 from morok.prove.rule_syntax import names_of, ops_of
 from morok.rewrite import store
 
@@ -25,7 +27,8 @@ def mistakes(dialect: Dialect) -> tuple[Mistake, ...]:
         return tuple(found)
     if built_in(dialect):  # nothing digests what it evaluates and builds with: it is verified in CI
         return (*found, *_tried(dialect, found)[0])
-    key = hashlib.sha256(f"verified {sources.whole_digest(dialect)}".encode()).hexdigest()
+    said = f"verified {sources.whole_digest(dialect)} {foreign.solving_digest(dialect)}"
+    key = hashlib.sha256(said.encode()).hexdigest()
     kept = store.load(key)
     if kept is not None:
         return (*found, *map(_loaded, json.loads(kept)))

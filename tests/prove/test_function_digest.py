@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+import types
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from morok.prove import distributions
+from morok.prove import distributions, function_digest
 
 LIMITS = "hp/limits.py"
 PLAIN = "LIMIT = 4\n"
@@ -146,6 +149,72 @@ EDITS = {
         SINGLE.format("n // 2"),
         SINGLE.format("n // 3"),
     ),
+    "the names of parameters": (
+        "from hp.limits import less\ndef h(x):\n    return less(a=x, b=1)\n",
+        LIMITS,
+        "def less(a, b):\n    return a - b\n",
+        "def less(b, a):\n    return b - a\n",
+    ),
+    "a text in a generator": (
+        "from hp.limits import f\ndef h(x):\n    return f(x)\n",
+        LIMITS,
+        "def f(n):\n    return ''.join('a' + t for t in n)\n",
+        "def f(n):\n    return ''.join('b' + t for t in n)\n",
+    ),
+    "the kind of a method": (
+        "from hp.limits import Known\ndef h(x):\n    return Known.n(x)\n",
+        LIMITS,
+        "class Known:\n    @staticmethod\n    def n(*a):\n        return len(a)\n",
+        "class Known:\n    @classmethod\n    def n(*a):\n        return len(a)\n",
+    ),
+    "a class that is registered with an abstract one": (
+        "from hp.limits import Known\ndef h(x):\n    return isinstance(x, Known)\n",
+        LIMITS,
+        "import abc\nclass Known(abc.ABC):\n    pass\n",
+        "import abc\nclass Known(abc.ABC):\n    pass\nKnown.register(int)\n",
+    ),
+    "the end of a long pattern": (
+        "from hp.limits import P\ndef h(x):\n    return P.match(x)\n",
+        LIMITS,
+        "import re\nP = re.compile('x' * 300 + 'a')\n",
+        "import re\nP = re.compile('x' * 300 + 'b')\n",
+    ),
+    "the format of a struct": (
+        "from hp.limits import S\ndef h(x):\n    return S.pack(x)\n",
+        LIMITS,
+        "import struct\nS = struct.Struct('<i')\n",
+        "import struct\nS = struct.Struct('<b')\n",
+    ),
+    "the default of a context variable": (
+        "from hp.limits import V\ndef h(x):\n    return V.get()\n",
+        LIMITS,
+        "import contextvars\nV = contextvars.ContextVar('V', default=4)\nV.set(6)\n",
+        "import contextvars\nV = contextvars.ContextVar('V', default=5)\nV.set(6)\n",
+    ),
+    "the value of a context variable": (
+        "from hp.limits import V\ndef h(x):\n    return V.get()\n",
+        LIMITS,
+        "import contextvars\nV = contextvars.ContextVar('V')\n",
+        "import contextvars\nV = contextvars.ContextVar('V')\nV.set(6)\n",
+    ),
+    "what a thread has for itself": (
+        "from hp.limits import L\ndef h(x):\n    return L.n\n",
+        LIMITS,
+        "import threading\nL = threading.local()\nL.n = 4\n",
+        "import threading\nL = threading.local()\nL.n = 5\n",
+    ),
+    "what a weak reference is to": (
+        "from hp.limits import R\ndef h(x):\n    return R().n\n",
+        LIMITS,
+        "import weakref\nfrom hp.kinds import Box\nclass B(Box):\n    pass\nb = B(4)\nR = weakref.ref(b)\n",
+        "import weakref\nfrom hp.kinds import Box\nclass B(Box):\n    pass\nb = B(5)\nR = weakref.ref(b)\n",
+    ),
+    "the values of a table": (
+        "from hp.limits import V\ndef h(x):\n    return [b.n for b in V]\n",
+        LIMITS,
+        "from hp.kinds import Box\nV = {1: Box(4)}.values()\n",
+        "from hp.kinds import Box\nV = {1: Box(5)}.values()\n",
+    ),
     "a module beside installed ones": (
         "import clipper\ndef h(x):\n    return clipper.clip(x)\n",
         "site/clipper.py",
@@ -206,6 +275,32 @@ def test_an_edit_of_what_a_function_refers_to_is_seen(name: str, tmp_path: Path)
     assert digest(tmp_path) == first, "another process"
     (tmp_path / edited).write_text(after)
     assert digest(tmp_path) != first
+
+
+@pytest.mark.parametrize("opaque", ["(n for n in [x])", "open(__file__)", "re.match('a', 'a')"])
+def test_what_shows_nobody_what_it_holds_is_another_in_each_process(opaque: str) -> None:
+    known: dict[str, Any] = {"__name__": "of_a_test", "re": re, "x": 4, "__file__": __file__}
+    exec(f"HELD = {opaque}\ndef h():\n    return HELD", known)
+    found, again = (function_digest.code_of(known["h"], "of_a_test") for _ in range(2))
+    assert found == again
+    assert len(found.closed) == 1
+    with pytest.MonkeyPatch.context() as other:
+        other.setattr(function_digest, "_THIS_PROCESS", "another")
+        assert function_digest.code_of(known["h"], "of_a_test").digest != found.digest
+
+
+@pytest.mark.parametrize(
+    "plain",
+    ["object()", "threading.Lock()", "sys.__stderr__", "len", "functools.lru_cache(f)", "np.add", "re.compile('a')", "T", "A()"],
+)
+def test_what_holds_nothing_is_the_same_in_each_process(plain: str) -> None:
+    known: dict[str, Any] = {"__name__": "of_a_test", **{m: __import__(m) for m in ("re", "sys", "threading", "functools")}}
+    text = "import abc, typing, numpy as np\nT = typing.TypeVar('T')\ndef f(n): return n\nclass A(abc.ABC): pass\n"
+    exec(f"{text}HELD = {plain}\ndef h():\n    return HELD", known)
+    with pytest.MonkeyPatch.context() as here:
+        here.setitem(sys.modules, "of_a_test", types.ModuleType("of_a_test"))
+        vars(sys.modules["of_a_test"]).update(known)
+        assert function_digest.code_of(known["h"], "of_a_test").closed == ()
 
 
 def test_folders_are_no_prefixes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

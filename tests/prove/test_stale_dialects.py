@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import importlib
 import os
+import re
 import subprocess
 import sys
 import textwrap
 from pathlib import Path
+from typing import Any
 
 import pytest
+from mistaken import Saturating, clip, dialect, with_op
+
+import morok.dsl
+from morok.dialect import verify
+from morok.dsl.check import check_text
+from morok.errors import UnprovedRuleError
+from morok.prove import admission, foreign, promises
 
 FILES = {
     "satdialect.py": """
@@ -258,3 +268,145 @@ def test_what_is_changed_in_a_running_process_counts(folder: Path, change: str) 
     load = LOAD.replace("s.rules", "u.rules")
     assert python(folder, load.format(prove=True, change=""))[0] == "loaded"
     assert "is not proved" in python(folder, load.format(prove=False, change=change))[0]
+
+
+HELD = """
+import functools
+
+def logged(method):
+    @functools.wraps(method)
+    def wrapper(*given): return method(*given)
+    return wrapper
+
+class Sat:
+    def __repr__(self): return "sat"
+    def wrap(self, v): return min(100, v)
+
+class Kind:
+    step = 1
+
+class Base:
+    said = {"Max": "max"}
+
+class Held(Base):
+    name, theory, ops, classes, inline = "held", "", {}, {}, {}
+    dtypes = {"sat": Sat()}
+    table = {"Add": "add"}
+    logs = {"Sub": "sub"}
+    node = Kind
+    facts = {"low": lambda n: 0, "no_overflow_of": lambda op, operands: False}
+    def key(self, op): return self.table[op]
+    def build(self, op, operands, attrs, dtype): return (self.key(op), *operands)
+    @logged
+    def rebuild(self, node, operands): return (self.logs[node[0]], *operands)
+"""
+REACHED = {
+    "a method of a dtype": ("min(100, v)", "min(99, v)"),
+    "what a method reaches through another": ('"Add": "add"', '"Add": "sub"'),
+    "what a decorated method reaches": ('"Sub": "sub"', '"Sub": "add"'),
+    "what a class above has": ('"Max": "max"', '"Max": "min"'),
+    "the class of nodes": ("step = 1", "step = 2"),
+    "a fact that no rule names": ("operands: False", "operands: True"),
+}
+
+
+def held(text: str) -> Any:
+    scope: dict[str, Any] = {"__name__": "held_dialect"}
+    exec(text, scope)
+    return scope["Held"]()
+
+
+@pytest.mark.parametrize(("old", "new"), REACHED.values(), ids=REACHED.keys())
+def test_all_that_a_dialect_reaches_counts(old: str, new: str) -> None:
+    before = foreign.common_digest(held(HELD), frozenset())
+    assert HELD.count(old) == 1
+    assert foreign.common_digest(held(HELD), frozenset()) == before
+    assert foreign.common_digest(held(HELD.replace(old, new)), frozenset()) != before
+
+
+def another_evaluator(made: Saturating) -> None:
+    with_op(made, "Neg", evaluate=lambda d, a: -a + 0)
+
+
+def another_key(made: Saturating) -> None:
+    with_op(made, "Neg", key="minus")
+
+
+def another_fact(made: Saturating) -> None:
+    made.facts = {"low": lambda n: 1}
+
+
+LOOKED_UP = {
+    "evaluators": ("rebuild", lambda self, node, operands: self.ops["Neg"].evaluate("sat", operands[0]), another_evaluator),
+    "keys": ("opkey", lambda self, node: self.ops[node[0]].key, another_key),
+    "facts": ("type", lambda self, node: self.facts["low"](node), another_fact),
+    "by a name that is made": ("same", lambda self, a, b: getattr(self, "o" + "ps")["Neg"] == b, another_evaluator),
+}
+
+
+@pytest.mark.parametrize(("name", "method", "change"), LOOKED_UP.values(), ids=LOOKED_UP.keys())
+@pytest.mark.parametrize("does", [True, False], ids=["looked up", "not looked up"])
+def test_what_methods_look_up_in_the_dialect_counts(name: str, method: Any, change: Any, does: bool) -> None:
+    made = dialect(**{name: method} if does else {})
+    made.facts = {"low": lambda n: 0}
+    before = foreign.common_digest(made, frozenset())
+    change(made)
+    assert (foreign.common_digest(made, frozenset()) != before) == does
+
+
+def test_the_facts_that_the_language_asks_unasked_are_listed() -> None:
+    text = "".join(file.read_text() for file in Path(morok.dsl.__path__[0]).rglob("*.py"))
+    asked = {*re.findall(r'(?<!_)facts?(?:\.get)?[\[(]"(\w+)"', text), *re.findall(r'"F_(\w+)"', text)}
+    assert asked - {"no_overflow"} == foreign.UNASKED  # that one is named by the rule
+
+
+def test_a_constant_that_the_module_of_the_solver_finds_when_it_is_loaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MOROK_CACHE_DIR", str(tmp_path / "cache"))
+    (tmp_path / "solved_here.py").write_text(
+        "import os\nfrom mistaken import strict\nSIGN = int(os.environ.get('NEVER', '-1'))\n"
+        "def solve_neg(w, d, a):\n    return strict(SIGN * a.value, a)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    made = dialect()
+    made.ops = {"Neg": made.ops["Neg"]}
+    with_op(made, "Neg", solver="solved_here:solve_neg")
+    assert verify(made) == []
+    monkeypatch.setattr(importlib.import_module("solved_here"), "SIGN", 1)
+    assert [e.field for e in verify(made)] == ["evaluate"]
+
+
+def test_a_refusal_says_what_nobody_sees(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MOROK_CACHE_DIR", str(tmp_path / "cache"))
+    values = (n for n in (1, 2))
+    made = dialect()
+    text = f'dialect {made.name}\n\ngroup g "g"\n\nr: Neg(Neg(x)) ~> x\n'
+    for said in (False, True):
+        with pytest.raises(UnprovedRuleError, match="no proof") as refused:
+            admission.admit(list(check_text(text).rules()))
+        assert ("builtins.generator" in str(refused.value)) == said
+        with_op(made, "Neg", evaluate=lambda d, a: next(values))
+
+
+def test_a_contract_of_a_helper_that_builds_an_op_of_which_no_rule_speaks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MOROK_CACHE_DIR", str(tmp_path / "cache"))
+    (tmp_path / "building_max.py").write_text(
+        "import morok\ndef make(rng):\n    yield (('const', 'sat', rng.randint(-50, 50)),)\n\n"
+        "@morok.helper(arguments=make)\ndef again(x):\n    return ('max', x, x)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    made = dialect()
+
+    def state() -> str:
+        extern = "extern again(x: sat) -> (q: sat)\n    ensures q == x\n"
+        rule = 'r: Neg(Neg(x: sat)) let q = again(x) => q\n    "twice"\n'
+        text = f'dialect {made.name}\n\nhelpers "building_max"\n\n{extern}\ngroup g "g"\n\n{rule}'
+        rules = list(check_text(text).rules())
+        return promises.of_rules(rules, trust_helpers=True)[id(rules[0])].state
+
+    assert state() == "tested"
+    with_op(made, "Max", evaluate=lambda d, a, b: clip(a + b))
+    assert state() == "false"
