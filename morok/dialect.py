@@ -125,6 +125,16 @@ class OpInfo:
         """Truth of two sequences of equal length ending the operands."""
         return sum(o.many for o in self.operands) == 2
 
+    @property
+    def converts(self) -> bool:
+        """Truth of a result whose dtype no operand has: rules name it."""
+        return self.result in self.domains and self.result not in self.params
+
+    @property
+    def leading(self) -> int:
+        """The place of the operand whose dtype the evaluator is given: the first one that has a letter, else the first."""
+        return next((i for i, word in enumerate(self.params) if word in self.domains), 0)
+
     def field_kind(self, name: str) -> str:
         """The kind of value that the static field of that name holds."""
         return self.field_kinds.get(name, "other").removesuffix("?")

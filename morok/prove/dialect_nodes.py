@@ -331,7 +331,7 @@ class OpNodes:
                 _same_template(d, node, other, shown)
         self.last = node
         for i, key in enumerate(("pointwise1", "pointwise2", "pointwise3")):
-            if key in d.inline and len(held) == i + 1 and not (info.result in info.domains and info.result not in info.params):
+            if key in d.inline and len(held) == i + 1 and not info.converts:
                 made = filled(key, **dict(zip("abc", held, strict=False)))
                 if d.opkey(made) != info.key or not all(d.same(a, b) for a, b in zip(d.operands(made), held, strict=True)):
                     raise Wrong(f"inline[{key!r}]", f"makes another node than build() for {shown}")
