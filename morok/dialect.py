@@ -164,7 +164,7 @@ class Dialect(Protocol):
 
     `operands` returns the same objects each time: the engine tells nodes apart by identity. More, where a dialect has it:
 
-    hash_consed  True if equal nodes are one object, hashed and compared by identity
+    hash_consed  True if equal nodes are one object, hashed and compared by identity; their types are compared by equality
     closed_types True if every node of an op is of a type that the op lists, has its operands in their number, and they are of the
                  types listed: matchers then leave out the tests that follow from ops. Without it each node is tested
     inline       also "lanes", "scalar" and "vector" (of a dtype {d} and a count {k}) where there are vectors; "const_op", the op
@@ -208,7 +208,7 @@ class Dialect(Protocol):
         """True if a rule that names one variable twice may match these two nodes."""
 
     def const_value(self, node: Node) -> Any:
-        """The value of a constant node; `NOT_CONST` for any other."""
+        """The value of a constant node, an int, a bool or a float; `NOT_CONST` for any other."""
 
     def const(self, dtype: DTypeLike, value: Any) -> Node:
         """The constant node of this value."""
@@ -266,6 +266,7 @@ class _NotConst:
 
 
 NOT_CONST: Final = _NotConst()
+NUMBERS: Final = (int, bool, float)  # the classes of values: arithmetic on them is that of proofs, which never wraps
 
 _registry: Final[dict[str, Dialect]] = {}
 _BUILT_IN: Final = "morok"  # handed in by the package

@@ -16,7 +16,7 @@ from morok.dsl.values import NoValue
 from morok.prove import smt
 from morok.prove.answers import DEFAULT_BUDGET, Answer
 from morok.prove.dialect_encodings import worlds
-from morok.prove.dialect_values import candidates, denied, every, mentioned, same_number
+from morok.prove.dialect_values import candidates, denied, every, mentioned, misnumbered, same_number
 from morok.prove.meanings import meaning_of
 from morok.prove.semantics.term import Term, Unsupported
 from morok.prove.smt import FALSE, TRUE
@@ -198,8 +198,10 @@ def _evaluated(
         except Exception as problem:
             yield Wrong("evaluate", f"called as {given} with {_values(v)} it raises {said(problem)}", f"a function of {given}")
             return
-        if one is None or (isinstance(one, type) and one is not NoValue):
-            yield Wrong("evaluate", f"of {_values(v)} is {one!r}", "a number, or an exception where there is none")
+        if one is not NoValue and (wrong := misnumbered(one)):
+            yield Wrong(
+                "evaluate", f"of {_values(v)} is {wrong}", "an int, a float or a bool, or an exception where there is none"
+            )
             return
         if commutes and len(v) == 2:
             try:
