@@ -5,12 +5,14 @@ from __future__ import annotations
 import itertools
 import types
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from morok.dialect import NOT_CONST, OperandInfo, OpInfo, register
 from morok.marks import helper
 from morok.prove import smt
-from morok.prove.semantics.plain import IntegerTheory
+from morok.prove.semantics.numbers import Num
+from morok.prove.semantics.plain import IntegerTheory, IntegerWorld
 from morok.prove.semantics.term import strict
 
 SM, BIG = ("u", 100), ("u", 1000)
@@ -22,6 +24,33 @@ _numbers = itertools.count()
 
 class Theory(IntegerTheory):
     limits = {name: (0, most) for name, most in MOST.items()}
+
+
+class Positive(IntegerTheory):
+    """Without 0."""
+
+    limits = {name: (1, most) for name, most in MOST.items()}
+
+
+class GenerousWorld(IntegerWorld):
+    def fits(self, dtype: str, number: Num) -> Any:
+        return smt.TRUE
+
+
+@dataclass(frozen=True)
+class Encoding:
+    name: str = "integers"
+    share: float = 1.0
+
+    def world(self) -> IntegerWorld:
+        return GenerousWorld(self.name, limits=Theory.limits)
+
+
+class Generous(Theory):
+    """In which every number is a value."""
+
+    def attempts(self, *asked: Any) -> list[Any]:
+        return [Encoding()]
 
 
 def _up_to(d: str, v: Any) -> Any:
