@@ -125,6 +125,16 @@ class OpInfo:
         """Truth of two sequences of equal length ending the operands."""
         return sum(o.many for o in self.operands) == 2
 
+    @property
+    def converts(self) -> bool:
+        """Truth of a result whose dtype no operand has: rules name it."""
+        return self.result in self.domains and self.result not in self.params
+
+    @property
+    def leading(self) -> int:
+        """The place of the operand whose dtype the evaluator is given: the first one that has a letter, else the first."""
+        return next((i for i, word in enumerate(self.params) if word in self.domains), 0)
+
     def field_kind(self, name: str) -> str:
         """The kind of value that the static field of that name holds."""
         return self.field_kinds.get(name, "other").removesuffix("?")
@@ -154,7 +164,7 @@ class Dialect(Protocol):
 
     `operands` returns the same objects each time: the engine tells nodes apart by identity. More, where a dialect has it:
 
-    hash_consed  True if equal nodes are one object, hashed and compared by identity
+    hash_consed  True if equal nodes are one object, hashed and compared by identity; their types are compared by equality
     closed_types True if every node of an op is of a type that the op lists, has its operands in their number, and they are of the
                  types listed: matchers then leave out the tests that follow from ops. Without it each node is tested
     inline       also "lanes", "scalar" and "vector" (of a dtype {d} and a count {k}) where there are vectors; "const_op", the op
@@ -198,7 +208,7 @@ class Dialect(Protocol):
         """True if a rule that names one variable twice may match these two nodes."""
 
     def const_value(self, node: Node) -> Any:
-        """The value of a constant node; `NOT_CONST` for any other."""
+        """The value of a constant node, an int, a bool or a float; `NOT_CONST` for any other."""
 
     def const(self, dtype: DTypeLike, value: Any) -> Node:
         """The constant node of this value."""
@@ -267,6 +277,7 @@ class _NotConst:
 
 
 NOT_CONST: Final = _NotConst()
+NUMBERS: Final = (int, bool, float)  # the classes of values: arithmetic on them is that of proofs, which never wraps
 
 _registry: Final[dict[str, Dialect]] = {}
 BUILT_IN: Final = "morok"  # handed in by the package

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from types import CodeType
 from typing import Any, NamedTuple
 
-from morok.dialect import NOT_CONST, Dialect
+from morok.dialect import NUMBERS, Dialect
 from morok.dsl import extent, values
 from morok.errors import UnknownNameError, UnprovedRuleError, UntrustedHelperError
 from morok.marks import MARK, trusted, vouched
@@ -70,7 +70,7 @@ def link(
         "_keep": getattr(dialect, "keep", None),
         "_same_axes": getattr(dialect, "same_axes", None),
         "_subst": dialect.facts.get("subst"),
-        "NOT_CONST": NOT_CONST,
+        "NUMBERS": NUMBERS,
         "_tried": tried,
         "__name__": code.co_filename,
         "__loader__": _Loader(text),

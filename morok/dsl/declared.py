@@ -20,7 +20,7 @@ from morok.errors import DialectError, Place
 _TARGET: Final = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 _NAME: Final = re.compile(r"[A-Za-z_]\w*")
 _GENERATED: Final = re.compile(
-    r"(?:[KDEFHTL]_|[nv]\d*(?:_|\Z)|[nv]g?m?\d|u_|t\d+\Z|_gap|match_|MATCH\Z|NOT_CONST\Z|context\Z|steps\Z|_[dok]\Z)"
+    r"(?:[KDEFHTL]_|[nv]\d*(?:_|\Z)|[nv]g?m?\d|u_|t\d+\Z|_gap|match_|MATCH\Z|NUMBERS\Z|context\Z|steps\Z|_[dok]\Z)"
 )
 _ARITY: Final = {"unary": 1, "binary": 2, "ternary": 3}
 # The placeholders of each code template, a letter each. Names in a template must be defined, except in those of _LOOSE.

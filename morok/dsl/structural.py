@@ -78,7 +78,7 @@ def _mask(universe: Universe, names: Sequence[str]) -> int:
 
 def takes_dtype(info: OpInfo) -> bool:
     """True if the op is given its result's dtype: `Cast(x, B)`."""
-    return (info.result in info.domains and info.result not in info.params) or info.dtype_given
+    return info.converts or info.dtype_given
 
 
 __all__ = ["relate", "relations", "takes_dtype"]

@@ -9,9 +9,11 @@ from typing import Any, Final
 
 from morok.dialect import Dialect
 from morok.dsl.declared import Mistake
+from morok.dsl.functions import FUNCTIONS
 from morok.dsl.values import NoValue
 from morok.prove import smt
 from morok.prove.dialect_meanings import said
+from morok.prove.dialect_values import misnumbered
 from morok.prove.encoding.facts import exact
 from morok.prove.semantics.term import Unsupported
 from morok.prove.smt import TRUE
@@ -56,6 +58,19 @@ def node_mistakes(case: Case) -> Iterator[Mistake]:
                 wrong = f"{fact} of {case.shown} raises {said(problem)}"
             if wrong:
                 yield Mistake("", f"facts[{fact!r}]", wrong, "what is so of the node's value", facts=(fact,))
+    yield from _unlike_numbers(case)
+
+
+def _unlike_numbers(case: Case) -> Iterator[Mistake]:
+    """The facts about a node that are numbers, and none of Python's own."""
+    for fact in NUMBERS:
+        if fact in case.dialect.facts or fact in case.dialect.inline:
+            try:
+                wrong = misnumbered(case.asked(fact))
+            except Exception:  # it may have no answer here
+                continue
+            if wrong:
+                yield Mistake("", f"facts[{fact!r}]", f"{fact} of {case.shown} is {wrong}", "an int or a float", facts=(fact,))
 
 
 def _bounded(case: Case, fact: str) -> str:
@@ -104,6 +119,7 @@ OF_NODES: Final[Mapping[str, Callable[[Case, str], str]]] = {
     "no_overflow": _fits,
 }
 OF_DTYPES: Final[Mapping[str, int]] = {"bits": 1, "is_int": 1, "is_float": 1, "safe_cast": 2}  # with the number of the dtypes
+NUMBERS: Final = tuple(n for n, f in FUNCTIONS.items() if f.fact and f.params == ("node",) and f.result in ("int", "bound"))
 TRIED: Final = frozenset((*OF_NODES, *OF_DTYPES))
 
 
@@ -126,5 +142,7 @@ def _fact_of(fact: str, ask: Any, given: tuple[Any, ...], meaning: Any, names: t
     except Exception as problem:
         yield Mistake("", f"facts[{fact!r}]", f"{fact}({shown}) raises {said(problem)}", repr(want), facts=(fact,))
         return
-    if got != want:
-        yield Mistake("", f"facts[{fact!r}]", f"{fact}({shown}) is {got!r}, and {want!r} to the theory", facts=(fact,))
+    if (wrong := misnumbered(got)) or got != want:
+        yield Mistake(
+            "", f"facts[{fact!r}]", f"{fact}({shown}) is {wrong or repr(got)}, and {want!r} to the theory", facts=(fact,)
+        )

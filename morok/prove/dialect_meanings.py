@@ -10,12 +10,13 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 from morok.dialect import Dialect, OpInfo
+from morok.dsl import evaluation
 from morok.dsl.declared import Mistake
-from morok.dsl.values import FAILURES, NoValue
+from morok.dsl.values import NoValue
 from morok.prove import smt
 from morok.prove.answers import DEFAULT_BUDGET, Answer
 from morok.prove.dialect_encodings import worlds
-from morok.prove.dialect_values import candidates, denied, every, mentioned, same_number
+from morok.prove.dialect_values import candidates, denied, every, mentioned, misnumbered, same_number
 from morok.prove.meanings import meaning_of
 from morok.prove.semantics.term import Term, Unsupported
 from morok.prove.smt import FALSE, TRUE
@@ -173,22 +174,9 @@ def _others(world: Any, names: Sequence[str], tried: Sequence[tuple[Any, ...]]) 
     return [(v,) for v in every(world, names[0], known) if v not in known]
 
 
-def dtype_for(info: OpInfo, names: Sequence[str], result: str) -> tuple[str, tuple[str, ...]]:
-    """(the dtype that an evaluator is given, those behind its values): the operands', and for a conversion the result's."""
-    if info.result in info.domains and info.result not in info.params:
-        return result, (names[0],)
-    place = next((i for i, word in enumerate(info.params) if word in info.domains), 0)
-    return names[place], ()
-
-
-def evaluated(dialect: Dialect, info: OpInfo, names: Sequence[str], result: str, values: tuple[Any, ...]) -> Any:
-    """The evaluator's value; NoValue where it says that there is none, as matchers understand it."""
-    assert info.evaluate is not None
-    first, behind = dtype_for(info, names, result)
-    try:
-        return info.evaluate(dialect.dtypes[first], *values, *(dialect.dtypes[n] for n in behind))
-    except (*FAILURES, getattr(dialect, "undefined", NoValue)):
-        raise NoValue from None
+def evaluated(dialect: Dialect, info: OpInfo, names: Sequence[str], result: str, values: Sequence[Any]) -> Any:
+    """The evaluator's value at dtypes of these names; NoValue where it says that there is none."""
+    return evaluation.evaluated(dialect, info, [dialect.dtypes[n] for n in names], dialect.dtypes[result], values)
 
 
 def _evaluated(
@@ -197,7 +185,7 @@ def _evaluated(
     """The mistakes that the evaluator alone shows: it cannot be called, or does not commute where that is declared."""
     if info.evaluate is None:
         return
-    given = f"(dtype, {len(names)} values{', dtype of the operand' if dtype_for(info, names, result)[1] else ''})"
+    given = f"(dtype, {len(names)} values{', dtype of the operand' if info.converts else ''})"
     commutes = info.commutative
     for i, v in enumerate(tried):
         try:
@@ -210,8 +198,10 @@ def _evaluated(
         except Exception as problem:
             yield Wrong("evaluate", f"called as {given} with {_values(v)} it raises {said(problem)}", f"a function of {given}")
             return
-        if one is None or (isinstance(one, type) and one is not NoValue):
-            yield Wrong("evaluate", f"of {_values(v)} is {one!r}", "a number, or an exception where there is none")
+        if one is not NoValue and (wrong := misnumbered(one)):
+            yield Wrong(
+                "evaluate", f"of {_values(v)} is {wrong}", "an int, a float or a bool, or an exception where there is none"
+            )
             return
         if commutes and len(v) == 2:
             try:
@@ -330,9 +320,8 @@ def _unknowns(names: Sequence[str]) -> list[tuple[int, ...]]:
 
 def _dtypes_given(world: Any, info: OpInfo, names: Sequence[str], result: str, terms: Sequence[Any]) -> tuple[Any, ...]:
     """The arguments of a solver function behind the world: the dtype, the terms, and of a conversion the operand's dtype."""
-    converts = bool(dtype_for(info, names, result)[1])
     d = world.dtype(names[0] if info.comparison else result)
-    return (d, *terms, *((world.dtype(names[0]),) if converts else ()))
+    return (d, *terms, *((world.dtype(names[0]),) if info.converts else ()))
 
 
 def _check_sorts(world: Any, info: OpInfo, result: str, got: Term, v: tuple[Any, ...]) -> None:

@@ -13,20 +13,21 @@ from morok.dsl.structural import takes_dtype
 from morok.dsl.values import NoValue
 from morok.prove.dialect_facts import Case, node_mistakes
 from morok.prove.dialect_meanings import choices, evaluated, said
-from morok.prove.dialect_values import few, same_number
+from morok.prove.dialect_values import few, misnumbered, same_number
 
 FEW: Final = 6  # constants of a dtype that ops are built over
+COMMON: Final = ("recall",)  # what is asked of every node that a graph holds, whatever ops a rule names
 
 Values = Mapping[str, Sequence[Any]]  # some values of each dtype
 Worlds = Mapping[str, Sequence[Any]]  # the encodings of each dtype
 
 
 class Wrong(Exception):
-    """A mistake that ends what is tried of an op."""
+    """A mistake that ends what is tried of an op. `constants`: of what reads the constants of every op."""
 
-    def __init__(self, field: str, message: str, expected: str = "") -> None:
+    def __init__(self, field: str, message: str, expected: str = "", constants: bool = False) -> None:
         super().__init__(message)
-        self.mistake = Mistake("", field, message, expected)
+        self.mistake = Mistake("", field, message, expected, constants=constants)
 
 
 def call(dialect: Dialect, method: str, *args: Any) -> Any:
@@ -37,11 +38,21 @@ def call(dialect: Dialect, method: str, *args: Any) -> Any:
         raise Wrong(method, f"raises {said(problem)}") from None
 
 
+def const_value(dialect: Dialect, node: Any) -> Any:
+    """The value of a constant, a number of Python's own; NOT_CONST of any other node."""
+    value = call(dialect, "const_value", node)
+    if value is not NOT_CONST and value is not None and (wrong := misnumbered(value)):
+        raise Wrong("const_value", f"is {wrong}", "an int, a float or a bool", constants=True)
+    return value
+
+
 def constant_mistakes(dialect: Dialect, values: Values, worlds: Worlds) -> Iterator[Mistake]:
     """Mistakes where constants are not what they were made of, or not of the dtype, or facts do not hold of them."""
+    first: dict[str, tuple[Any, Any]] = {}  # of each dtype, with its value
     for name, some in values.items():
         try:
             nodes = [(v, constant(dialect, name, v)) for v in some]
+            _alike_at_two_dtypes(dialect, name, nodes, first)
             for v, node in nodes:
                 yield from node_mistakes(Case(dialect, node, "", (), name, v, worlds.get(name, ()), repr(v)))
             for (v, a), (w, b) in itertools.combinations(nodes, 2):
@@ -55,6 +66,36 @@ def constant_mistakes(dialect: Dialect, values: Values, worlds: Worlds) -> Itera
             yield replace(wrong.mistake, dtypes=(name,), constants=True) if spoils else wrong.mistake
 
 
+def _alike_at_two_dtypes(
+    dialect: Dialect, name: str, nodes: Sequence[tuple[Any, Any]], first: dict[str, tuple[Any, Any]]
+) -> None:
+    """An error where constants of two dtypes are the same; `first` gets the first one of this dtype."""
+    for other, (w, b) in first.items():
+        for v, a in nodes:
+            if call(dialect, "same", a, b) or call(dialect, "same", b, a):
+                what = f"the constants {v!r} of {name} and {w!r} of {other} are the same to it"
+                raise Wrong("same", what, "whether nodes are equal, and so of one type")
+            _same_template(dialect, a, b, f"constants of {name} and {other}")
+    if nodes:
+        first[name] = nodes[0]
+
+
+def remembered(dialect: Dialect, a: Any, b: Any, shown: str, other: str) -> None:
+    """An error where two nodes that are not the same carry one dict for derived facts, or one node carries several."""
+    if "recall" not in dialect.inline and getattr(dialect, "recall", None) is None:
+        return
+
+    def held(node: Any) -> Any:
+        if "recall" not in dialect.inline:
+            return call(dialect, "recall", node)
+        return _filled(dialect, "recall", {**getattr(dialect, "names", {}), "_d": dialect, "hole_n": node}, shown)
+
+    if held(a) is not held(a):
+        raise Wrong("recall", f"of {shown} is another dict each time", "the dict that the node carries")
+    if held(a) is held(b) and not call(dialect, "same", a, b):
+        raise Wrong("recall", f"is one dict for {shown} and {other}", "a dict of its own for each node")
+
+
 def _same_template(dialect: Dialect, a: Any, b: Any, shown: str) -> None:
     """An error where the template for `same` differs from the method on two different nodes."""
     if "same" in dialect.inline:
@@ -65,7 +106,7 @@ def _same_template(dialect: Dialect, a: Any, b: Any, shown: str) -> None:
 
 def constant(dialect: Dialect, name: str, value: Any) -> Any:
     made = call(dialect, "const", dialect.dtypes[name], value)
-    back = call(dialect, "const_value", made)
+    back = const_value(dialect, made)
     if back is NOT_CONST or back is None:
         shown = "NOT_CONST" if back is NOT_CONST else "None"
         raise Wrong("const_value", f"of const({name}, {value!r}) is {shown}", f"{value!r}")
@@ -193,11 +234,11 @@ class OpNodes:
             given = tuple(v for v, _ in chosen)
             try:
                 node = self.build(operands, result)
-                value = call(self.dialect, "const_value", node)
+                value = const_value(self.dialect, node)
                 if value is None:
                     raise Wrong("const_value", "of a node that is no constant is None", "NOT_CONST")
                 if value is not NOT_CONST:  # built as what it is
-                    self._folded(names, result, given, value)
+                    self._folded(node, names, result, given, value)
                     continue
                 built += call(self.dialect, "opkey", node) == self.info.key
                 if call(self.dialect, "opkey", node) == self.info.key:
@@ -220,13 +261,21 @@ class OpNodes:
                 yield False
 
     def add(self, mistake: Mistake) -> None:
-        self.found.setdefault(mistake.field, replace(mistake, op=self.info.name))
+        common = mistake.constants or mistake.field in COMMON
+        self.found.setdefault(mistake.field, mistake if common else replace(mistake, op=self.info.name))
 
     def build(self, operands: tuple[Any, ...], result: str) -> Any:
         given = self.dialect.dtypes[result] if takes_dtype(self.info) else None
         return call(self.dialect, "build", self.info.name, operands, {}, given)
 
-    def _folded(self, names: Sequence[str], result: str, given: tuple[Any, ...], value: Any) -> None:
+    def is_plain(self, node: Any, name: str) -> bool:
+        """True if a node is a constant of a dtype as `const` makes it, and no node of an op whose value is known."""
+        some = self.values.get(name, ())
+        key = call(self.dialect, "opkey", node)
+        return bool(some) and bool(key == call(self.dialect, "opkey", constant(self.dialect, name, some[0])))
+
+    def _folded(self, node: Any, names: Sequence[str], result: str, given: tuple[Any, ...], value: Any) -> None:
+        """An error unless what is built as a constant, or said to be one, has the value of the op."""
         if self.info.evaluate is None:
             return
         try:
@@ -236,8 +285,11 @@ class OpNodes:
         except Exception:
             return  # said of the evaluator
         if not same_number(value, want):
-            shown = ", ".join(map(repr, given))
-            raise Wrong("build", f"{self.info.name}({shown}) is built as {value!r}, and evaluates to {want!r}")
+            shown = f"{self.info.name}({', '.join(map(repr, given))})"
+            if self.is_plain(node, result):
+                raise Wrong("build", f"{shown} is built as {value!r}, and evaluates to {want!r}")
+            what = f"of {shown} is {value!r}, and it evaluates to {want!r}"
+            raise Wrong("const_value", what, "the value of a node, or NOT_CONST", constants=True)
 
     def _node(self, node: Any, operands: tuple[Any, ...], others: tuple[Any, ...], result: str, given: tuple[Any, ...]) -> None:
         d, info = self.dialect, self.info
@@ -329,9 +381,10 @@ class OpNodes:
         for other in (node, held[0], self.last):
             if other is not None:
                 _same_template(d, node, other, shown)
+                remembered(d, node, other, shown, "another node")
         self.last = node
         for i, key in enumerate(("pointwise1", "pointwise2", "pointwise3")):
-            if key in d.inline and len(held) == i + 1 and not (info.result in info.domains and info.result not in info.params):
+            if key in d.inline and len(held) == i + 1 and not info.converts:
                 made = filled(key, **dict(zip("abc", held, strict=False)))
                 if d.opkey(made) != info.key or not all(d.same(a, b) for a, b in zip(d.operands(made), held, strict=True)):
                     raise Wrong(f"inline[{key!r}]", f"makes another node than build() for {shown}")

@@ -11,7 +11,7 @@ from morok.dsl.declared import Mistake
 from morok.prove import smt
 from morok.prove.answers import DEFAULT_BUDGET, Answer
 from morok.prove.dialect_values import EDGES, WIDTHS, denied, has, same_number
-from morok.prove.semantics.term import negation
+from morok.prove.semantics.term import either, negation
 from morok.prove.smt import FALSE, TRUE, Expr
 from morok.prove.smt.session import Died
 from morok.prove.solve import ask
@@ -81,15 +81,40 @@ def excluded_constants(dialect: Dialect, name: str, made: Sequence[Any]) -> Iter
 
     Ops at the values of the theory need not show it: they may never leave those.
     """
-    for v in (*EDGES, *(sign * (1 << width) for width in WIDTHS for sign in (1, -1))):
+    for v, back in _constants_of(dialect, name, ()):
+        if not same_number(back, v) and not any(has(world, name, back) for world in made):
+            what = f"`variable` excludes {back!r}, the constant that is made of {v!r} at {name}"
+            yield Mistake("", "theory", what, "what is so of the dialect's values")
+            return
+
+
+def other_constants(dialect: Dialect, name: str, values: Sequence[Any], made: Sequence[Any]) -> Iterator[Mistake]:
+    """The first number of which the dialect makes another constant than a theory says that it makes."""
+    for v, back in _constants_of(dialect, name, values):
+        for world in made:
+            if _said(world, functools.partial(_makes, world, name, v, back)) is False:
+                what = f"`constant_of` makes another value of the number {v!r} at {name} than `const`, whose constant is {back!r}"
+                yield Mistake("", "theory", what, "no value of what `const` clips, wraps or refuses", (name,), constants=True)
+                return
+
+
+def _makes(world: Any, name: str, v: int, back: Any) -> Expr:
+    """The condition that a number has no constant, or that it is this one."""
+    found = world.constant_of(name, world.numbers.const(v))
+    return either(negation(found.defined), smt.term(found.value) == smt.term(world.constant(name, back).value))
+
+
+def _constants_of(dialect: Dialect, name: str, values: Sequence[Any]) -> Iterator[tuple[int, Any]]:
+    """(number, value of the constant that the dialect makes of it): edges, widths, and what is next to values of the dtype."""
+    ends = {f(v for v in values if type(v) is int) for f in (min, max)} if any(type(v) is int for v in values) else ()
+    near = (v + s for v in ends for s in (-1, 1))
+    for v in dict.fromkeys((*EDGES, *(sign * (1 << width) for width in WIDTHS for sign in (1, -1)), *near)):
         try:
             back = dialect.const_value(dialect.const(dialect.dtypes[name], v))
         except Exception:  # no constant of it
             continue
-        if isinstance(back, int) and not same_number(back, v) and not any(has(world, name, back) for world in made):
-            what = f"`variable` excludes {back!r}, the constant that is made of {v!r} at {name}"
-            yield Mistake("", "theory", what, "what is so of the dialect's values")
-            return
+        if isinstance(back, int):
+            yield v, back
 
 
 def _equal(world: Any, name: str, a: Any, b: Any) -> Any:
@@ -127,4 +152,4 @@ def _possible(world: Any, *conditions: Expr) -> bool:
     return found.answer is not Answer.UNSAT
 
 
-__all__ = ["excluded_constants", "theory_mistakes"]
+__all__ = ["excluded_constants", "other_constants", "theory_mistakes"]

@@ -14,7 +14,7 @@ from morok.dialect import NOT_CONST, Dialect, OpInfo
 from morok.dsl.declared import Mistake
 from morok.dsl.values import NoValue
 from morok.prove.dialect_meanings import choices, evaluated
-from morok.prove.dialect_nodes import OpNodes, Values, Worlds, Wrong, call, constant
+from morok.prove.dialect_nodes import OpNodes, Values, Worlds, Wrong, call, const_value, constant, remembered
 from morok.prove.dialect_values import few, same_number
 
 LEAVES: Final = 5  # constants of a dtype
@@ -113,6 +113,7 @@ class Trees:
         for a, b in itertools.combinations([*made, *others], 2):
             if not same_number(a.value, b.value) and call(self.dialect, "same", a.node, b.node):
                 raise Wrong("same", f"takes {a.shown} for {b.shown}", "whether nodes are equal")
+            remembered(self.dialect, a.node, b.node, a.shown, b.shown)
 
     def _is(self, node: Any, wanted: Any, method: str, shown: str) -> None:
         """An error unless a node has the value that is wanted."""
@@ -121,15 +122,14 @@ class Trees:
             return
         d, field = self.dialect, method
         if method == "build" and call(d, "const_value", node) is not NOT_CONST:
-            plain = call(d, "opkey", constant(d, self.nodes.name_of(node), value))
-            field = method if call(d, "opkey", node) == plain else "const_value"
+            field = method if self.nodes.is_plain(node, self.nodes.name_of(node)) else "const_value"
         elif method == "build":
             field = "operands" if call(d, "opkey", node) == self.info.key else "opkey"
         raise Wrong(field, f"of {shown} makes what is {value!r}, and the value is {wanted!r}", "what has that value")
 
     def _value(self, node: Any, depth: int = 0) -> Any:
         """The value that a node has by what the dialect says of it; NOT_CONST where that is none, or cannot be told."""
-        value = call(self.dialect, "const_value", node)
+        value = const_value(self.dialect, node)
         if value is not NOT_CONST or depth > DEPTH:
             return value
         key = call(self.dialect, "opkey", node)

@@ -9,13 +9,14 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from morok.dialect import Dialect
+from morok.dialect import Dialect, built_in
 from morok.dsl.declared import Mistake
 from morok.prove import dialect_meanings as meanings
 from morok.prove import dialect_nodes as nodes
 from morok.prove.dialect_encodings import worlds
 from morok.prove.dialect_facts import dtype_mistakes
-from morok.prove.dialect_theory import excluded_constants, theory_mistakes
+from morok.prove.dialect_roles import role_mistakes
+from morok.prove.dialect_theory import excluded_constants, other_constants, theory_mistakes
 from morok.prove.dialect_trees import Trees
 from morok.prove.dialect_values import candidates
 from morok.prove.limits import Limits
@@ -57,7 +58,9 @@ def trials(dialect: Dialect, broken: frozenset[str]) -> tuple[list[Mistake], boo
                 found = [Mistake(op, "evaluate" if op else "const", what, "functions and methods that return")]
             all_found.extend(m for m in found if m not in all_found)
 
-    tried(["", *(name for name, info in dialect.ops.items() if info.params and name not in broken)], None)
+    own = built_in(dialect)  # whose ops with a role are tested as all that rearranges lanes
+    named = (name for name, info in dialect.ops.items() if info.params or (info.role and not own))
+    tried(["", *(name for name in named if name not in broken)], None)
     if all(m.op or m.facts for m in all_found):  # else there is nothing to build of
         unsound = {m.op for m in all_found} | broken
         sound = [name for name, info in dialect.ops.items() if info.params and name not in unsound]
@@ -104,7 +107,12 @@ def _all(dialect: Dialect, broken: frozenset[str], op: str, over: frozenset[str]
         for name, some in values.items():
             if some and not constants:  # else its constants are wrong, or unknown to the theory, which is said of them
                 yield from excluded_constants(dialect, name, made[name])
+                yield from other_constants(dialect, name, some, made[name])
         yield from constants
+        return
+    if not dialect.ops[op].params:
+        if not constants:
+            yield from role_mistakes(dialect, dialect.ops[op], values)
         return
     if over is None:
         yield from meanings.meaning_mistakes(dialect, theory, dialect.ops[op])

@@ -7,7 +7,7 @@ import random
 from collections.abc import Sequence
 from typing import Any, Final
 
-from morok.dialect import OpInfo
+from morok.dialect import NUMBERS, OpInfo
 from morok.prove import smt
 from morok.prove.function_digest import code_of
 from morok.prove.symbol import Symbol
@@ -18,6 +18,13 @@ WIDTHS: Final = (4, 7, 8, 15, 16, 31, 32, 63, 64)
 MOST: Final = 24  # values of one dtype
 SMALL: Final = 256  # values of a dtype that are all tried where an op has one operand
 RANDOM: Final = 6
+
+
+def misnumbered(value: Any) -> str:
+    """The reason why something is no number of Python's own, as all numbers of a proof are; "" of one: others may wrap."""
+    if type(value) in NUMBERS:
+        return ""
+    return f"{value!r}, of class {type(value).__name__}: numbers in rules are those of Python, which never wrap"
 
 
 def same_number(a: Any, b: Any) -> bool:

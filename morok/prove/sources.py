@@ -111,7 +111,7 @@ def op_digest(info: OpInfo, dialect: Dialect | None = None) -> str:
         info.result, tuple(sorted((k, tuple(v)) for k, v in info.domains.items())), info.commutative, info.comparison,
         info.types, tuple(sorted(info.field_kinds.items())), info.dtype_given,
     )  # fmt: skip
-    evaluated = "" if dialect is None or built_in(dialect) else foreign.evaluator_digest(info)
+    evaluated = "" if dialect is None or built_in(dialect) else f"{foreign.evaluator_digest(info)} {info.role}"
     return digest(f"{entry!r} {solver_digest(info.solver)}{evaluated}")
 
 

@@ -76,22 +76,31 @@ def has_constants(rule: CheckedRule) -> bool:
 def literal_mistakes(rule: CheckedRule, theory: Any) -> Iterator[Mistake]:
     """Numbers that a rule writes, of which the dialect makes other constants than the solver is told."""
     dialect = rule.dialect
-    seen = set()
+    for name, number in dict.fromkeys(_written(rule)):
+        world = next(iter(theory.attempts(frozenset(ops_of(rule)), [name], False, False))).world()
+        made = dialect.const_value(dialect.const(dialect.dtypes[name], number))
+        wanted = float(number) if world.is_float(name) else number
+        one, other = world.constant(name, wanted).value, world.constant(name, made).value
+        if smt.simplify(one == other) is not smt.TRUE:
+            what = f"of the number {number!r} that the rule writes it makes {made!r} at {name}"
+            yield Mistake("", "const", what, f"a number that is a value of {name}", constants=True)
+
+
+def _written(rule: CheckedRule) -> Iterator[tuple[str, Any]]:
+    """(dtype, number) of the constants that a rule says in numbers, or as `zero(x)`, `one(x)` or `const(3, T)`."""
     for at in S.walk(rule.syntax.pattern, *rule.syntax.clauses, rule.syntax.target):
         ty = rule.types.get(id(at))
-        if not isinstance(at, (S.PLiteral, S.ENumber)) or ty is None or ty.pointer or ty.place:
+        if isinstance(at, (S.PLiteral, S.ENumber)):
+            number = at.value
+        elif isinstance(at, S.ECall) and at.name in ("zero", "one"):
+            number, ty = int(at.name == "one"), ty or rule.types.get(id(at.args[-1]))
+        elif isinstance(at, S.ECall) and at.name == "const" and isinstance(at.args[0], S.ENumber):
+            number = at.args[0].value
+        else:
             continue
-        for instance in rule.instances:
-            name = instance.element(ty)
-            if name not in dialect.dtypes or (name, at.value) in seen:
-                continue
-            seen.add((name, at.value))
-            made = dialect.const_value(dialect.const(dialect.dtypes[name], at.value))
-            world = next(iter(theory.attempts(frozenset(ops_of(rule)), [name], False, False))).world()
-            one, other = world.constant(name, at.value).value, world.constant(name, made).value
-            if smt.simplify(one == other) is not smt.TRUE:
-                what = f"of the number {at.value!r} that the rule writes it makes {made!r} at {name}"
-                yield Mistake("", "const", what, f"a number that is a value of {name}", constants=True)
+        if ty is not None and not ty.pointer and not ty.place:
+            names = (instance.element(ty) for instance in rule.instances)
+            yield from ((name, number) for name in names if name in rule.dialect.dtypes)
 
 
 def encoding_mistakes(rule: CheckedRule, theory: Any, attempts: Iterable[Any]) -> Iterator[Mistake]:

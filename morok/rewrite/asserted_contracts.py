@@ -10,12 +10,13 @@ import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from morok.dialect import NOT_CONST, Dialect, Node
+from morok.dialect import NOT_CONST, Dialect, Node, OpInfo, built_in
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule
 from morok.dsl.concrete import Asked, compiled
 from morok.dsl.contract import COMPILE_TIME
-from morok.dsl.values import FAILURES, OutOfBudget, Steps, no_value
+from morok.dsl.evaluation import evaluated
+from morok.dsl.values import FAILURES, NoValue, OutOfBudget, Steps, no_value
 from morok.errors import HelperContractError
 from morok.rewrite.abbreviate import abbreviate, op_name
 
@@ -239,6 +240,9 @@ class _Undefined:
 UNDEFINED: Final = _Undefined()
 
 
+_DECIDES: Final = {"And": False, "Or": True}  # the operand that decides a connective of Morok's own
+
+
 class Assignment:
     """Values for the leaves below nodes, made up when first asked for; pointwise ops follow by their evaluators."""
 
@@ -248,6 +252,7 @@ class Assignment:
         self._values: dict[int, tuple[Node, Any]] = {}
         self._lanes_of: Callable[[Node], Sequence[Node]] = getattr(dialect, "lanes_of", lambda node: (node,))
         self._undefined: Any = getattr(dialect, "undefined", ArithmeticError)
+        self._own = built_in(dialect)  # elsewhere an op means what its evaluator says, whatever it is called
 
     def count(self, root: Node) -> int:
         """The number of lanes of `root`, where the dialect tells."""
@@ -278,9 +283,8 @@ class Assignment:
             if id(node) in self._values:
                 stack.pop()
                 continue
-            info = self.dialect.ops.get(op_name(self.dialect, self.dialect.opkey(node)))
-            computed = info is not None and info.evaluate is not None
-            operands = self.dialect.operands(node) if computed else ()
+            info = self._computed(node)
+            operands = self.dialect.operands(node) if info is not None else ()
             waiting = [o for o in operands if id(o) not in self._values]
             if waiting:
                 stack.extend(waiting)
@@ -289,27 +293,36 @@ class Assignment:
             constant = self.dialect.const_value(node)
             if constant is not NOT_CONST:
                 value = constant
-            elif computed:
+            elif info is not None:
                 value = self._apply(node, info, operands)
             else:
                 value = self._leaf(node)
             self._values[id(node)] = (node, value)
         return self._values[id(root)][1]
 
-    def _apply(self, node: Node, info: Any, operands: Sequence[Node]) -> Any:
+    def _computed(self, node: Node) -> OpInfo | None:
+        """The op of a node that has a value by its evaluator: of one without `params` nobody has compared that with what rules
+        are proved of, but for Morok's own.
+        """
+        info = self.dialect.ops.get(op_name(self.dialect, self.dialect.opkey(node)))
+        return info if info is not None and info.evaluate is not None and (self._own or info.params) else None
+
+    def _apply(self, node: Node, info: OpInfo, operands: Sequence[Node]) -> Any:
         args = [self._values[id(o)][1] for o in operands]
-        scalar = getattr(self.dialect, "element", lambda d: d)
-        if info.name == "Where" and args[0] is not UNDEFINED:
+        if self._own and info.name == "Where" and args[0] is not UNDEFINED:
             return args[1] if args[0] else args[2]
-        if (info.name == "And" and any(a is False for a in args)) or (info.name == "Or" and any(a is True for a in args)):
-            return info.name == "Or"  # one side decides, whatever the other is
+        if self._own and info.name in _DECIDES and any(a is _DECIDES[info.name] for a in args):
+            return _DECIDES[info.name]  # whatever the other operand is
         if UNDEFINED in args:
             return UNDEFINED
+        scalar = getattr(self.dialect, "element", lambda d: d)
+        kinds = [scalar(self.dialect.type(n)) for n in (node, *operands)]
         try:
-            if not info.params or (info.result in info.domains and info.result not in info.params):  # a conversion
-                return info.evaluate(scalar(self.dialect.type(node)), *args, scalar(self.dialect.type(operands[0])))
-            return info.evaluate(scalar(self.dialect.type(operands[-1])), *args)
-        except self._undefined:
+            if not info.params:  # a conversion of bits
+                assert info.evaluate is not None
+                return info.evaluate(kinds[0], *args, kinds[1])
+            return evaluated(self.dialect, info, kinds[1:], kinds[0], args)
+        except (NoValue, self._undefined):
             return UNDEFINED
 
     def _leaf(self, node: Node) -> Any:

@@ -240,6 +240,12 @@ class Lanes(Saturating):
     def attr(self, node: Term, name: str) -> Any:
         return node[2]
 
+    def lanes_of(self, node: Term) -> tuple[Term, ...]:
+        if node[0] == "take":
+            lanes = self.lanes_of(node[1])
+            return tuple([lanes[i] for i in node[2]])
+        return tuple([lane for part in node[1:] for lane in self.lanes_of(part)]) if node[0] == "join" else (node,)
+
     def build(self, op: str, operands: Sequence[Term], attrs: Mapping[str, Any], dtype: Hashable | None) -> Term:
         return ("take", *operands, tuple(attrs["indices"])) if op == "Take" else super().build(op, operands, attrs, dtype)
 

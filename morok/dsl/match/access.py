@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from morok.dialect import Dialect
+from morok.dialect import Dialect, built_in
 from morok.dsl.match.code import Code
 
 
@@ -18,8 +18,7 @@ class Access:
         self.dialect = dialect
         self.code = code
         self.inline = dialect.inline
-        # op keys and dtypes of a hash-consed dialect are single objects too
-        self.equal = "is" if getattr(dialect, "hash_consed", False) else "=="
+        self.equal = "is" if built_in(dialect) else "=="  # its op keys and dtypes are single objects, as its nodes are
         self.methods = code.name("_d")
         self.each = code.name("_o")
 
@@ -76,9 +75,11 @@ class Access:
         return self.code.compare(self.opkey(n), self.equal, self.key(op))
 
     def is_const(self, n: ast.expr) -> ast.expr:
-        if self.const_op is not None:
-            return self.is_op(n, self.const_op)
-        return self.code.compare(self.method("const_value", n), "is not", self.code.name("NOT_CONST"))
+        return self.holds_number(n) if self.const_op is None else self.is_op(n, self.const_op)
+
+    def holds_number(self, n: ast.expr) -> ast.expr:
+        """True if a node is a constant whose value is a number of Python's own, as those of proofs are: others may wrap."""
+        return self.code.compare(self.code.attribute(self.value(n), "__class__"), "in", self.code.name("NUMBERS"))
 
     def alike(self, a: ast.expr, b: ast.expr) -> ast.expr:
         """True if two dtypes, or two ops, are the same."""

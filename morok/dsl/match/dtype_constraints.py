@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from typing import Final
 
-from morok.dialect import OpInfo
+from morok.dialect import OpInfo, built_in
 from morok.dsl.checked import CheckedRule, Ty
 from morok.dsl.match.clauses import Clause, Clauses, Constraint, Path, Several
 
@@ -38,7 +38,9 @@ class DtypeConstraints:
             info = self.dialect.ops[op]
             if info.params:
                 self._pointwise(path, info)
-        for c in clause.constraints:
+        for c in (
+            clause.constraints if built_in(rule.dialect) else ()
+        ):  # whose `same` is identity: nodes of others say their types
             if len(c.paths) == 2 and c.condition is self.access.same(*map(made.node, c.paths)):
                 self.join(("e", c.paths[0]), ("e", c.paths[1]))
                 self.join(("l", c.paths[0]), ("l", c.paths[1]))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 
-from morok.dialect import OpInfo
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule, Sort, Ty
 from morok.dsl.infer import universe
@@ -44,7 +43,7 @@ class Matched:
         self.terms: dict[tuple[object, ...], Path] = {}
         for path, op in clause.ops.items():
             info = self.dialect.ops[op]
-            if info.params and not self.given_dtype(info):
+            if info.params and not info.converts:
                 self.terms[op, *(made.node((*path, i)) for i in range(len(info.params)))] = path
         self.most: dict[str, int] = {}
 
@@ -68,9 +67,6 @@ class Matched:
 
     def is_dtype(self, e: S.Expr) -> bool:
         return isinstance(e, S.EType) or self.sort(e) is Sort.DTYPE
-
-    def given_dtype(self, info: OpInfo) -> bool:
-        return info.result in info.domains and info.result not in info.params
 
     def name(self, name: str) -> ast.expr:
         local = self.locals.get(name)

@@ -163,7 +163,7 @@ class NodeCode(ValueCode):
 
     def build(self, info: OpInfo, e: S.ECall) -> ast.expr:
         given = [a for a in e.args if not self.matched.is_dtype(a)]
-        if info.params and not self.matched.given_dtype(info) and len(given) == len(info.params) and not info.fields:
+        if info.params and not info.converts and len(given) == len(info.params) and not info.fields:
             return self.pointwise(info.name, [self.node(a) for a in given])
         many = any(o.many for o in info.operands)
         count = len(given) if many else min(len(given), len(info.operands))
@@ -202,7 +202,7 @@ class NodeCode(ValueCode):
         if ty is None or ty.pointer or ty.place or ty.element == ANY:
             return self.code.none
         dtypes = isinstance(e, S.ECall) and any(map(self.matched.is_dtype, e.args))
-        written = self.matched.given_dtype(info) or not info.operands or dtypes
+        written = info.converts or not info.operands or dtypes
         known = isinstance(ty.lanes, int) or any(t.lanes == ty.lanes for t in self.matched.clause.types.values())
         return self.matched.dtype_of(ty) if written or known else self.code.none
 

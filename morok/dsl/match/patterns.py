@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from morok.dialect import OpInfo
+from morok.dialect import OpInfo, built_in
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule, Ty
 from morok.dsl.match import literals
@@ -106,8 +106,8 @@ class _Patterns:
     def is_const(self, path: Path, clause: Clause) -> Clause:
         op = self.access.const_op
         if op is not None:
-            return self.of_op(clause, path, op)
-        return clause.plus(self.asked(self.access.is_const(self.made.node(path)), path))
+            clause = self.of_op(clause, path, op)
+        return clause if built_in(self.dialect) else clause.plus(self.asked(self.access.holds_number(self.made.node(path)), path))
 
     def constant(self, p: S.PConst, path: Path, clause: Clause) -> Clause:
         if p.kind in ("vconst", "anyconst"):

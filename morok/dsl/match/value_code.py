@@ -238,14 +238,13 @@ class ValueCode(ABC):
         self.matched.raises = True
         values = [a for a in e.args[1:] if not self.matched.is_dtype(a)]
         more: list[ast.expr] = []
-        if self.matched.given_dtype(info):
+        if info.converts:
             result = self.matched.type(e)
             assert result is not None
             of = self.matched.element_of(result)
             more.append(self.matched.element_of(self._value_type(values[0])))
         else:
-            place = next((i for i, word in enumerate(info.params) if word in info.domains), 0)
-            of = self.matched.element_of(self._value_type(values[place]))
+            of = self.matched.element_of(self._value_type(values[info.leading]))
         codes = []
         for word, a in zip(info.params, values, strict=True):
             dtype = self.access.dtype(word) if word not in info.domains else more[0] if more else of
