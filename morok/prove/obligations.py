@@ -32,6 +32,7 @@ from morok.prove.parametric.lane_by_lane import covered, lane_by_lane
 from morok.prove.parametric.proof import never_met, parametric_proof
 from morok.prove.parametric.setting import Proves
 from morok.prove.parametric.tensor_rules import about_tensors, may_be_invalid
+from morok.prove.place_forms import keeps_places
 from morok.prove.progress import Progress
 from morok.prove.refutation import evaluated, read, searched
 from morok.prove.rule_syntax import implied_ops, names_in, ops_of
@@ -120,6 +121,9 @@ def rule_out_beyond(rule: CheckedRule, progress: Progress) -> None:
 
 def prove_any(rule: CheckedRule, theory: Any, progress: Progress) -> None:
     """The proof of a rule: of one about structure for all sizes at once where that can be, else instance by instance."""
+    if not keeps_places(rule):
+        progress.unknown.append("what is made of a place is no place, or another where something else is stored")
+        return
     if not built_in(rule.dialect) or lanewise(rule):
         prove_instances(rule, theory, progress)
         return

@@ -55,6 +55,8 @@ SECOND_NOT_REFUTED = {
     "axes.turned_where_alike": "unknown",
     "loops.doubled_after": "unknown",
     "memory.alternative_for_all": "unknown",
+    "memory.blended": "unknown",
+    "memory.stored_in_parts_gated": "unknown",
     "tensors.four_units_moved": "unknown",
 }
 TRUE_TO = 4  # lanes: up to so many the false rules that are `bounded` are true

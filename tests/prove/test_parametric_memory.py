@@ -8,7 +8,12 @@ import pytest
 
 from morok.dsl.check import check_text
 from morok.dsl.checked import CheckedRule
+from morok.ir.dtype import AddrSpace, dtypes
+from morok.ir.interpret import evaluate
+from morok.ir.op import Op
+from morok.ir.uop import UOp
 from morok.rewrite.library import rules_dir
+from morok.rewrite.ruleset import RuleSet
 from tests.prove.every_size import shown
 
 FILE = (rules_dir() / "vector" / "devectorize.rules").read_text()
@@ -91,3 +96,50 @@ def test_wide_accesses_are_shown(name: str) -> None:
 @pytest.mark.parametrize("what", FALSE)
 def test_false_twins_are_not(what: str) -> None:
     assert not shown(rule(*FALSE[what]))
+
+
+STORED = "Store { index: Index { buffer: b: ptr(any), indices: [i: index x 1], gate: None }, value: v: any x 1, ranges: [] }"
+ZERO = "Store { index: Index { buffer: b, indices: [i] }, value: zero(v) }"
+BEHIND = "Store { index: Index { buffer: After(b, s), indices: [i] }, value: v }"
+ELSEWHERE = "Store { index: Index { buffer: b, indices: [Add(i, 1)], gate: c }, value: v }"
+WITH_GATE = STORED.replace("v: any x 1", "Where(c: bool x 1, v: any x 1, w)")
+PARTS = (
+    "Store { index: p @ Index { buffer: b: ptr(any), indices: [i: index x 1], gate: None }, value: Cat(v: any, w), ranges: [] }"
+    " if lanes(p) == 1 ~> Group(Store { index: Index { buffer: b, indices: [i] }, value: v },"
+    " Store { index: Index { buffer: b, indices: [Add(i, lanes(v))] }, value: w })"
+)
+HALVES = (
+    "Store { index: p @ Index { buffer: b: ptr(any), indices: [i: index x 1], gate: None }, value: v: any, ranges: [] }"
+    " if lanes(p) == 1 and lanes(v) > 3"
+    " let s = Store { index: Index { buffer: b, indices: [Add(i, lanes(v))] }, value: Gep(v, [0]) }"
+    " ~> Group(Store { index: Index { buffer: b, indices: [i] }, value: Gep(v, [k for k in 0..3]) },"
+    " Store { index: Index { buffer: After(b, s), indices: [Add(i, 3)] }, value: Gep(v, [k for k in 3..lanes(v)]) })"
+)
+HIDDEN = {
+    "another place": f"{WITH_GATE} let s = {ELSEWHERE} ~> Store {{ index: Index {{ buffer: After(b, s), indices: [i] }},"
+    " value: Where(c, v, w) }",
+    "the same place": f"{STORED} let s = {ZERO} ~> {BEHIND}",
+    "in a loop": f"End({STORED}, rs..) let s = {ZERO} ~> End({BEHIND}, rs..)",
+    "behind another than that beside it": HALVES,
+    "of which the value was read": PARTS,
+    "in a branch": "Store(Index { buffer: b, indices: [i: int], gate: Some(g: bool x 1) }, v: i32)"
+    " let p = Index(b, i), s = Store(p, v), branch = If(g, p, After(v, s)) ~> Group(branch, Store(p, v), EndIf(branch))",
+}
+
+
+@pytest.mark.parametrize("text", HIDDEN.values(), ids=HIDDEN)
+def test_what_is_stored_besides_is_not_overlooked(text: str) -> None:
+    (found,) = check_text(f'group g "one"\n\nr: {text}\n').rules()
+    assert not shown(found)
+
+
+def test_stores_beside_each_other_may_read_what_the_others_store() -> None:
+    (found,) = check_text(f'group g "one"\n\nr: {PARTS}\n').rules()
+    place = UOp.new(Op.DefineReg, (), 0, dtypes.i32.ptr(2, AddrSpace.REG)).index
+    filled = UOp.new(Op.Group, (place(0).store(UOp.const(1, dtypes.i32)), place(1).store(UOp.const(2, dtypes.i32))))
+    held = [UOp.new(Op.After, (place(k).src[0], filled)).index(k) for k in range(2)]
+    turned = held[0].store(UOp.new(Op.Cat, (held[1].load(), held[0].load())))
+    made = RuleSet.of([found], unproved=True).rewrite_node(turned)
+    assert made is not None
+    after = [[evaluate(UOp.new(Op.After, (place(k).src[0], s)).index(k).load()) for k in range(2)] for s in (turned, made[0])]
+    assert after == [[2, 1], [2, 2]]

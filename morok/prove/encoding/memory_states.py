@@ -12,9 +12,8 @@ from morok.prove.encoding.movement import Movement
 from morok.prove.encoding.obligation import Inapplicable
 from morok.prove.encoding.structure_parts import ABSENT, ELEMENT, NOTHING, Buffer, Place, Stored
 from morok.prove.kinds import Made, Node
-from morok.prove.semantics.term import Term, Unsupported, both, choose, either, negation
-from morok.prove.smt import TRUE, Applicable, Expr
-from morok.prove.smt.term_graphs import subterms
+from morok.prove.semantics.term import Term, Unsupported, both, choose, either, is_false, is_true, negation
+from morok.prove.smt import TRUE, Expr
 from morok.prove.symbol import Symbol
 
 
@@ -33,12 +32,12 @@ def consecutive(places: tuple[Place, ...], lanes: int) -> tuple[Place, ...]:
 class Memory(Movement):
     """Index, Load, Store and the order of effects.
 
-    stored_again  the functions from indices to elements of storage of which something is stored to it
+    waited_for  the conditions that statements of the pattern are defined which something waits for, each with the loops around it
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.stored_again: set[Applicable] = set()
+        self.waited_for: set[tuple[Expr, tuple[Any, ...]]] = set()
 
     def op_index(self, parts: dict[str, Any], at: S.Syntax) -> Node:
         """A place, and the element there: 0 at a false gate or an Invalid index."""
@@ -162,18 +161,12 @@ class Memory(Movement):
         places = consecutive(places, max(len(value.lanes), len(places)))
         if len(value.lanes) not in (1, len(places)):
             raise Inapplicable
-        self.world.exact = False  # two statements that store differently may leave the same behind
-        done: list[Expr] = []
-        defined: list[Expr] = []
         values = value.lanes if len(value.lanes) > 1 else value.lanes * len(places)
-        for k, (p, v) in enumerate(zip(places, values, strict=True)):
-            effect = smt.Function(Symbol("store", p.buffer.name), *(x.sort for x in p.indices), v.value.sort, ELEMENT)(
-                *p.indices, v.value
-            )
-            before = list(zip(places[:k], values[:k], strict=True))
-            done.append(choose(p.valid, self.unless_there(p, v, value.dtype, effect, before), NOTHING))
-            defined.append(both(p.defined, either(negation(p.valid), both(self.within(p), v.defined))))
-        effect, known = self.in_turn(done), both(*defined)
+        if not all(is_false(v.invalid) for v in values):
+            raise Unsupported("a store of what may be Invalid")
+        self.world.exact = False  # two statements that store differently may leave the same behind
+        effect = self.stores(places, values)
+        known = both(*(both(p.defined, either(negation(p.valid), self.within(p))) for p in places))
         for loop in loops:
             effect, known = self.repeated(loop, effect, known)
         node = Node((Term(effect, known),), "void")
@@ -182,19 +175,28 @@ class Memory(Movement):
             self.kept.append(node)
         return node
 
-    def unless_there(self, p: Place, v: Term, dtype: str, effect: Expr, before: Seq[tuple[Place, Term]]) -> Expr:
-        """The effect of a store, which is none where the place holds the value, and no lane before it stores another one there:
-        asked of storage of which the rule stores what it has read.
+    def stores(self, places: Seq[Place], values: Seq[Term]) -> Expr:
+        """The effect of storing these values to their places, lane by lane: a lane without a value leaves none at its place, and
+        a lane without a place does nothing.
         """
-        if p.buffer.behind is not None or v.value.sort is not self.sort(dtype) or p.buffer.dtype != dtype:
-            return effect
-        held = self.cell(p, dtype).value
-        if any(at.head == "apply" and at.data is held.data for at in subterms([v.value])):
-            self.stored_again.add(held.data)
-        if held.data not in self.stored_again or any(q.buffer is not p.buffer for q, _ in before):
-            return effect
-        kept = (either(negation(q.valid), negation(self.same_place(q, p)), w.value == held) for q, w in before)
-        return choose(both(v.value == held, *kept), NOTHING, effect)
+        done = []
+        for p, v in zip(places, values, strict=True):
+            at = [x.sort for x in p.indices]
+            some = smt.Function(Symbol("store", p.buffer.name), *at, v.value.sort, ELEMENT)(*p.indices, v.value)
+            none = smt.Function(Symbol("store", p.buffer.name, "no value"), *at, ELEMENT)(*p.indices)
+            done.append(choose(p.valid, choose(v.defined, some, none), NOTHING))
+        return self.in_turn(done)
+
+    def with_values_of(self, pattern: Node, target: Node) -> Node:
+        """A statement of a pattern, in which lanes that store no value store those of a target's: what such a lane leaves behind
+        may be anything. Any other node is what it is.
+        """
+        places, values = self.stored.get(id(pattern), ((), ()))
+        _, others = self.stored.get(id(target), ((), ()))
+        if not values or [v.value.sort for v in values] != [v.value.sort for v in others]:
+            return pattern
+        filled = [self.world.choose(v.defined, v, o) for v, o in zip(values, others, strict=True)]
+        return replace(pattern, lanes=(Term(self.stores(places, filled), pattern.term.defined),))
 
     def repeated(self, loop: Any, effect: Expr, defined: Expr) -> tuple[Expr, Expr]:
         """The effect of a loop, and its definedness: known is only that a loop that does not run needs none, and that nothing
@@ -220,12 +222,26 @@ class Memory(Movement):
 
     op_group = op_noop
 
+    def done_before(self, defined: Seq[Expr], at: S.Syntax) -> None:
+        """What is said of statements that something waits for, by their being defined: they are done wherever a node that waits
+        for them is looked at, also where it is not chosen. So they are defined in a pattern, and must be in what a rule makes.
+        """
+        for d in defined:
+            if not isinstance(at, S.Pattern):
+                if (d, self.inside) not in self.waited_for:
+                    self.must.append(d)
+                continue
+            self.waited_for.add((d, self.inside))
+            if not self.inside:  # a loop need not run
+                self.premise(d)
+
     def op_after(self, parts: dict[str, Any], at: S.Syntax) -> Any:
         """A value behind effects: some function of the value and of these, as it may be read from what they change."""
         x = self.value_of(parts["passthrough"])
         waits = self.many(parts.get("deps"))
         if not waits:
             return x
+        self.done_before([n.term.defined for n in waits if isinstance(n, Node) and n.dtype == "void"], at)
         if isinstance(x, Buffer):
             return self.storage_behind(x, waits)
         if not isinstance(x, Node):
@@ -253,15 +269,23 @@ class Memory(Movement):
         return found
 
     def later(self, t: Term, effects: frozenset[Expr]) -> Term:
-        """A value once these effects, in whatever order, are done."""
+        """A node once these effects, in whatever order, are done: another value than before, which may have come to be there, or
+        to be Invalid.
+        """
+        if t.allows is not None:
+            raise Unsupported("the bits of a NaN behind something")
         by_number = sorted(effects, key=lambda e: e.number)
-        after = smt.Function(
-            Symbol("after", str(t.value.sort), *(str(e.sort) for e in by_number)),
-            t.value.sort,
-            *(e.sort for e in by_number),
-            t.value.sort,
+
+        def then(before: Expr, *what: str) -> Expr:
+            name = Symbol("after", *what, str(before.sort), *(str(e.sort) for e in by_number))
+            after = smt.Function(name, before.sort, *(e.sort for e in by_number), before.sort)
+            return after(before, *by_number)
+
+        return Term(
+            then(t.value),
+            t.defined if is_true(t.defined) else then(t.defined, "defined"),
+            t.invalid if is_false(t.invalid) else then(t.invalid, "invalid"),
         )
-        return replace(t, value=after(t.value, *by_number))
 
     def op_detach(self, parts: dict[str, Any], at: S.Syntax) -> Any:
         """Marks for the scheduler: the value is the operand's."""

@@ -34,6 +34,7 @@ class StructureEncoder(Folds):
             return
         if not isinstance(pattern, Node) or not isinstance(target, Node):
             raise Unsupported("a target that is no value")
+        pattern = self.with_values_of(pattern, target)
         if {pattern.dtype, target.dtype} <= OPAQUE:
             target = replace(target, dtype=pattern.dtype)
         if (

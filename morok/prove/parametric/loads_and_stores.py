@@ -21,6 +21,7 @@ from morok.prove.parametric.statements import behind_gates, listed, statement, w
 from morok.prove.rule_syntax import ops_of
 from morok.prove.semantics.term import Unsupported
 from morok.prove.smt import Applicable, Expr
+from morok.prove.smt.term_graphs import subterms
 from morok.prove.symbol import Symbol
 
 if TYPE_CHECKING:
@@ -190,6 +191,8 @@ def store(r: Reading, op: str, parts: Parts, at: Any) -> Statement:
     """An effect for every lane: the value of the lane to its place."""
     part, behind = _without_wait(r, parts["index"])
     place, value = index(r, "Index", part, at) if isinstance(part, Parts) else r.one(part), r.one(parts["value"])
+    if behind is not None and (place.uniform or place.register is not None or place.shared is not None):
+        raise Unsupported("a store of another kind behind a store")
     if place.register is not None:
         return within_loops(r, registers.store(place, value), parts.get("ranges"))
     if place.shared is not None:
@@ -242,7 +245,7 @@ def group(r: Reading, op: str, parts: Parts, at: Any) -> Statement:
         raise Unsupported("a group of no statements")
     made = found[0]
     for s in found[1:]:
-        made = _both(made, s)
+        made = _both(r, made, s)
     return made
 
 
@@ -270,10 +273,16 @@ def _statements(r: Reading, name: str) -> Items:
     return items(r.names[name])
 
 
-def _both(first: Statement, second: Statement) -> Statement:
+def _both(r: Reading, first: Statement, second: Statement) -> Statement:
     """Two statements: in order if the second waits for the first, else in none."""
     if first.loops or second.loops:
         raise Unsupported("loops side by side")
+    if first.behind is not None or second.behind not in (None, first):
+        raise Unsupported("a store behind another one than that beside it")
+    in_order = second.behind is first and first.ordered and second.ordered
+    one, other = _needed(r, first), _needed(r, second)
+    if one is not None and other is not None and not (other <= one and (in_order or one <= other)):
+        raise Unsupported("a store before another one, of which the value may be read where it stores")
 
     def effect(e: Expr, lane: Integer) -> tuple[Expr, ...]:
         one, other = first.effect(e, lane), second.effect(e, lane - first.count)
@@ -281,15 +290,35 @@ def _both(first: Statement, second: Statement) -> Statement:
             raise Unsupported("statements of several kinds")
         return tuple(smt.If(lane.term < first.count.term, a, b) for a, b in zip(one, other, strict=True))
 
-    in_order = second.behind is first and first.ordered and second.ordered
     return Statement(first.count + second.count, effect, ordered=in_order, grouped=True)
+
+
+def _needed(r: Reading, s: Statement) -> set[tuple[Any, ...]] | None:
+    """The nodes of the pattern without which stores that a rule makes have no places and values, each at an iteration; None of
+    any other statement. Each of them may be read from where another store is made: so it is known before that only where the
+    other one needs it too.
+    """
+    if r.part == "pattern" or s.count.known == 0:
+        return None
+    e, place = smt.Const(Symbol("fixed", "somewhere"), laws.ITERATION), integer(smt.Int(Symbol("fixed", "somewhere")))
+    effect = s.effect(e, place)
+    if len(effect) != len(("place", "value")):
+        return None
+    return {
+        (t.data, *t.args[:-1])
+        for t in registers.parts_of(r.setting, effect, place)
+        if t.head == "apply" and t.sort is VALUE and t.data.name.kind != "loop" and any(a.sort is laws.ITERATION for a in t.args)
+    }
 
 
 def _side_by_side(r: Reading, sequence: Items) -> Statement:
     """The statements of a sequence, as a group."""
-    one = statement(sequence.at(r.setting.probe("anywhere")))
+    anywhere = r.setting.probe("anywhere")
+    one = statement(sequence.at(anywhere))
     if one.loops or one.behind is not None:
         raise Unsupported("loops side by side")
+    if any(t is anywhere.term for key in _needed(r, one) or () for t in subterms(key[1:])):
+        raise Unsupported("stores beside each other, of which the values may be read where the others store")
     if one.count.known == 1:
         return Statement(
             r.setting.count(sequence.length), lambda e, k: statement(sequence.at(k)).effect(e, integer(0)), grouped=True

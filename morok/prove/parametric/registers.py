@@ -7,6 +7,7 @@ the orders that a Reduce leaves open (docs/ops.md).
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from morok.dsl import syntax as S
@@ -14,7 +15,7 @@ from morok.prove import smt
 from morok.prove.kinds import Parts
 from morok.prove.parametric import laws
 from morok.prove.parametric.op_functions import name_of
-from morok.prove.parametric.polynomials import INT, integer
+from morok.prove.parametric.polynomials import INT, Integer, integer
 from morok.prove.parametric.rule_values import Kept, Lane, Loops, Register, Statement, Vector
 from morok.prove.parametric.setting import Setting
 from morok.prove.semantics.term import Unsupported
@@ -122,14 +123,20 @@ def _knows_nothing(s: Setting, x: Register, held: Lane, terms: list[Expr]) -> No
     """Unsupported where something stored to a register may know of it by other ways than by what it held."""
     somewhere, place = smt.Const(Symbol("fixed", "somewhere"), laws.ITERATION), integer(smt.Int(Symbol("fixed", "somewhere")))
     known = {t.data for at in (*(v.at for v in x.unaware), held) for t in subterms([at(somewhere, place)]) if t.head == "apply"}
+    for t in parts_of(s, terms, place):
+        if t.head == "apply" and t.sort is laws.VALUE and t.data not in known and t.data.name.kind not in _WITHOUT_MEMORY:
+            raise Unsupported("a value that may know of the register")
+
+
+def parts_of(s: Setting, terms: Iterable[Expr], place: Integer) -> Iterator[Expr]:
+    """All terms inside of these, and of the items of sequences among them at a place, once each."""
     looked_at: set[Expr] = set()
+    terms = list(terms)
     while terms:
         inside = [t for t in subterms(terms) if t not in looked_at]
         looked_at.update(inside)
-        for t in inside:
-            if t.head == "apply" and t.sort is laws.VALUE and t.data not in known and t.data.name.kind not in _WITHOUT_MEMORY:
-                raise Unsupported("a value that may know of the register")
+        yield from inside
         terms = [s.sequences[t][1](place) for t in inside if t in s.sequences]
 
 
-__all__ = ["after", "cell", "register", "store"]
+__all__ = ["after", "cell", "parts_of", "register", "store"]

@@ -44,13 +44,18 @@ def end(r: Reading, op: str, parts: Parts, at: Any) -> Statement:
 
 def within_loops(r: Reading, made: Statement, part: Any) -> Statement:
     """A statement within loops; what closes axes adds nothing to what is done at all iterations."""
-    return replace(made, loops=tuple(loops.around(r, loops.closed(r, part), made.loops)))
+    closed = loops.closed(r, part)
+    if closed and made.behind is not None:
+        raise Unsupported("a store behind another one, in loops")
+    return replace(made, loops=tuple(loops.around(r, closed, made.loops)))
 
 
 def branch(r: Reading, op: str, parts: Parts, at: Any) -> Branch:
     """The beginning of a branch; what else it names tells it from others, and is not done there."""
     condition = r.one(parts["cond"])
     r.exists(condition.count.term == 1)
+    for part in parts.get("body") or () if r.part != "pattern" else ():
+        r.one_of_any_kind(part)  # nothing that is not read may be done there
     return Branch(condition)
 
 
@@ -115,6 +120,8 @@ def same(setting: Setting, here: Expr, pattern: Statement, target: Statement) ->
 
     The target may leave out loops of which closing changes nothing.
     """
+    if pattern.behind is not None or target.behind is not None:
+        raise Unsupported("a store behind another one, of which nothing is compared")
     if setting.threads:
         threads.same(setting, here, pattern, target)
         return

@@ -220,10 +220,10 @@ def _lane_by_lane(node: UOp, variables: Mapping[Any, Any], at: World, steps: int
 
 
 def value_in_time(node: UOp, at: World) -> Any:
-    """The value of a node; None where it has none, or none within STEPS."""
+    """The value of a node; None where it has none, or none within STEPS, or no meaning, as a store to what is no place."""
     try:
         return value(node, at)
-    except StepLimitError:
+    except (IRError, StepLimitError):
         return None
 
 

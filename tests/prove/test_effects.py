@@ -1,0 +1,75 @@
+"""Proofs of rules about effects, at the sizes that are tried: what they wait for, and what they leave behind."""
+
+from __future__ import annotations
+
+import pytest
+
+from morok.dsl.check import check_text
+from morok.prove import smt
+from morok.prove.obligations import prove_instances, theory_of
+from morok.prove.progress import Progress
+
+BUDGET = 20_000  # solver units: a wrong proof by an encoding that assumes too much is a quick one
+
+
+def shown(text: str) -> bool:
+    """Truth of a rule being shown at the sizes that are tried."""
+    (rule,) = check_text(f'group g "one"\n\nr: {text}\n').rules()
+    smt.forget()
+    progress = Progress(BUDGET, keep=False, first_search=False)
+    prove_instances(rule, theory_of(rule), progress)
+    return bool(progress.covered) and not (progress.unknown or progress.refusal or progress.refuted)
+
+
+WAITS = {
+    "a value that comes to be": "Mul(After(x: i32, _d: void), @zero) ~> Mul(x, 0)",
+    "two that come to be": "Sub(After(x: i32, d: void), After(x, d)) ~> Sub(x, x)",
+    "a value where there was none": "After(Idiv(x: i32, y), d: void) ~> After(Where(Ne(y, 0), Idiv(x, y), 0), d)",
+    "another without a value": "After(Idiv(x: i32, y), d: void) ~> After(Idiv(x, Where(Eq(y, 0), 1, y)), d)",
+    "an index that comes to be": "Add(After(Where(c: bool, i: index, Invalid), d: void), j: index)"
+    " ~> Where(c, Add(After(i, d), j), Invalid)",
+    "a place without a value": "Add(After(x: i32 x 1, Store(Index(b: ptr(i32), i: index x 1), v: i32 x 1)), y: i32 x 1)"
+    " ~> Add(After(x, Store(Index(b, Add(i, Cast(Sub(Idiv(1, y), Idiv(1, y)), index))), v)), y)",
+    "a stored value without a value": "Add(After(x: i32 x 1, Store(Index(b: ptr(i32), i: index x 1), v: i32 x 1)), y: i32 x 1)"
+    " ~> Add(After(x, Store(Index(b, i), Add(v, Sub(Idiv(1, y), Idiv(1, y))))), y)",
+    "in a let": "Add(After(x: i32 x 1, Store(Index(b: ptr(i32), i: index x 1), v: i32 x 1)), y: i32 x 1)"
+    " let w = After(x, Store(Index(b, Add(i, Cast(Sub(Idiv(1, y), Idiv(1, y)), index))), v)) ~> Add(w, y)",
+    "behind a store": "Load(Index(After(b: ptr(i32), Store(Index(b, i: index x 1), v: i32 x 1)), j: index x 1)): i32 x 1"
+    " ~> Load(Index(After(b, Store(Index(b, Add(i, Sub(Idiv(1, j), Idiv(1, j)))), v)), j))",
+}
+STORES = {
+    "the lane beside one without a value": "Store(Index(b: ptr(i32), i: index x 1), Vectorize(Idiv(x: i32 x 1, y), z))"
+    " ~> Store(Index(b, i), Vectorize(Idiv(x, y), Where(Eq(y, 0), 0, z)))",
+    "the place of what has no value": "Store(Index(b: ptr(i32), i: index x 1), Idiv(x: i32 x 1, y))"
+    " ~> Store(Index(b, Where(Eq(y, 0), Add(i, 1), i)), Idiv(x, Where(Eq(y, 0), 1, y)))",
+    "what has no value is not stored": "Store(Index(b: ptr(i32), i: index x 1), Idiv(x: i32 x 1, y))"
+    " ~> Store(Index { buffer: b, indices: [i], gate: Ne(y, 0) }, Idiv(x, y))",
+    "what is Invalid": "Store(Index(b: ptr(index), i: index x 1), Where(c: bool x 1, j: index x 1, Invalid))"
+    " ~> Store(Index(b, i), Where(c, j, 0))",
+    "what was there earlier": "Store(p @ Index { buffer: _b: ptr(T), indices: [_i: index x 1], gate: None }, Load(p): T x 1)"
+    " ~> Noop()",
+    "what was there earlier, or another value": "Store(p @ Index { buffer: b: ptr(T), indices: [i: index x 1], gate: None },"
+    " Where(c: bool x 1, Load(p), v: T x 1)) ~> Store(Index { buffer: b, indices: [i], gate: Not(c) }, v)",
+}
+
+
+@pytest.mark.parametrize("text", [*WAITS.values(), *STORES.values()], ids=[*WAITS, *STORES])
+def test_a_false_rule_about_effects_is_not_shown(text: str) -> None:
+    assert not shown(text)
+
+
+TRUE = {
+    "a choice": "Where(c: bool, After(x: i32, d: void), y) ~> Where(Not(c), y, After(x, d))",
+    "where another is chosen": "Where(c: bool, After(x: i32 x 1, Store(Index(b: ptr(i32), Add(i: index x 1, 0)), v)), y)"
+    " ~> Where(c, After(x, Store(Index(b, i), v)), y)",
+    "its value": "After(x: i32 x 1, Store(Index(b: ptr(i32), i: index x 1), Mul(v: i32 x 1, 1)))"
+    " ~> After(x, Store(Index(b, i), v))",
+    "a value where there is none": "Store(Index(b: ptr(i32), i: index x 1), Mul(0, v: i32 x 1)) ~> Store(Index(b, i), 0)",
+    "a lane where there is none": "Store(Index(b: ptr(i32), i: index x 1), Vectorize(Idiv(x: i32 x 1, x), z))"
+    " ~> Store(Index(b, i), Vectorize(1, z))",
+}
+
+
+@pytest.mark.parametrize("text", TRUE.values(), ids=TRUE)
+def test_a_true_rule_beside_them_is_shown(text: str) -> None:
+    assert shown(text)
