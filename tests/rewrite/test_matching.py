@@ -551,3 +551,18 @@ def test_what_a_node_waits_for_is_named_or_not_there() -> None:
         assert fires(f"r: {text}", free) is UOp.const(0)
         assert fires(f"r: {text}", waits) is None
     assert fires("r: r @ Range { end: _e, deps: ds, .. } if len(ds) == 1 ~> zero(r)", waits) is UOp.const(0)
+
+
+FLOATS = (0.0, -0.0, 1.0, 0.1, 6e-8, 1e-30, -1e-30, 1e-300, 5e-324, 1e39, 1e300, math.nan, math.inf, -math.inf)
+
+
+@pytest.mark.parametrize("literal", ["0.0", "-0.0", "0.1", "2.98e-8", "1e-30", "-1e-30", "5e-324", "1e39", "-1e300", "nan", "-inf"])
+def test_a_literal_is_the_constant_that_it_becomes_at_the_dtype_of_its_place(literal: str) -> None:
+    """Signs are those of what is rounded: `1e-30` is +0.0 at f16, and no -0.0."""
+    for group, floats in (("float", (dtypes.f16, dtypes.bf16, dtypes.f32, dtypes.f64)), ("f16", (dtypes.f16,))):
+        rule = rules(f"r: Max(x: {group}, {literal}) ~> x")
+        for d in floats:
+            made = c(float(literal), d)
+            for constant in {made, *(c(v, d) for v in FLOATS)}:
+                hit = rule.rewrite_node(UOp.new(Op.Max, (UOp.var("x", d), constant)))
+                assert (hit is not None) is (constant is made), constant.text()
