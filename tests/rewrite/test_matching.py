@@ -556,7 +556,9 @@ def test_what_a_node_waits_for_is_named_or_not_there() -> None:
 FLOATS = (0.0, -0.0, 1.0, 0.1, 6e-8, 1e-30, -1e-30, 1e-300, 5e-324, 1e39, 1e300, math.nan, math.inf, -math.inf)
 
 
-@pytest.mark.parametrize("literal", ["0.0", "-0.0", "0.1", "2.98e-8", "1e-30", "-1e-30", "5e-324", "1e39", "-1e300", "nan", "-inf"])
+@pytest.mark.parametrize(
+    "literal", ["0.0", "-0.0", "0.1", "2.98e-8", "1e-30", "-1e-30", "5e-324", "1e39", "-1e300", "nan", "-inf"]
+)
 def test_a_literal_is_the_constant_that_it_becomes_at_the_dtype_of_its_place(literal: str) -> None:
     """Signs are those of what is rounded: `1e-30` is +0.0 at f16, and no -0.0."""
     for group, floats in (("float", (dtypes.f16, dtypes.bf16, dtypes.f32, dtypes.f64)), ("f16", (dtypes.f16,))):
@@ -566,3 +568,42 @@ def test_a_literal_is_the_constant_that_it_becomes_at_the_dtype_of_its_place(lit
             for constant in {made, *(c(v, d) for v in FLOATS)}:
                 hit = rule.rewrite_node(UOp.new(Op.Max, (UOp.var("x", d), constant)))
                 assert (hit is not None) is (constant is made), constant.text()
+
+
+@pytest.mark.parametrize(
+    ("text", "dtype", "fires_on", "and_not_on"),
+    [
+        ("Add(x: f32, VConst { values: [0.0, 1.0] }) ~> x", dtypes.f32, (0.0, 1.0), (-0.0, 1.0)),
+        ("Add(x: f32, VConst { values: [-0.0, 1.0] }) ~> x", dtypes.f32, (-0.0, 1.0), (0.0, 1.0)),
+        ("Add(x: f32, VConst { values: [v, _w, v] }) ~> x", dtypes.f32, (math.nan, 1.0, math.nan), (-0.0, 1.0, 0.0)),
+        ("Add(x: f32, VConst { values: [nan, v] }) ~> x", dtypes.f32, (math.nan, 2.0), (math.inf, 2.0)),
+        ("Add(x: f16, VConst { values: [0.1, 1e-30] }) ~> x", dtypes.f16, (0.1, 0.0), (0.1, -0.0)),
+        ("Add(x: i8, VConst { values: [300, v] }) ~> x", dtypes.i8, (44, 1), (43, 1)),
+        ("Add(VConst { values: [v, w] }, Mul(x: f32 x 2, @const(v))) ~> x", dtypes.f32, (0.0, 1.0), (-0.0, 1.0)),
+    ],
+)
+def test_constants_by_lane_are_compared_as_constants_are(text, dtype, fires_on, and_not_on) -> None:
+    x = UOp.var("x", dtype.vec(len(fires_on)))
+    for values, matches in ((fires_on, True), (and_not_on, False)):
+        lanes = UOp.const(values, dtype)
+        node = lanes + x * UOp.const(0.0, x.dtype) if "Mul" in text else x + lanes
+        assert (fires(f"r: {text}", node) is not None) is matches
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("Gep { vector: Vectorize(x: f32, _y), indices: [inf] } ~> x", "indices of Gep is a list of numbers, not inf"),
+        ("Gep { vector: x: f32, indices: 3 } ~> x", "indices of Gep is a list of numbers, not 3"),
+        ("Unroll { src: x: f32, axes: [2] } ~> x", "axes of Unroll is a list of pairs, not 2"),
+        ("Concat { sources: [x, _y], axis: 0.5 } ~> x", "axis of Concat is a number, not 0.5"),
+        ("Or(x: bool, VConst { values: [2, 0] }) ~> x", "must be bool"),
+        ("Add(x: f32, VConst { values: [1, 2] }) ~> x", "must be f32"),
+        ("And(x: bool, VConst { values: [v, _w] }) if v < 2 ~> x", "may be a constant of dtype bool"),
+        ("Add(x: i32, VConst { values: [nan, 1.0] }) ~> x", "must be i32"),
+        ("Neg(x: i32) ~> Add(x, VConst { values: [nan, 1.0] })", "must be i32, not float"),
+    ],
+)
+def test_a_static_field_holds_what_its_kind_and_its_dtype_say(text: str, message: str) -> None:
+    with pytest.raises(RuleTypeError, match=message):
+        rules(f"r: {text}")

@@ -21,7 +21,7 @@ class Lanes(Operands):
 
     def lane_list(self, part: Any) -> tuple[Num, ...]:
         """The lanes of a Gep: in a pattern any few, by name."""
-        found = self.static(part, "lanes")
+        found = self.static(part, self.static_number)
         if found is None:
             name = part.name
             length = self.sizes.one("length", called(name), SOME)
@@ -78,10 +78,11 @@ class Lanes(Operands):
         return Node(tuple(t for n in nodes for t in n.lanes), nodes[0].dtype)
 
     def op_vconst(self, parts: dict[str, Any], at: S.Syntax) -> Node:
-        values = self.static(parts.get("values") if "values" in parts else parts.get("value"), "values")
+        dtype = self.dtype_of(at)
+        part = parts.get("values") if "values" in parts else parts.get("value")
+        values = self.static(part, lambda i: self.static_constant(i, dtype))
         if not isinstance(values, Sequence):
             raise Unsupported("constants by lane, in a list that the pattern binds")
-        dtype = self.dtype_of(at)
         terms = [self.as_node(v, dtype).term for v in values.items]
         return Node(tuple(terms), dtype, Made("VConst", ()))
 

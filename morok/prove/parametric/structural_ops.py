@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from morok.dsl import syntax as S
 from morok.prove import smt
-from morok.prove.kinds import Parts
+from morok.prove.kinds import Parts, whole
 from morok.prove.parametric import (
     folds,
     laws,
@@ -132,8 +132,8 @@ def _named_place(r: Reading, item: Any, x: Vector) -> Integer:
     """A lane that a pattern names, or gives the number of."""
     item = item.value if isinstance(item, S.PExpr) else item
     match item:
-        case S.ENumber(value=known) | S.PLiteral(value=known):
-            place = integer(int(known))
+        case S.ENumber() | S.PLiteral():
+            place = integer(whole(item))
         case S.EName(name=name) | S.PVar(name=name):
             if name not in r.names:
                 unknown = integer(smt.Int(r.symbol(name)))
