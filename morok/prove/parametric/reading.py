@@ -291,7 +291,7 @@ class Reading:
             f = smt.Function(self.setting.symbol("vconst") if p.bound is None else Symbol("value", p.bound), INT, VALUE)
             if p.bound is not None:
                 self.bind(p.bound, Items(self.setting.count(count), lambda k: Datum(f(k.term), dtype)))
-            return Vector(count, lambda e, lane: f(lane.term))
+            return Vector(count, lambda e, lane: f(lane.term), constant=True)
         name = self.setting.symbol(p.kind) if p.bound is None else Symbol("value", p.bound)
         value = smt.Const(name, VALUE)
         if dtype == "index" and p.kind in _NUMBERS:
@@ -304,7 +304,7 @@ class Reading:
             value = laws.TRUTH(smt.BoolVal(_TRUTHS[p.kind]))
         if p.bound is not None and not self._stands_for(p.bound, value):
             self.bind(p.bound, Datum(value, dtype))
-        return Vector(count, lambda e, lane: value, tensor=tensors.scalar(value))
+        return Vector(count, lambda e, lane: value, tensor=tensors.scalar(value), constant=True)
 
     def _stands_for(self, name: str, value: Expr) -> bool:
         """Truth of a name standing for the same value of a constant already."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from morok.dsl import syntax as S
@@ -61,7 +62,8 @@ def made(r: Reading, op: str, parts: Parts, at: Any) -> Vector | Statement | Reg
         raise Unsupported(f"{op} at every size")
     operands = [r.one(parts[o.name]) for o in info.operands]
     dtypes = [r.element(parts[o.name]) for o in info.operands]
-    f = function(r, op, dtypes, r.element(at) if "dtype" in parts else None)
+    stage = "constant" if all(x.constant for x in operands) else "run"
+    f = function(r, op, dtypes, r.element(at) if "dtype" in parts else None, stage)
     if op == "Where" and r.built_in:
         r.setting.selections.add(f)
     scalars = {k for k, o in enumerate(info.operands) if o.holds == "condition"}
@@ -166,7 +168,7 @@ def _constants(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
         if not isinstance(s, Items):
             raise Unsupported("a constant vector of nodes")
         found.append(Items(s.length, _of_dtype(s.at, dtype)))
-    return joined(r, list(found), single=True)
+    return replace(joined(r, list(found), single=True), constant=True)
 
 
 def _of_dtype(at: Callable[[Integer], Any], dtype: str) -> Callable[[Integer], Datum]:
@@ -315,7 +317,7 @@ def _close(r: Reading, op: str, parts: Parts, at: Any) -> Vector | Statement:
         return x
     x, axes = vector(x), r.axes(_field(r, op, parts))
     if not axes.parts or x.uniform:
-        return x
+        return replace(x, constant=False)
     everything = r.setting.together(axes.parts)
     width = sequences.width(r.setting, axes)
 
@@ -340,7 +342,7 @@ def _after(r: Reading, op: str, parts: Parts, at: Any) -> Vector | Register | Sh
     x, before = (x, ()) if x.waits is None else x.waits
     waits = sorted({w.name: w for w in (*before, *loops.closed(r, parts["deps"]))}.values(), key=lambda w: w.name)
     if not waits:
-        return x
+        return replace(x, constant=False)
     may_go = [w for w in waits if w.idle is not smt.FALSE]
     if len(may_go) > 1:
         may_go = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
@@ -91,7 +92,7 @@ def _written(item: Any) -> Any:
 
 def _mark(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
     """A node that says something of another one, and has its value."""
-    return r.one(parts["src"])
+    return replace(r.one(parts["src"]), constant=False)
 
 
 # views
