@@ -607,3 +607,44 @@ def test_constants_by_lane_are_compared_as_constants_are(text, dtype, fires_on, 
 def test_a_static_field_holds_what_its_kind_and_its_dtype_say(text: str, message: str) -> None:
     with pytest.raises(RuleTypeError, match=message):
         rules(f"r: {text}")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Mul(Cat(xs..: i32), @zero) ~> Cat(zero(x) for x in xs)",
+        "Mul(Cat(xs..: i32), @zero) if len(xs) == 2 ~> Cat(zero(xs[0]), identity(Add, xs[1]))",
+        "Mul(Cat(x: i32, y), @zero) ~> Cat(zero(Gep(x, [i for i in 0..lanes(x)])), zero(y))",
+        "Mul(Cat(xs..: i32), @const(v)) ~> Cat(Mul(x, 3) for x in xs)",
+        "Mul(Cat(xs..: i32), @const(v)) ~> Cat(Mul(xs[k], v) for k in 0..len(xs))",
+        "Mul(Cat(xs..: i32), @const(v)) ~> Cat(Mul(x, const(v, dtype(x))) for x in xs)",
+        "Mul(Cat(xs..: i32), @const(v)) ~> Cat(Mul(const(v, i32), x) for x in xs)",
+        "Mul(Cat(xs..: i32), @const(v)) ~> Cat(Where(Lt(x, v), 3, Mul(x, v)) for x in xs)",
+        "Mul(Cat(xs..: i32), @const(v)) ~> Cat(const(v, dtype(x)) for x in xs)",
+        "Mul(Cat(xs..: i32), @const(v)) ~> Cat(const(v, dtype(x, lanes(x))) for x in xs)",
+    ],
+)
+def test_a_constant_has_the_lanes_of_the_item_that_it_is_made_for_or_beside(text: str) -> None:
+    vectors = UOp.new(Op.Cat, (UOp.var("x", dtypes.i32.vec(2)), J, UOp.var("y", dtypes.i32.vec(4))))
+    node = vectors * UOp.const(0, vectors.dtype)
+    if "x: i32, y" in text or "len" in text:
+        node = UOp.new(Op.Cat, (vectors.src[0], J)) * UOp.const(0, dtypes.i32.vec(3))
+    made = fires(f"r: {text}", node)
+    assert made is not None
+    assert [s.dtype.count for s in made.src] == [s.dtype.count for s in node.src[0].src]
+
+
+EMPTY = {
+    "Cat(y: i32 x m, rest..: i32 x n) if n * 0 == 0 and len(rest) == 0 ~> y": False,
+    "Cat(y: i32 x m, rest..: i32 x n) if len(rest) == 0 or n == 1 ~> y": True,
+    "Cat(y: i32 x m, rest..: i32 x n) let k = n - 1 if k == 0 or len(rest) == 0 ~> y": False,
+    "Cat(y: i32 x m, rest..: T x n) if bits(T) == 32 ~> y": True,
+    "Reshape(y: i32, ns..: T) if bits(T) == 32 or len(ns) == 0 ~> y": False,
+}
+
+
+@pytest.mark.parametrize(("text", "does"), EMPTY.items())
+def test_what_the_items_of_an_empty_sequence_would_tell_has_no_value(text: str, does: bool) -> None:
+    """A number of lanes, or a dtype: a clause that asks for it does not hold, and raises nothing."""
+    nodes = {"Cat": UOp.new(Op.Cat, (UOp.var("x", dtypes.i32.vec(2)),)), "Reshape": UOp.new(Op.Reshape, (J,))}
+    assert (fires(f"r: {text}", nodes[text.split("(")[0]]) is not None) is does

@@ -56,14 +56,17 @@ class Pointwise(Sequences):
         serve any number.
         """
         governing = [n for n, word in zip(nodes, info.params, strict=False) if word in info.domains] or nodes
-        splat = ("Const", "Invalid")
-        counts = {len(n.lanes) for n in governing if n.made is None or n.made.op not in splat or len(n.lanes) > 1}
+        counts = {len(n.lanes) for n in governing if len(n.lanes) > 1 or not self.serves_any(n)}
         lanes = max(counts, default=1)
         if len(counts) > 1 or any(len(n.lanes) not in (1, lanes) for n in nodes):
             if self.side == "target":
                 raise Unsupported(f"{info.name} of different numbers of lanes")  # no node can be made of these
             raise Inapplicable
         return lanes
+
+    def serves_any(self, n: Node) -> bool:
+        """Truth of a node of one lane being made with as many as what is beside it."""
+        return n.made is not None and n.made.op in ("Const", "Invalid") and not n.made.fields
 
     def relaxed(self, info: OpInfo, d: Any, nodes: Seq[Node], lane: int) -> Term | None:
         """The reading that `contract` and `arcp` permit: Add(Mul(a, b), c) as MulAcc(a, b, c), Fdiv(x, y) as Mul(x,

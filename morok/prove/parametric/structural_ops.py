@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from morok.dsl import syntax as S
+from morok.dsl.constant_lanes import lanes_said
 from morok.prove import smt
 from morok.prove.kinds import Parts, whole
 from morok.prove.parametric import (
@@ -60,7 +61,8 @@ def made(r: Reading, op: str, parts: Parts, at: Any) -> Vector | Statement | Reg
         return meaning(r, op, parts, at)
     if not info.params or (info.fields and not r.built_in):
         raise Unsupported(f"{op} at every size")
-    operands = [r.one(parts[o.name]) for o in info.operands]
+    written = [parts[o.name] for o in info.operands]
+    operands = [_of_its_lanes(r, part, r.one(part), written) for part in written]
     dtypes = [r.element(parts[o.name]) for o in info.operands]
     stage = "constant" if all(x.constant for x in operands) else "run"
     f = function(r, op, dtypes, r.element(at) if "dtype" in parts else None, stage)
@@ -69,6 +71,12 @@ def made(r: Reading, op: str, parts: Parts, at: Any) -> Vector | Statement | Reg
     scalars = {k for k, o in enumerate(info.operands) if o.holds == "condition"}
     node = lanewise(r, f, operands, scalars)
     return tensors.with_elements(r, op, dtypes[0], node, f, operands) if r.tensors else node
+
+
+def _of_its_lanes(r: Reading, part: Any, made: Vector, beside: Sequence[Any]) -> Vector:
+    """An operand of an op that works lane by lane; a constant that is made with so many lanes has no others."""
+    said = lanes_said(r.rule, part, beside) if made.uniform and not r.tensors and isinstance(part, S.Expr) else None
+    return made if said is None else replace(made, count=integer(said), uniform=False)
 
 
 # what is taken from vectors, and joined
