@@ -164,7 +164,7 @@ class Patterns(Targets):
         operands = [self.pattern(a) for a in p.args if not isinstance(a, (S.PType, S.PExpr))]
         if p.commutative and len(operands) == 2:
             self.commutes(info, operands)
-        return self.apply(info, operands, self.dtype_of(p))
+        return self.apply(info, operands, self.dtype_of(p), matched=True)
 
     def structure_op_pattern(self, op: str, p: S.POp) -> Any:
         if op == "Invalid":
