@@ -12,7 +12,10 @@ from morok.dsl.infer import T
 from morok.dsl.scope import Bound, Value
 from morok.dsl.value_expressions import ValueExpressions
 
-FIELDS: Final = {"int": "a number", "ints": "a list of numbers", "bool": "true or false", "bools": "a list of true and false"}
+FIELDS: Final = {
+    "int": "a number", "ints": "a list of numbers", "bool": "true or false", "bools": "a list of true and false", "op": "an op",
+    "pairs": "a list of pairs", "consts": "a list of constants",
+}  # fmt: skip
 
 
 class Expressions(ValueExpressions):
@@ -126,7 +129,7 @@ class Expressions(ValueExpressions):
         if not fields_given:
             return replace(e, args=(*made_operands, *extra)), result
         fields: list[tuple[str, S.Expr]] = [(o.name, a) for o, a in zip(info.operands, made_operands, strict=False)]
-        fields += [(f, self._static(info, f, a)) for f, a in zip(info.required, fields_given, strict=True)]
+        fields += [(f, self._static(info, f, a, result)) for f, a in zip(info.required, fields_given, strict=True)]
         if extra:
             fields.append(("dtype", extra[0]))
             self._lanes_said(extra[0], e, result)
@@ -169,8 +172,8 @@ class Expressions(ValueExpressions):
         if listed is not None and not any(isinstance(i, S.ESpread | S.EComprehension) for i in listed):
             self.types.same_lanes(result.lanes, self.types.lane(len(listed)))
 
-    def _static(self, info: OpInfo, field: str, e: S.Expr) -> S.Expr:
-        """The value of a static field."""
+    def _static(self, info: OpInfo, field: str, e: S.Expr, result: T) -> S.Expr:
+        """The value of a static field of a node of this type."""
         if (
             isinstance(e, S.EName)
             and e.name[:1].isupper()
@@ -187,6 +190,8 @@ class Expressions(ValueExpressions):
             self.r.fail(f"{field} of {info.name} is an op, not {self._describe(v)}", e)
         if kind in ("ints", "bools", "pairs", "consts") and not v.many and v.kind not in ("other", "unknown"):
             self.r.fail(f"{field} of {info.name} is a sequence, not {self._describe(v)}", e, "[i, j]")
+        if kind in ("const", "consts"):
+            self._convert(v.element(), result, e)
         empty = isinstance(made, S.EList) and not made.items
         if not empty and {kind.removesuffix("s"), v.kind} == {"int", "bool"}:
             self.r.fail(f"{field} of {info.name} is {FIELDS[kind]}, not {FIELDS[v.kind + 's' * v.many]}", e)
@@ -214,7 +219,7 @@ class Expressions(ValueExpressions):
                 else:
                     fields.append((name, self._operands(info, name, value, slots)))
             elif name in info.fields:
-                fields.append((name, self._static(info, name, value)))
+                fields.append((name, self._static(info, name, value, result)))
             elif name == "dtype":
                 made, t = self.dtype(value)
                 with self.r.typing("the dtype", value):

@@ -175,7 +175,7 @@ class Patterns:
             if not args or name not in first.required or (self.r.gives_dtype(first) and self._is_dtype(args[0])):
                 break
             arg = args.pop(0)
-            fields.append(self._field(first, S.PField(name, arg, span=p.span)))
+            fields.append(self._field(first, S.PField(name, arg, span=p.span), result))
         if args and self.r.gives_dtype(first):
             made.append(self._dtype(args.pop(0), result))
         if args:
@@ -262,7 +262,7 @@ class Patterns:
             if f.name in operands:
                 made = self._operand_field(info, operands[f.name], f, slots)
             elif f.name in info.fields:
-                made = self._field(info, f)
+                made = self._field(info, f, t)
             elif f.name == "dtype":
                 value = f.value if isinstance(f.value, S.Pattern) else S.PVar("T", span=f.span)
                 made = replace(f, value=self._dtype(value, t))
@@ -343,38 +343,46 @@ class Patterns:
             return f
         return replace(f, value=made)
 
-    def _field(self, info: OpInfo, f: S.PField) -> S.PField:
-        """A static field: a capital name or a number is compared, a small name is bound, a list does either to each item."""
+    def _field(self, info: OpInfo, f: S.PField, t: T) -> S.PField:
+        """A static field of a node of type `t`: a capital name or a number is compared, a small name is bound, a list does either
+        to each item.
+        """
         kind = info.field_kind(f.name)
         value = f.value
         if value is None:
-            self._bind_field(f.name, field_value(kind), f)
+            self._bind_field(f.name, field_value(kind, t), f)
             return f
         if isinstance(value, S.PVar) and value.type is None:
             if self._is_constant_name(value.name):
                 self._check_member(kind, value.name, value)
                 return replace(f, value=S.EName(value.name, span=value.span))
-            self._bind_field(value.name, field_value(kind), value)
+            self._bind_field(value.name, field_value(kind, t), value)
             return f
         if isinstance(value, S.PLiteral):
-            return replace(f, value=self._literal_field(info, f.name, kind, value))
+            return replace(f, value=self._literal_field(info, f.name, kind, value, t))
         if isinstance(value, S.PList):
             items: list[S.Expr] = []
             for i in value.items:
                 if isinstance(i, S.PVar) and i.type is None:
                     if not self._is_constant_name(i.name):
-                        self._bind_field(i.name, field_value(kind.removesuffix("s")) if kind != "pairs" else Value("other"), i)
+                        item = Value("other") if kind == "pairs" else field_value(kind.removesuffix("s"), t)
+                        self._bind_field(i.name, item, i)
                     items.append(S.EName(i.name, span=i.span))
                 elif isinstance(i, S.PLiteral):
-                    items.append(self._literal_field(info, f.name, kind.removesuffix("s"), i))
+                    items.append(self._literal_field(info, f.name, kind.removesuffix("s"), i, t))
                 else:
                     self.r.fail(f"{f.name} of {info.name} is no list of operands", i, "numbers and names")
             return replace(f, value=S.EList(tuple(items), span=value.span))
         self.r.fail(f"{f.name} of {info.name} is a static field, not an operand", f, "a name, a number or a list of them")
 
-    def _literal_field(self, info: OpInfo, field: str, kind: str, p: S.PLiteral) -> S.ENumber:
-        """The number or bool that a field, or an item of it, is compared with."""
-        if kind in ("int", "bool") and isinstance(p.value, bool) != (kind == "bool"):
+    def _literal_field(self, info: OpInfo, field: str, kind: str, p: S.PLiteral, t: T) -> S.ENumber:
+        """The number or bool that a field, or an item of it, is compared with; `t`: the type of the node, and of a constant."""
+        if kind == "const":
+            if self.r.universe.integral:
+                self._literal(p, t)
+            else:
+                self.r.restrict(t, self.r.universe.any, f"`{p.text}`", p)
+        elif kind != "other" and type(p.value) is not {"int": int, "bool": bool}.get(kind):
             self.r.fail(f"{field} of {info.name} is {FIELDS[info.field_kind(field)]}, not {p.text}", p)
         return S.ENumber(p.value, p.text, span=p.span)
 

@@ -279,17 +279,19 @@ class Resolver:
         return takes_dtype(info)
 
 
-def field_value(kind: str) -> Value:
-    """The value of a name bound to a static field of this kind."""
+def field_value(kind: str, t: T | None = None) -> Value:
+    """The value of a name bound to a static field of this kind; `t`: the type of its node, of which the constants that a field
+    holds are.
+    """
     return {
         "ints": Value("int", many=True),
         "bools": Value("bool", many=True),
         "pairs": Value("other", many=True),
-        "consts": Value("const", many=True),
+        "consts": Value("const", t, many=True),
         "int": Value("int"),
         "bool": Value("bool"),
         "op": Value("op"),
-        "const": Value("const"),
+        "const": Value("const", t),
     }.get(kind, Value("other"))
 
 

@@ -13,6 +13,13 @@ from morok.prove.smt import TRUE, Expr
 ANY_FOLD: Final = S.PVar("_")  # the op of a Reduce whose pattern does not name it
 
 
+def whole(literal: S.PLiteral | S.ENumber) -> int:
+    """The integer that a rule writes; Unsupported of any other number."""
+    if type(literal.value) is not int:
+        raise Unsupported(f"{literal.text} where an integer is read")
+    return literal.value
+
+
 class Parts(dict[str, Any]):
     """The operands and fields of an op, by name. What a rule does not write is not there to be read."""
 

@@ -187,6 +187,22 @@ def test_reassociation_is_labelled() -> None:
     assert verdict("Add(Add(x: f16, y), z) ~> Add(x, Add(y, z))").verdict == "refuted"
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Eq(x: f32, x) ~> true",
+        "Lt(x: f16, Add(x, 0.0009)) ~> true",
+        "Where(Lt(x: f16, Add(x, 0.0009)), y: i32, _z) ~> y",
+        "Cast(Cast(x: f64, f16), f64) ~> x",
+        "Cast(Mul(Cast(x: i64, f32), 2.0), f64) ~> Mul(Cast(x, f64), 2.0)",
+        "Cast(Sub(Add(x: f32, y), x), bool) ~> Cast(y, bool)",
+    ],
+)
+def test_over_the_real_numbers_nothing_is_compared_or_converted(text: str) -> None:
+    """A comparison tells NaN and what was rounded from real numbers, and a conversion rounds on purpose."""
+    assert verdict(f"{text} assuming reassoc").verdict == "unknown"
+
+
 def test_only_the_meaning_of_an_op_is_a_definition() -> None:
     assert is_definition(rule("Add(@const(a), @const(b)) let v = eval(Add, a, b) ~> v").syntax)
     for other in (

@@ -551,3 +551,100 @@ def test_what_a_node_waits_for_is_named_or_not_there() -> None:
         assert fires(f"r: {text}", free) is UOp.const(0)
         assert fires(f"r: {text}", waits) is None
     assert fires("r: r @ Range { end: _e, deps: ds, .. } if len(ds) == 1 ~> zero(r)", waits) is UOp.const(0)
+
+
+FLOATS = (0.0, -0.0, 1.0, 0.1, 6e-8, 1e-30, -1e-30, 1e-300, 5e-324, 1e39, 1e300, math.nan, math.inf, -math.inf)
+
+
+@pytest.mark.parametrize(
+    "literal", ["0.0", "-0.0", "0.1", "2.98e-8", "1e-30", "-1e-30", "5e-324", "1e39", "-1e300", "nan", "-inf"]
+)
+def test_a_literal_is_the_constant_that_it_becomes_at_the_dtype_of_its_place(literal: str) -> None:
+    """Signs are those of what is rounded: `1e-30` is +0.0 at f16, and no -0.0."""
+    for group, floats in (("float", (dtypes.f16, dtypes.bf16, dtypes.f32, dtypes.f64)), ("f16", (dtypes.f16,))):
+        rule = rules(f"r: Max(x: {group}, {literal}) ~> x")
+        for d in floats:
+            made = c(float(literal), d)
+            for constant in {made, *(c(v, d) for v in FLOATS)}:
+                hit = rule.rewrite_node(UOp.new(Op.Max, (UOp.var("x", d), constant)))
+                assert (hit is not None) is (constant is made), constant.text()
+
+
+@pytest.mark.parametrize(
+    ("text", "dtype", "fires_on", "and_not_on"),
+    [
+        ("Add(x: f32, VConst { values: [0.0, 1.0] }) ~> x", dtypes.f32, (0.0, 1.0), (-0.0, 1.0)),
+        ("Add(x: f32, VConst { values: [-0.0, 1.0] }) ~> x", dtypes.f32, (-0.0, 1.0), (0.0, 1.0)),
+        ("Add(x: f32, VConst { values: [v, _w, v] }) ~> x", dtypes.f32, (math.nan, 1.0, math.nan), (-0.0, 1.0, 0.0)),
+        ("Add(x: f32, VConst { values: [nan, v] }) ~> x", dtypes.f32, (math.nan, 2.0), (math.inf, 2.0)),
+        ("Add(x: f16, VConst { values: [0.1, 1e-30] }) ~> x", dtypes.f16, (0.1, 0.0), (0.1, -0.0)),
+        ("Add(x: i8, VConst { values: [300, v] }) ~> x", dtypes.i8, (44, 1), (43, 1)),
+        ("Add(VConst { values: [v, w] }, Mul(x: f32 x 2, @const(v))) ~> x", dtypes.f32, (0.0, 1.0), (-0.0, 1.0)),
+    ],
+)
+def test_constants_by_lane_are_compared_as_constants_are(text, dtype, fires_on, and_not_on) -> None:
+    x = UOp.var("x", dtype.vec(len(fires_on)))
+    for values, matches in ((fires_on, True), (and_not_on, False)):
+        lanes = UOp.const(values, dtype)
+        node = lanes + x * UOp.const(0.0, x.dtype) if "Mul" in text else x + lanes
+        assert (fires(f"r: {text}", node) is not None) is matches
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("Gep { vector: Vectorize(x: f32, _y), indices: [inf] } ~> x", "indices of Gep is a list of numbers, not inf"),
+        ("Gep { vector: x: f32, indices: 3 } ~> x", "indices of Gep is a list of numbers, not 3"),
+        ("Unroll { src: x: f32, axes: [2] } ~> x", "axes of Unroll is a list of pairs, not 2"),
+        ("Concat { sources: [x, _y], axis: 0.5 } ~> x", "axis of Concat is a number, not 0.5"),
+        ("Or(x: bool, VConst { values: [2, 0] }) ~> x", "must be bool"),
+        ("Add(x: f32, VConst { values: [1, 2] }) ~> x", "must be f32"),
+        ("And(x: bool, VConst { values: [v, _w] }) if v < 2 ~> x", "may be a constant of dtype bool"),
+        ("Add(x: i32, VConst { values: [nan, 1.0] }) ~> x", "must be i32"),
+        ("Neg(x: i32) ~> Add(x, VConst { values: [nan, 1.0] })", "must be i32, not float"),
+    ],
+)
+def test_a_static_field_holds_what_its_kind_and_its_dtype_say(text: str, message: str) -> None:
+    with pytest.raises(RuleTypeError, match=message):
+        rules(f"r: {text}")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Mul(Cat(xs..: i32), @zero) ~> Cat(zero(x) for x in xs)",
+        "Mul(Cat(xs..: i32), @zero) if len(xs) == 2 ~> Cat(zero(xs[0]), identity(Add, xs[1]))",
+        "Mul(Cat(x: i32, y), @zero) ~> Cat(zero(Gep(x, [i for i in 0..lanes(x)])), zero(y))",
+        "Mul(Cat(xs..: i32), @const(v)) ~> Cat(Mul(x, 3) for x in xs)",
+        "Mul(Cat(xs..: i32), @const(v)) ~> Cat(Mul(xs[k], v) for k in 0..len(xs))",
+        "Mul(Cat(xs..: i32), @const(v)) ~> Cat(Mul(x, const(v, dtype(x))) for x in xs)",
+        "Mul(Cat(xs..: i32), @const(v)) ~> Cat(Mul(const(v, i32), x) for x in xs)",
+        "Mul(Cat(xs..: i32), @const(v)) ~> Cat(Where(Lt(x, v), 3, Mul(x, v)) for x in xs)",
+        "Mul(Cat(xs..: i32), @const(v)) ~> Cat(const(v, dtype(x)) for x in xs)",
+        "Mul(Cat(xs..: i32), @const(v)) ~> Cat(const(v, dtype(x, lanes(x))) for x in xs)",
+    ],
+)
+def test_a_constant_has_the_lanes_of_the_item_that_it_is_made_for_or_beside(text: str) -> None:
+    vectors = UOp.new(Op.Cat, (UOp.var("x", dtypes.i32.vec(2)), J, UOp.var("y", dtypes.i32.vec(4))))
+    node = vectors * UOp.const(0, vectors.dtype)
+    if "x: i32, y" in text or "len" in text:
+        node = UOp.new(Op.Cat, (vectors.src[0], J)) * UOp.const(0, dtypes.i32.vec(3))
+    made = fires(f"r: {text}", node)
+    assert made is not None
+    assert [s.dtype.count for s in made.src] == [s.dtype.count for s in node.src[0].src]
+
+
+EMPTY = {
+    "Cat(y: i32 x m, rest..: i32 x n) if n * 0 == 0 and len(rest) == 0 ~> y": False,
+    "Cat(y: i32 x m, rest..: i32 x n) if len(rest) == 0 or n == 1 ~> y": True,
+    "Cat(y: i32 x m, rest..: i32 x n) let k = n - 1 if k == 0 or len(rest) == 0 ~> y": False,
+    "Cat(y: i32 x m, rest..: T x n) if bits(T) == 32 ~> y": True,
+    "Reshape(y: i32, ns..: T) if bits(T) == 32 or len(ns) == 0 ~> y": False,
+}
+
+
+@pytest.mark.parametrize(("text", "does"), EMPTY.items())
+def test_what_the_items_of_an_empty_sequence_would_tell_has_no_value(text: str, does: bool) -> None:
+    """A number of lanes, or a dtype: a clause that asks for it does not hold, and raises nothing."""
+    nodes = {"Cat": UOp.new(Op.Cat, (UOp.var("x", dtypes.i32.vec(2)),)), "Reshape": UOp.new(Op.Reshape, (J,))}
+    assert (fires(f"r: {text}", nodes[text.split("(")[0]]) is not None) is does

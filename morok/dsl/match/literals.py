@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import math
+from typing import Any
 
 from morok.dsl.match.clauses import Clauses, Constraint, Path
 
@@ -26,22 +28,37 @@ def equal(made: Clauses, value: int | float | bool, path: Path, dtypes: frozense
     """The constraint that the constant at `path` is this number at its dtype, one of `dtypes`. Zeros differ by their signs, and
     all NaNs are equal.
     """
-    code, v = made.code, made.value(path)
-    dialect = made.access.dialect
     if isinstance(value, bool):
         return special(made, "true" if value else "false", path, dtypes)
-    if value != value:
-        return _constraint(made, path, code.compare(v, "!=", v))
-    if value == 0 and isinstance(value, float):
-        is_zero = code.compare(v, "==", code.constant(0.0))
-        return _constraint(made, path, is_zero, _signed(made, v, "<" if repr(value).startswith("-") else ">"))
+    return _constraint(made, path, *held(made, value, made.value(path), path, dtypes))
+
+
+def held(made: Clauses, value: int | float | bool, v: ast.expr, path: Path, dtypes: frozenset[str]) -> tuple[ast.expr, ...]:
+    """The conditions that a constant's value `v`, at the dtype of the node at `path`, is the one that this number becomes there:
+    signs are those of what is made of the number, which may be zero where the number is not.
+    """
+    code, dialect = made.code, made.access.dialect
     values = {n: dialect.const_value(dialect.const(dialect.dtypes[n], value)) for n in sorted(dtypes)}
-    distinct = set(values.values())
-    if len(distinct) == 1:
-        return _constraint(made, path, code.compare(v, "==", code.constant(distinct.pop())))
-    table = made.table("L", code.dict_of({made.access.dtype(n): code.constant(x) for n, x in values.items()}))
+    one, *others = {(h.__class__, repr(h)): h for h in values.values()}.values()
+    if not others:
+        return _is(made, v, one)
+    table = made.table("L", code.dict_of({made.access.dtype(n): code.constant(h) for n, h in values.items()}))
     scalar = made.access.scalar(made.node(path))
-    return _constraint(made, path, code.compare(v, "==", code.call(code.attribute(table, "get"), scalar)))
+    expected = code.call(code.attribute(table, "get"), scalar)
+    if all(h == h and h != 0 for h in (one, *others)):
+        return (code.compare(v, "==", expected),)
+    return (code.call("_same_value", v, expected),)
+
+
+def _is(made: Clauses, v: ast.expr, known: Any) -> tuple[ast.expr, ...]:
+    """The conditions that the value of a constant is a known one of its dtype."""
+    code = made.code
+    if known != known:
+        return (code.compare(v, "!=", v),)
+    same = code.compare(v, "==", code.constant(known))
+    if known == 0 and isinstance(known, float):
+        return same, _signed(made, v, "<" if math.copysign(1.0, known) < 0 else ">")
+    return (same,)
 
 
 def _signed(made: Clauses, v: ast.expr, than: str) -> ast.expr:
@@ -54,4 +71,4 @@ def _constraint(made: Clauses, path: Path, *conditions: ast.expr) -> Constraint:
     return made.constraint(made.code.all_of(conditions), path, values=(path,), shared=False)
 
 
-__all__ = ["equal", "special"]
+__all__ = ["equal", "held", "special"]

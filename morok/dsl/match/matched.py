@@ -7,7 +7,7 @@ import ast
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule, Sort, Ty
 from morok.dsl.infer import universe
-from morok.dsl.match.clauses import Binding, Clause, Clauses, Path
+from morok.dsl.match.clauses import Binding, Clause, Clauses, Path, Several
 
 
 class Matched:
@@ -104,11 +104,22 @@ class Matched:
                 return self.access.scalar(self.node(path))
         for s in self.clause.several:  # the matcher has tested that its elements have one dtype
             if s.type.element == name and not s.type.fixed and not s.type.pointer and not s.type.place:
-                self.nodes.add(s.path)
-                return self.access.scalar(self.code.item(s.code, 0))
+                return self.access.scalar(self.first(s))
         raise AssertionError(f"{self.rule.name}: nothing in the pattern has the dtype {name}")
 
+    def first(self, s: Several) -> ast.expr:
+        """The first of some operands, which stands for all; it has no value where there is none."""
+        self.nodes.add(s.path)
+        self.raises = True
+        return self.code.item(s.code, 0)
+
+    def tells(self, lanes: int | str) -> bool:
+        """True if the pattern has a node of these lanes, or a sequence whose elements all have them."""
+        found = (*self.clause.types.values(), *(s.type for s in self.clause.several if not self.rule.own_lanes(lanes)))
+        return isinstance(lanes, int) or any(ty.lanes == lanes for ty in found)
+
     def lanes_of(self, lanes: int | str) -> ast.expr:
+        """The number of lanes that a type names; no value where nothing that was matched has it."""
         if isinstance(lanes, int):
             return self.code.constant(lanes)
         for path, known in self.clause.types.items():
@@ -116,9 +127,9 @@ class Matched:
                 return self.access.lanes(self.node(path))
         for s in self.clause.several:
             if s.type.lanes == lanes and not self.rule.own_lanes(lanes):
-                self.nodes.add(s.path)
-                return self.access.lanes(self.code.item(s.code, 0))
-        return self.code.constant(1)
+                return self.access.lanes(self.first(s))
+        self.raises = True
+        return self.code.call("_no_value")
 
     def type_syntax(self, t: S.TypeSyntax) -> ast.expr:
         match t:

@@ -8,12 +8,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from morok.dialect import OpInfo
 from morok.dsl import syntax as S
 from morok.dsl.checked import Sort, Ty
+from morok.dsl.constant_lanes import beside
 from morok.dsl.match.dtype_constraints import ANY
+from morok.dsl.match.matched import Matched
 from morok.dsl.match.value_code import ValueCode
 
 
 class NodeCode(ValueCode):
-    """The code of expressions of every sort."""
+    """The code of expressions of every sort.
+
+    beside  the dtypes of constants that have that of a node beside them, by the identities of their expressions
+    """
+
+    def __init__(self, matched: Matched) -> None:
+        super().__init__(matched)
+        self.beside: dict[int, ast.expr] = {}
 
     def any(self, e: S.Expr) -> ast.expr:
         """The code of an expression of any sort."""
@@ -62,7 +71,39 @@ class NodeCode(ValueCode):
         value = self.finite(e)
         ty = self.matched.type(e)
         assert ty is not None, f"{self.rule.name}: the dtype of a constant is not known"
-        return self.const_of(value, self.matched.dtype_of(ty))
+        return self.const_of(value, self.beside.get(id(e)) or self.matched.dtype_of(ty))
+
+    def operands_of(self, given: Sequence[S.Expr]) -> list[ast.expr]:
+        """The operands of an op that works lane by lane. A constant of lanes that the pattern does not tell has the dtype of a
+        node beside it.
+        """
+        for at, node in beside(self.rule, given).items():
+            ty = self.matched.type(node)
+            if ty is not None and not self.matched.tells(ty.lanes):
+                self.beside[at] = self.access.type(self.node(node))
+        return [self.node(a) for a in given]
+
+    def dtype_like(self, of: S.Expr, ty: Ty | None) -> ast.expr:
+        """The dtype of a node, which is known to be `ty`; of storage that of one element."""
+        own = self.matched.type(of)
+        if ty is not None and own is not None and (own.pointer or own.place):
+            return self.matched.element_of(ty)
+        if ty is None or not self.matched.tells(ty.lanes):
+            return self.access.type(self.node(of))
+        return self.matched.dtype_of(ty)
+
+    def dtype_said(self, e: S.ECall, ty: Ty) -> ast.expr:
+        """The dtype of `const(v, T)`."""
+        said = e.args[1]
+        if id(e) in self.beside:
+            return self.beside[id(e)]
+        if self.matched.tells(ty.lanes):
+            return self.matched.dtype_of(ty)
+        if isinstance(said, S.ECall) and said.name == "dtype" and len(said.args) == 1:
+            return self.dtype_like(said.args[0], ty)
+        if isinstance(said, S.EType) and any(s.type.lanes == ty.lanes for s in self.matched.clause.several):
+            return self.matched.dtype_of(ty)
+        return self.value(said)
 
     def const_of(self, value: ast.expr, dtype: ast.expr) -> ast.expr:
         template = self.access.inline.get("const")
@@ -79,8 +120,8 @@ class NodeCode(ValueCode):
         ty = self.matched.type(e)
         if e.name == "const":
             assert ty is not None
-            return self.const_of(self.finite(e.args[0]), self.matched.dtype_of(ty))
-        dtype = self.access.type(self.node(e.args[-1])) if ty is None else self.matched.dtype_of(ty)
+            return self.const_of(self.finite(e.args[0]), self.dtype_said(e, ty))
+        dtype = self.dtype_like(e.args[-1], ty)
         if e.name == "identity":
             self.matched.raises = self.matched.raises or self.may_be_index(self.matched.type(e.args[1]))
             scalar = self.access.scalar(self.node(e.args[1]))
@@ -164,7 +205,7 @@ class NodeCode(ValueCode):
     def build(self, info: OpInfo, e: S.ECall) -> ast.expr:
         given = [a for a in e.args if not self.matched.is_dtype(a)]
         if info.params and not info.converts and len(given) == len(info.params) and not info.fields:
-            return self.pointwise(info.name, [self.node(a) for a in given])
+            return self.pointwise(info.name, self.operands_of(given))
         many = any(o.many for o in info.operands)
         count = len(given) if many else min(len(given), len(info.operands))
         operands = self._items(given[:count], operands=True)
@@ -204,7 +245,9 @@ class NodeCode(ValueCode):
         dtypes = isinstance(e, S.ECall) and any(map(self.matched.is_dtype, e.args))
         written = info.converts or not info.operands or dtypes
         known = isinstance(ty.lanes, int) or any(t.lanes == ty.lanes for t in self.matched.clause.types.values())
-        return self.matched.dtype_of(ty) if written or known else self.code.none
+        if known:
+            return self.matched.dtype_of(ty)
+        return self.matched.element_of(ty) if written else self.code.none  # the op finds its lanes by its operands
 
     def build_struct(self, info: OpInfo, e: S.EStruct) -> ast.expr:
         given = dict(e.fields)

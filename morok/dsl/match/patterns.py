@@ -118,9 +118,10 @@ class _Patterns:
         if p.bound is None:
             return clause
         old = clause.names.get(p.bound)
-        if old is not None and old.kind == "value":
+        if old is not None:
             same = self.code.call("_same_value", old.code, self.made.value(path))
-            return clause.plus(self.asked(same, old.path, path, values=(old.path, path)))
+            values = (old.path, path) if old.kind == "value" else (path,)
+            return clause.plus(self.asked(same, old.path, path, values=values, ends=old.ends))
         return self.made.bound(clause, p.bound, Binding("value", path, self.made.value(path)))
 
     def vector_constant(self, p: S.PConst, path: Path, clause: Clause) -> Clause:
@@ -259,7 +260,7 @@ class _Patterns:
                 n = self.made.node(path)
                 read = self.access.type(n) if f.name == "dtype" else self.access.field(p.op, n, f.name)
                 value = S.EName(f.name) if f.value is None else f.value
-                clause = self.field(f.name, value, Binding("read", path, read), clause)
+                clause = self.field(info, f.name, value, Binding("read", path, read), clause)
                 continue
             operand = info.operands[index]
             if isinstance(f.value, S.PList):
@@ -386,8 +387,10 @@ class _Patterns:
 
     # static fields
 
-    def field(self, name: str, value: object, read: Binding, clause: Clause) -> Clause:
-        """The clause with a field matched against an expression: variables are bound, all else is compared."""
+    def field(self, info: OpInfo, name: str, value: object, read: Binding, clause: Clause) -> Clause:
+        """The clause with a field matched against an expression: variables are bound, all else is compared; constants as their
+        dtype's.
+        """
         code, path = self.code, read.path
         match value:
             case S.PVar() | S.EName():
@@ -397,7 +400,9 @@ class _Patterns:
                 if old is not None:
                     assert old.kind != "node", "a node is no static field"
                     values = (old.path,) if old.kind == "value" else ()
-                    same = code.compare(old.code, "==", read.code)
+                    is_constant = info.field_kind(name) in ("const", "consts")
+                    pair = (old.code, read.code)
+                    same = code.call("_same_value", *pair) if is_constant else code.compare(pair[0], "==", pair[1])
                     return clause.plus(self.asked(same, old.path, path, values=values, ends=old.ends))
                 if value.name in self.rule.bindings:
                     return self.made.bound(clause, value.name, read)
@@ -406,19 +411,19 @@ class _Patterns:
                 # a member of an enum, compared by name
                 named = code.call("getattr", read.code, code.constant("name"), read.code)
                 return clause.plus(self.asked(code.compare(named, "==", code.constant(value.name)), path))
+            case S.PLiteral() | S.ENumber() if info.field_kind(name) in ("const", "consts"):
+                found = literals.held(self.made, value.value, read.code, path, self.possible(path, clause))
+                return clause.plus(self.asked(code.all_of(found), path))
             case S.PLiteral() | S.ENumber():
                 return clause.plus(self.asked(code.compare(read.code, "==", code.constant(value.value)), path))
-            case S.EUnary(op="-", operand=S.ENumber() as number):
-                negative = code.unary("-", code.constant(number.value))
-                return clause.plus(self.asked(code.compare(read.code, "==", negative), path))
             case S.EList():
                 length = code.compare(code.call("len", read.code), "==", code.constant(len(value.items)))
                 clause = clause.plus(self.asked(length, path))
                 for i, item in enumerate(value.items):
-                    clause = self.field(name, item, replace(read, code=code.item(read.code, i)), clause)
+                    clause = self.field(info, name, item, replace(read, code=code.item(read.code, i)), clause)
                 return clause
             case S.PExpr():
-                return self.field(name, value.value, read, clause)
+                return self.field(info, name, value.value, read, clause)
             case S.EType() | S.PType():
                 return clause  # a dtype field: the dtype constraints look at it
         raise AssertionError(f"{type(value).__name__} cannot be matched with a field")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence as Seq
+from dataclasses import replace
 from typing import Any
 
 from morok.dsl import syntax as S
+from morok.dsl.constant_lanes import lanes_said
 from morok.prove.encoding.facts import MOST_LANES
 from morok.prove.encoding.obligation import Inapplicable
 from morok.prove.encoding.operands import Operands, called
@@ -21,7 +23,7 @@ class Lanes(Operands):
 
     def lane_list(self, part: Any) -> tuple[Num, ...]:
         """The lanes of a Gep: in a pattern any few, by name."""
-        found = self.static(part, "lanes")
+        found = self.static(part, self.static_number)
         if found is None:
             name = part.name
             length = self.sizes.one("length", called(name), SOME)
@@ -78,10 +80,11 @@ class Lanes(Operands):
         return Node(tuple(t for n in nodes for t in n.lanes), nodes[0].dtype)
 
     def op_vconst(self, parts: dict[str, Any], at: S.Syntax) -> Node:
-        values = self.static(parts.get("values") if "values" in parts else parts.get("value"), "values")
+        dtype = self.dtype_of(at)
+        part = parts.get("values") if "values" in parts else parts.get("value")
+        values = self.static(part, lambda i: self.static_constant(i, dtype))
         if not isinstance(values, Sequence):
             raise Unsupported("constants by lane, in a list that the pattern binds")
-        dtype = self.dtype_of(at)
         terms = [self.as_node(v, dtype).term for v in values.items]
         return Node(tuple(terms), dtype, Made("VConst", ()))
 
@@ -123,6 +126,24 @@ class Lanes(Operands):
             return Node((Term(self.zero_of(dtype)),) * lanes, dtype, Made("Const", ()))
         return super().like(x, value)
 
+    def of_its_lanes(self, e: S.Expr, made: Node, beside: Seq[S.Expr]) -> Node:
+        """An operand of an op that works lane by lane; a constant that is made with so many lanes has no others."""
+        said = None if self.one_lane or not self.serves_any(made) else lanes_said(self.rule, e, beside)
+        return made if said is None else of_lanes(made, said)
+
+    def call_const(self, v: S.Expr, t: S.Expr) -> Any:
+        made = super().call_const(v, t)
+        if self.one_lane:
+            return made
+        if isinstance(t, S.ECall) and len(t.args) == 1:
+            like = self.about(t.args[0])
+            return replace(made, lanes=made.lanes * len(like.lanes)) if isinstance(like, Node) else made
+        if isinstance(t, S.EName):
+            raise Unsupported("a constant of a dtype that has a name of its own")
+        ty = self.type_or_none(t)
+        said = isinstance(t, S.ECall) or (ty is not None and isinstance(ty.lanes, int))
+        return of_lanes(made, self.lanes_said({"dtype": t})) if said else made
+
     def call_lanes(self, x: S.Expr) -> Num:
         if self.one_lane:
             return super().call_lanes(x)
@@ -134,3 +155,8 @@ class Lanes(Operands):
             return super().lane_number(lanes)
         number: Num = self.numbers.const(self.lane_count(lanes))
         return number
+
+
+def of_lanes(made: Node, count: int) -> Node:
+    """A constant of so many lanes, which serves no other number."""
+    return replace(made, lanes=made.lanes[:1] * count, made=Made("Const", (), (("lanes", count),)))

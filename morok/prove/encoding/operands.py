@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
 
@@ -15,7 +16,7 @@ from morok.prove.encoding.obligation import Inapplicable, reads_lanes
 from morok.prove.encoding.sizes import Sizes
 from morok.prove.encoding.structure_parts import ELEMENT, LANES, LENGTHS, OPAQUE, Buffer, Fold, Loop, Loops, Place, View
 from morok.prove.forms import mentions_maybe_invalid
-from morok.prove.kinds import Node, Parts, Sequence
+from morok.prove.kinds import Constant, Node, Parts, Sequence, whole
 from morok.prove.rule_syntax import ops_of
 from morok.prove.semantics.numbers import Num
 from morok.prove.semantics.term import Term, Unsupported
@@ -276,6 +277,8 @@ class Operands(Freedom):
         """An op of another dialect, read as that of Morok's which rearranges lanes alike."""
         if info.role not in ROLES:
             raise Unsupported(f"the structure of {info.name}, which declares no role")
+        if info.role == "constants" and any(info.field_kind(f) != "consts" for f in info.fields):
+            raise Unsupported(f"{info.name}, of whose field nothing says that it holds constants")
         handler, *names = ROLES[info.role]
         theirs = [*(o.name for o in info.operands), *info.fields]
         if len(theirs) != len(names) or not parts.keys() <= set(theirs):
@@ -290,16 +293,16 @@ class Operands(Freedom):
             return found.node if isinstance(found, Loop) else found
         return super().node(e, wanted)
 
-    def static(self, part: Any, what: str) -> Any:
-        """A static field: bound where the pattern names it, else computed."""
+    def static(self, part: Any, read: Callable[[Any], Any]) -> Any:
+        """A static field: bound where the pattern names it, else computed; `read`: the items of a list that a pattern writes."""
         if isinstance(part, S.PVar):
             return self.names.get(part.name, None)
         if isinstance(part, S.PList):
-            return Sequence(tuple(self.static_number(i) for i in part.items))
+            return Sequence(tuple(map(read, part.items)))
         if isinstance(part, S.PExpr):
             part = part.value
         if self.side == "pattern" and isinstance(part, S.EList):
-            return Sequence(tuple(self.static_number(i) for i in part.items))
+            return Sequence(tuple(map(read, part.items)))
         if (
             self.side == "pattern"
             and isinstance(part, S.EName)
@@ -310,9 +313,9 @@ class Operands(Freedom):
         return self.expression(part)
 
     def static_number(self, item: Any) -> Num:
-        """A number of a static list in a pattern: a literal, or a name for any."""
+        """The number of a lane in a static list of a pattern: a literal, or a name for any."""
         if isinstance(item, (S.PLiteral, S.ENumber)):
-            number: Num = self.numbers.const(int(item.value))
+            number: Num = self.numbers.const(whole(item))
             return number
         if isinstance(item, S.PExpr):
             return self.static_number(item.value)
@@ -325,6 +328,15 @@ class Operands(Freedom):
                 self.names[item.name] = made
             return self.number(self.names[item.name])
         return self.number(self.expression(item))
+
+    def static_constant(self, item: Any, dtype: str) -> Constant:
+        """A constant of a dtype in a static list of a pattern: a literal, or a name for any."""
+        item = item.value if isinstance(item, S.PExpr) else item
+        if isinstance(item, (S.PLiteral, S.ENumber)):
+            return Constant(self.world.constant(dtype, item.value), dtype)
+        if isinstance(item, (S.PVar, S.EName)):
+            return Constant(self.any_value(None if item.name.startswith("_") else item.name, dtype), dtype)
+        raise Unsupported("constants that a pattern computes")
 
 
 def called(name: str) -> str:

@@ -120,19 +120,23 @@ class Patterns(Targets):
         return self.vector_constant(p, ty)
 
     def any_constant(self, name: str | None, ty: Ty, node: str | None = None) -> Node:
-        """`@const(v)`: any value of the dtype, the same in every lane. Counterexamples call it by its own name, or the node's."""
+        """`@const(v)`: any value of the dtype, the same in every lane."""
         dtype = self.element(ty)
+        return self.splat(self.any_value(name, dtype, node), dtype, ty)
+
+    def any_value(self, name: str | None, dtype: str, node: str | None = None) -> Term:
+        """Any value of a dtype, or the one that the name has. Counterexamples call it by its own name, or the node's."""
         known = self.names.get(name) if name is not None else None
         if name is not None and isinstance(known, Constant):
-            return self.splat(known.term if known.dtype == dtype else self.equal_number(name, known, dtype), dtype, ty)
+            return known.term if known.dtype == dtype else self.equal_number(name, known, dtype)
         self.unnamed += 1
         unknown = Symbol("value", name) if name is not None else Symbol("constant", self.unnamed)
-        term = self.world.variable(unknown, dtype)
+        term: Term = self.world.variable(unknown, dtype)
         self.out.bind(name or node or unknown.label, dtype, term)
         self.assume_flags(dtype, term)
         if name is not None:
             self.names[name] = Constant(term, dtype)
-        return self.splat(term, dtype, ty)
+        return term
 
     def equal_number(self, name: str, known: Constant, dtype: str) -> Term:
         """The constant of another dtype that is the same integer; the rule matches only where there is one."""
@@ -160,7 +164,7 @@ class Patterns(Targets):
         operands = [self.pattern(a) for a in p.args if not isinstance(a, (S.PType, S.PExpr))]
         if p.commutative and len(operands) == 2:
             self.commutes(info, operands)
-        return self.apply(info, operands, self.dtype_of(p))
+        return self.apply(info, operands, self.dtype_of(p), matched=True)
 
     def structure_op_pattern(self, op: str, p: S.POp) -> Any:
         if op == "Invalid":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence as Seq
+from dataclasses import replace
 from typing import Any
 
 from morok.dialect import OpInfo
@@ -16,8 +17,8 @@ from morok.prove.semantics.term import Term, Unsupported, both, either, negation
 class Pointwise(Sequences):
     """Applying ops to nodes."""
 
-    def apply(self, info: OpInfo, operands: Seq[Any], result: str) -> Node:
-        """A pointwise op, lane by lane; a scalar operand among vectors serves every lane."""
+    def apply(self, info: OpInfo, operands: Seq[Any], result: str, matched: bool = False) -> Node:
+        """A pointwise op, lane by lane; a scalar operand among vectors serves every lane. `matched`: it is the pattern's."""
         f = solver_function(info)
         nodes = [o if isinstance(o, Node) else self.as_node(o, result) for o in operands]
         self.agreed(info, nodes, result)
@@ -36,7 +37,9 @@ class Pointwise(Sequences):
             self.world.stage = "constant" if constant else "run"
         for i in range(lanes):
             lane = [n.lanes[i] if len(n.lanes) > 1 else n.lanes[0] for n in nodes]
-            terms.append(self.relaxed(info, d, nodes, i) or f(self.world, d, *lane, *extra))
+            made = f(self.world, d, *lane, *extra)
+            relaxed = self.relaxed(info, d, nodes, i) if matched else None
+            terms.append(made if relaxed is None else either_of(relaxed, made))
         node = Node(tuple(terms), result, Made(info.name, tuple(nodes)))
         if self.side == "pattern":
             for t in terms:
@@ -56,8 +59,7 @@ class Pointwise(Sequences):
         serve any number.
         """
         governing = [n for n, word in zip(nodes, info.params, strict=False) if word in info.domains] or nodes
-        splat = ("Const", "Invalid")
-        counts = {len(n.lanes) for n in governing if n.made is None or n.made.op not in splat or len(n.lanes) > 1}
+        counts = {len(n.lanes) for n in governing if len(n.lanes) > 1 or not self.serves_any(n)}
         lanes = max(counts, default=1)
         if len(counts) > 1 or any(len(n.lanes) not in (1, lanes) for n in nodes):
             if self.side == "target":
@@ -65,9 +67,13 @@ class Pointwise(Sequences):
             raise Inapplicable
         return lanes
 
+    def serves_any(self, n: Node) -> bool:
+        """Truth of a node of one lane being made with as many as what is beside it."""
+        return n.made is not None and n.made.op in ("Const", "Invalid") and not n.made.fields
+
     def relaxed(self, info: OpInfo, d: Any, nodes: Seq[Node], lane: int) -> Term | None:
-        """The reading that `contract` and `arcp` permit: Add(Mul(a, b), c) as MulAcc(a, b, c), Fdiv(x, y) as Mul(x,
-        Reciprocal(y)).
+        """The reading of what is matched that `contract` and `arcp` permit: Add(Mul(a, b), c) as MulAcc(a, b, c), Fdiv(x, y) as
+        Mul(x, Reciprocal(y)).
         """
         ops = self.rule.dialect.ops
         pick = [n.lanes[lane] if len(n.lanes) > 1 else n.lanes[0] for n in nodes]
@@ -96,3 +102,8 @@ class Pointwise(Sequences):
         result = "bool" if info.comparison else dtype
         claim = both(ab.defined == ba.defined, either(negation(ab.defined), self.world.equal(result, ba, ab)))
         self.out.laws[f"{info.name} commutes at {dtype}"] = claim
+
+
+def either_of(relaxed: Term, made: Term) -> Term:
+    """A result that may be either of two: what is matched goes away, and for it either will do."""
+    return replace(relaxed, allows=lambda v: either(v == relaxed.value, v == made.value))

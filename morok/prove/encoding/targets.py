@@ -49,6 +49,7 @@ class Targets(Facts):
             arguments = [a for a in e.args if not self.is_dtype(a)]
             operands = [self.operand(a, info, i, dtype) for i, a in enumerate(arguments)]
             nodes = self.agree(info, operands, dtype)
+            nodes = [self.of_its_lanes(a, n, arguments) for a, n in zip(arguments, nodes, strict=True)]
             result = "bool" if info.result == "bool" else dtype
             if info.params and info.result not in info.params and info.result in info.domains:
                 named = [self.dtype_value(a) for a in e.args if self.is_dtype(a)]
@@ -57,6 +58,10 @@ class Targets(Facts):
                 result = nodes[-1].dtype
             return self.apply(info, nodes, result)
         return self.as_node(self.expression(e), dtype)
+
+    def of_its_lanes(self, e: S.Expr, made: Node, beside: Seq[S.Expr]) -> Node:
+        """An operand of an op that works lane by lane."""
+        return made
 
     def structure_op(self, e: S.ECall) -> Any:
         if e.name == "Invalid":

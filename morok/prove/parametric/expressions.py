@@ -316,17 +316,17 @@ def _where(r: Reading, condition: S.Expr, yes: S.Expr, no: S.Expr) -> Integer:
 def _zero(r: Reading, of: S.Expr) -> Vector:
     """The number 0, of the dtype and lanes of a node."""
     made = zero(r.element(of))
-    return Vector(vector(value(r, of)).count, made.at, tensor=tensors.of(made))
+    return Vector(vector(value(r, of)).count, made.at, tensor=tensors.of(made), constant=True)
 
 
 def _identity(r: Reading, op: S.Expr, of: S.Expr) -> Vector:
     """The value of a fold over no iterations, of the dtype and lanes of a node."""
     made = folds.nothing(r, name_of(op), r.element(of))
-    return Vector(vector(value(r, of)).count, lambda e, lane: made)
+    return Vector(vector(value(r, of)).count, lambda e, lane: made, constant=True)
 
 
 def _evaluated(r: Reading, e: S.ECall) -> Datum:
-    """The result of an op on values: the same as on nodes that hold them."""
+    """The result of an op on values: the same as on nodes that hold them, unless the op has a tolerance."""
     op, *arguments = e.args
     if not isinstance(op, S.EName):
         raise Unsupported("eval of what is no op")
@@ -338,7 +338,7 @@ def _evaluated(r: Reading, e: S.ECall) -> Datum:
     if not all(isinstance(g, Datum) for g in given):
         raise Unsupported("eval of what is no value of a constant")
     dtypes = [g.dtype for g in given]
-    made = function(r, op.name, dtypes, to)(*(g.term for g in given))
+    made = function(r, op.name, dtypes, to, "eval")(*(g.term for g in given))
     return Datum(made, to or result_dtype(r, op.name, dtypes))
 
 
@@ -482,7 +482,7 @@ def _constant(r: Reading, v: Any, dtype: Any) -> Vector:
         made = laws.TRUTH(v)
     else:
         raise Unsupported("a constant at another dtype")
-    return Vector(dtype.lanes, lambda e, lane: made, tensor=tensors.scalar(made))
+    return Vector(dtype.lanes, lambda e, lane: made, tensor=tensors.scalar(made), constant=True)
 
 
 def _inverse(r: Reading, sure: bool, of: Any) -> Items:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -33,15 +34,29 @@ def name_of(part: Any) -> str:
     return ""
 
 
-def function(r: Reading, op: str, dtypes: Sequence[str], to: str | None = None) -> Applicable:
-    """The function of values that an op is, at these dtypes of its operands and, of a conversion, of its result."""
-    f = smt.Function(Symbol("op", op, *dtypes, *([] if to is None else ["to", to])), *([VALUE] * len(dtypes)), VALUE)
-    if r.rule.dialect.ops[op].params:
+def function(r: Reading, op: str, dtypes: Sequence[str], to: str | None = None, stage: str = "run") -> Applicable:
+    """The function of values that an op is, at these dtypes of its operands and, of a conversion, of its result.
+
+    `stage`: by which program it is computed, "eval", of "constant" operands, or in general in a "run". Of an op with a tolerance
+    these are three functions, of which nothing says that they are one.
+    """
+    staged = stage != "run" and r.built_in and op in _inexact()
+    named = [*dtypes, *([] if to is None else ["to", to]), *(["by", stage] if staged else [])]
+    f = smt.Function(Symbol("op", op, *named), *([VALUE] * len(dtypes)), VALUE)
+    if r.rule.dialect.ops[op].params and not staged:
         r.setting.elements.ops[f] = op, tuple(dtypes), to
     told = "Bitcast" in ops_of(r.rule) and not (exact(r, dtypes[0]) or dtypes[0] == "index")  # which NaN it is
     if r.rule.dialect.ops[op].commutative and len(set(dtypes)) == 1 and len(dtypes) == 2 and not told:
         r.setting.algebra.commutative.add(f)
     return f
+
+
+@functools.cache
+def _inexact() -> frozenset[str]:
+    """The ops of which any value within a tolerance will do."""
+    from morok.ir.ops.transcendental import TOLERANCE  # lazy: another dialect's proofs load none of the IR
+
+    return frozenset(op.name for op in TOLERANCE)
 
 
 def exact(r: Reading, dtype: str) -> bool:

@@ -11,7 +11,7 @@ from morok.dsl.checked import CheckedRule, Ty
 from morok.prove import smt
 from morok.prove.encoding.obligation import Choices
 from morok.prove.forms import asks_for_axes, conjuncts
-from morok.prove.kinds import Parts
+from morok.prove.kinds import Parts, whole
 from morok.prove.parametric import (
     axis_conditions,
     conditions,
@@ -250,9 +250,9 @@ class Reading:
             case S.PConst():
                 return self.constant(p)
             case S.PLiteral() if self.tensors and self.element(p) == "index":
-                return splat(laws.NUMBER(smt.IntVal(int(p.value))))
+                return splat(laws.NUMBER(smt.IntVal(whole(p))))
             case S.PLiteral() if wraps(self, self.element(p)):
-                return splat(self.literal(str(int(p.value)), self.element(p)))
+                return splat(self.literal(p, self.element(p)))
             case S.PLiteral():
                 return splat(smt.Const(self.setting.symbol("literal"), VALUE))  # of zeros it may match both
             case S.POp():
@@ -273,13 +273,15 @@ class Reading:
         self.names[name] = made
         return made
 
-    def literal(self, text: str, dtype: str) -> Expr:
+    def literal(self, written: S.PLiteral | S.ENumber, dtype: str) -> Expr:
+        """The constant of a dtype that a number is; of numbers that wrap or are rounded, what is written."""
         if dtype == "index":
-            return laws.NUMBER(smt.IntVal(int(text, 0)))
+            return laws.NUMBER(smt.IntVal(whole(written)))
+        text = written.text
         if wraps(self, dtype):
-            text = str(int(text, 0))
-            if text == "0":
+            if whole(written) == 0:
                 return zero_of(dtype)
+            text = str(written.value)
         return smt.Const(Symbol("fixed", "literal", text, dtype), VALUE)
 
     def constant(self, p: S.PConst) -> Vector:
@@ -289,7 +291,7 @@ class Reading:
             f = smt.Function(self.setting.symbol("vconst") if p.bound is None else Symbol("value", p.bound), INT, VALUE)
             if p.bound is not None:
                 self.bind(p.bound, Items(self.setting.count(count), lambda k: Datum(f(k.term), dtype)))
-            return Vector(count, lambda e, lane: f(lane.term))
+            return Vector(count, lambda e, lane: f(lane.term), constant=True)
         name = self.setting.symbol(p.kind) if p.bound is None else Symbol("value", p.bound)
         value = smt.Const(name, VALUE)
         if dtype == "index" and p.kind in _NUMBERS:
@@ -302,7 +304,7 @@ class Reading:
             value = laws.TRUTH(smt.BoolVal(_TRUTHS[p.kind]))
         if p.bound is not None and not self._stands_for(p.bound, value):
             self.bind(p.bound, Datum(value, dtype))
-        return Vector(count, lambda e, lane: value, tensor=tensors.scalar(value))
+        return Vector(count, lambda e, lane: value, tensor=tensors.scalar(value), constant=True)
 
     def _stands_for(self, name: str, value: Expr) -> bool:
         """Truth of a name standing for the same value of a constant already."""
@@ -412,7 +414,7 @@ class Reading:
     def node(self, e: S.Expr) -> Any:
         """A node of the target: a number is a constant of the dtype that its place has."""
         if isinstance(e, S.ENumber):
-            return splat(self.literal(e.text, self.element(e)))
+            return splat(self.literal(e, self.element(e)))
         value = self.value(e)
         if isinstance(value, Integer):
             return splat(constant(value, self.element(e)))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from morok.dsl import syntax as S
 from morok.prove import smt
-from morok.prove.kinds import Parts
+from morok.prove.kinds import Parts, whole
 from morok.prove.parametric import folds, kept_axes, laws
 from morok.prove.parametric.op_functions import exact, ring
 from morok.prove.parametric.polynomials import INT, Integer, integer, within
@@ -93,8 +93,8 @@ def _written(r: Reading, item: Any) -> Integer:
     """An axis that a pattern gives the number of, or names."""
     item = item.value if isinstance(item, S.PExpr) else item
     match item:
-        case S.ENumber(value=known) | S.PLiteral(value=known):
-            return integer(int(known))
+        case S.ENumber() | S.PLiteral():
+            return integer(whole(item))
         case S.EName(name=name) | S.PVar(name=name):
             if name in r.names:
                 return as_number(r.names[name])

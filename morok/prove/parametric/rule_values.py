@@ -95,6 +95,7 @@ class Vector:
     tensor    what it is as a tensor; None where the rule does not ask for that
     register  the register of which it is the element
     shared    the storage of which it is a place, or the value there
+    constant  it is a constant, as the rule has it: not a node that has the lanes of one
     waits     the node that it is behind statements, and what closes these: behind others, it is behind all of them
     """
 
@@ -107,6 +108,7 @@ class Vector:
     tensor: Tensor | None = None
     register: Register | None = None
     shared: Shared | None = None
+    constant: bool = False
     waits: tuple[Vector, tuple[Loops, ...]] | None = None
 
 
@@ -283,7 +285,8 @@ def vector(value: Any) -> Vector:
 
 
 def splat(value: Expr) -> Vector:
-    return Vector(integer(1), lambda e, lane: value, uniform=True)
+    """A constant of any number of lanes."""
+    return Vector(integer(1), lambda e, lane: value, uniform=True, constant=True)
 
 
 def zero(dtype: str) -> Vector:

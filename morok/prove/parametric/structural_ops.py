@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from morok.dsl import syntax as S
+from morok.dsl.constant_lanes import lanes_said
 from morok.prove import smt
-from morok.prove.kinds import Parts
+from morok.prove.kinds import Parts, whole
 from morok.prove.parametric import (
     folds,
     laws,
@@ -59,14 +61,22 @@ def made(r: Reading, op: str, parts: Parts, at: Any) -> Vector | Statement | Reg
         return meaning(r, op, parts, at)
     if not info.params or (info.fields and not r.built_in):
         raise Unsupported(f"{op} at every size")
-    operands = [r.one(parts[o.name]) for o in info.operands]
+    written = [parts[o.name] for o in info.operands]
+    operands = [_of_its_lanes(r, part, r.one(part), written) for part in written]
     dtypes = [r.element(parts[o.name]) for o in info.operands]
-    f = function(r, op, dtypes, r.element(at) if "dtype" in parts else None)
+    stage = "constant" if all(x.constant for x in operands) else "run"
+    f = function(r, op, dtypes, r.element(at) if "dtype" in parts else None, stage)
     if op == "Where" and r.built_in:
         r.setting.selections.add(f)
     scalars = {k for k, o in enumerate(info.operands) if o.holds == "condition"}
     node = lanewise(r, f, operands, scalars)
     return tensors.with_elements(r, op, dtypes[0], node, f, operands) if r.tensors else node
+
+
+def _of_its_lanes(r: Reading, part: Any, made: Vector, beside: Sequence[Any]) -> Vector:
+    """An operand of an op that works lane by lane; a constant that is made with so many lanes has no others."""
+    said = lanes_said(r.rule, part, beside) if made.uniform and not r.tensors and isinstance(part, S.Expr) else None
+    return made if said is None else replace(made, count=integer(said), uniform=False)
 
 
 # what is taken from vectors, and joined
@@ -132,8 +142,8 @@ def _named_place(r: Reading, item: Any, x: Vector) -> Integer:
     """A lane that a pattern names, or gives the number of."""
     item = item.value if isinstance(item, S.PExpr) else item
     match item:
-        case S.ENumber(value=known) | S.PLiteral(value=known):
-            place = integer(int(known))
+        case S.ENumber() | S.PLiteral():
+            place = integer(whole(item))
         case S.EName(name=name) | S.PVar(name=name):
             if name not in r.names:
                 unknown = integer(smt.Int(r.symbol(name)))
@@ -166,7 +176,7 @@ def _constants(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
         if not isinstance(s, Items):
             raise Unsupported("a constant vector of nodes")
         found.append(Items(s.length, _of_dtype(s.at, dtype)))
-    return joined(r, list(found), single=True)
+    return replace(joined(r, list(found), single=True), constant=True)
 
 
 def _of_dtype(at: Callable[[Integer], Any], dtype: str) -> Callable[[Integer], Datum]:
@@ -315,7 +325,7 @@ def _close(r: Reading, op: str, parts: Parts, at: Any) -> Vector | Statement:
         return x
     x, axes = vector(x), r.axes(_field(r, op, parts))
     if not axes.parts or x.uniform:
-        return x
+        return replace(x, constant=False)
     everything = r.setting.together(axes.parts)
     width = sequences.width(r.setting, axes)
 
@@ -340,7 +350,7 @@ def _after(r: Reading, op: str, parts: Parts, at: Any) -> Vector | Register | Sh
     x, before = (x, ()) if x.waits is None else x.waits
     waits = sorted({w.name: w for w in (*before, *loops.closed(r, parts["deps"]))}.values(), key=lambda w: w.name)
     if not waits:
-        return x
+        return replace(x, constant=False)
     may_go = [w for w in waits if w.idle is not smt.FALSE]
     if len(may_go) > 1:
         may_go = []

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 from morok.dsl import syntax as S
 from morok.prove import smt
-from morok.prove.kinds import Parts
+from morok.prove.kinds import Parts, whole
 from morok.prove.parametric import laws, row_major
 from morok.prove.parametric.number_ops import has_value, is_valid, number
 from morok.prove.parametric.polynomials import INT, Integer, integer, within
@@ -85,13 +86,13 @@ def _written(item: Any) -> Any:
     item = item.value if isinstance(item, S.PExpr) else item
     match item:
         case S.ENumber(value=known) | S.PLiteral(value=known):
-            return smt.BoolVal(known) if isinstance(known, bool) else integer(int(known))
+            return smt.BoolVal(known) if isinstance(known, bool) else integer(whole(item))
     raise Unsupported("a static field of which a part is named")
 
 
 def _mark(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
     """A node that says something of another one, and has its value."""
-    return r.one(parts["src"])
+    return replace(r.one(parts["src"]), constant=False)
 
 
 # views
@@ -371,7 +372,7 @@ def _axis(r: Reading, part: Any, rank: Integer) -> Integer:
         made = integer(smt.Int(r.symbol(part.name)))
         return made if part.ignored else r.bind(part.name, made)
     if isinstance(part, S.PLiteral):
-        return integer(int(part.value))
+        return integer(whole(part))
     value = r.value(S.EName(part.name) if isinstance(part, S.PVar) else getattr(part, "value", part))
     if not isinstance(value, Integer):
         raise Unsupported("an axis that is no number")

@@ -170,7 +170,11 @@ class E4M3(Floats):
 
 @dataclass(frozen=True, slots=True)
 class Reals(Operators):
-    """Floats read as real numbers: every rounding forgotten. A proof here is labelled as one."""
+    """Floats read as real numbers: NaN, infinities and every rounding of a result forgotten. A proof here is labelled as one.
+
+    What would tell them from real numbers is not read: a comparison, which decides by them, and a conversion, which is there to
+    round.
+    """
 
     world: World
     name: str
@@ -228,9 +232,16 @@ class Reals(Operators):
         return smt.If(a, self.const(1.0), self.const(0.0))
 
     def truth(self, a: Expr) -> Expr:
-        return a != 0
+        raise Unsupported("comparisons over real numbers")
+
+    def lt(self, a: Expr, b: Expr) -> Expr:
+        raise Unsupported("comparisons over real numbers")
+
+    le = eq = lt
 
     def convert(self, a: Expr, source: Any) -> Expr:
+        if source.name != self.name:
+            raise Unsupported("conversions over real numbers")
         return a
 
     def is_nan(self, a: Expr) -> Expr:

@@ -382,8 +382,6 @@ def _int_to_float(w: W, n: Floats | Reals, s: Bits | Integers, source: D, a: Exp
     if isinstance(s, Bits) and isinstance(n, Floats):
         convert = smt.fpSignedToFP if s.signed else smt.fpUnsignedToFP
         return n.converted(convert(smt.NEAREST, a, n.sort))
-    if isinstance(n, Reals) and isinstance(s, Integers):
-        return smt.ToReal(a)
     if isinstance(s, Integers) and isinstance(n, Floats):
         return _float_of_integer(w, n, source, smt.simplify(a))
     raise Unsupported(f"{source} as real numbers")
