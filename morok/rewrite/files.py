@@ -16,7 +16,7 @@ from morok import dialect as dialects
 from morok.dialect import Dialect
 from morok.names import data
 from morok.rewrite import gate, store
-from morok.rewrite.parts import Standing
+from morok.rewrite.parts import Standing, mentions
 
 if TYPE_CHECKING:
     from morok.dsl.checked import CheckedFile, CheckedRule
@@ -223,3 +223,9 @@ class GroupPart:
 
     def rules(self) -> Sequence[CheckedRule]:
         return next(g for g in self.file.checked.groups if g.name == self.entry.name).rules
+
+    def mentions(self, op: str) -> bool:
+        text = self.file.content
+        if op.encode() not in text and b"[*]" not in text:
+            return False  # and nothing is parsed
+        return any(mentions(r, op) for r in self.rules())
