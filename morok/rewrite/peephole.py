@@ -25,8 +25,8 @@ def line_rewrite(
 
     What a rule makes stands in the instruction's place, behind those of its operands that the list does not hold yet; whoever
     used the instruction uses what it became. What has no effect, and only replaced instructions used, is left out. The other
-    arguments are those of `graph_rewrite`. Raises UsageError for a dialect whose programs are no lists, and for rules that name an
-    op which reads memory: a rule is proved of one moment, and in a list each read has its own.
+    arguments are those of `graph_rewrite`. Raises UsageError for a dialect whose programs are no lists, and for rules that name
+    an op which reads memory: a rule is proved of one moment, and in a list each read has its own.
     """
     dialect = rules.dialect
     if not isinstance(dialect, Instructions):
