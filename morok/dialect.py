@@ -271,6 +271,16 @@ class Instructions(Protocol):
     def has_effect(self, node: Node) -> bool: ...
 
 
+@runtime_checkable
+class ReadsMemory(Protocol):
+    """A dialect some of whose instructions read what others change.
+
+    reads  the names of their ops: what they give depends on where in a list they stand, so that no rule for lists speaks of them
+    """
+
+    reads: frozenset[str]
+
+
 class _NotConst:
     def __repr__(self) -> str:
         return "NOT_CONST"

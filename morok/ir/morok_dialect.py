@@ -280,6 +280,8 @@ class _Morok:
     def origin(self, node: UOp) -> Origin | None:
         return node.origin
 
+    reads = frozenset({Op.Load.name})
+
     def in_turn(self, node: UOp) -> tuple[UOp, ...] | None:
         return node.src if node.op in NO_INSTRUCTION else None
 

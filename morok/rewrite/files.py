@@ -18,7 +18,7 @@ from morok.errors import DialectError, Place, UnknownDialectError
 from morok.names import data
 from morok.rewrite import gate, store
 from morok.rewrite.identity import Same
-from morok.rewrite.parts import Standing
+from morok.rewrite.parts import Standing, mentions
 
 if TYPE_CHECKING:
     from morok.dsl.checked import CheckedFile, CheckedRule
@@ -262,3 +262,9 @@ class GroupPart:
             hint = f"the dialect {self.dialect.name} has changed: load the rules again"
             raise DialectError(what, place=Place(str(self.file.path), 1), hint=hint)
         return found
+
+    def mentions(self, op: str) -> bool:
+        text = self.file.content
+        if op.encode() not in text and b"[*]" not in text:
+            return False  # and nothing is parsed
+        return any(mentions(r, op) for r in self.rules())

@@ -46,6 +46,18 @@ class Part(Protocol):
     @property
     def cache(self) -> str: ...
     def rules(self) -> Sequence[CheckedRule]: ...
+    def mentions(self, op: str) -> bool:
+        """False if no rule of these names that op."""
+
+
+def mentions(rule: CheckedRule, op: str) -> bool:
+    """True if the op of that name is in the rule's pattern, a clause or its target."""
+    from morok.dsl.syntax import walk  # lazy: rules that are compiled run without it
+
+    return any(
+        op in getattr(at, "ops", ()) or op in (getattr(at, "op", None), getattr(at, "name", None))
+        for at in walk(rule.syntax.pattern, *rule.syntax.clauses, rule.syntax.target)
+    )
 
 
 NO_LIMITS: Final[Mapping[str, Limits]] = {}
@@ -96,3 +108,6 @@ class Listed:
 
     def rules(self) -> Sequence[CheckedRule]:
         return self._rules
+
+    def mentions(self, op: str) -> bool:
+        return any(mentions(r, op) for r in self._rules)

@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from morok.dialect import Instructions, Node, Traces
+from morok.caller import caller
+from morok.dialect import Instructions, Node, ReadsMemory, Traces
 from morok.errors import UsageError
 from morok.rewrite import trace as traces
+from morok.rewrite.parts import mentions
 from morok.rewrite.ruleset import RuleSet
 from morok.rewrite.state import map_of
 
@@ -23,11 +25,13 @@ def line_rewrite(
 
     What a rule makes stands in the instruction's place, behind those of its operands that the list does not hold yet; whoever
     used the instruction uses what it became. What has no effect, and only replaced instructions used, is left out. The other
-    arguments are those of `graph_rewrite`. Raises UsageError for a dialect whose programs are no lists.
+    arguments are those of `graph_rewrite`. Raises UsageError for a dialect whose programs are no lists, and for rules that name
+    an op which reads memory: a rule is proved of one moment, and in a list each read has its own.
     """
     dialect = rules.dialect
     if not isinstance(dialect, Instructions):
         raise UsageError(f"programs of dialect {dialect.name} are no lists of instructions", expected="a dialect with `in_turn`")
+    _refuse_reads(rules)
     history = dialect if isinstance(dialect, Traces) else None
     if history is None:
         return _Lines(dialect, rules, context, trace or traces.current(), stage).rewrite(instructions)
@@ -38,6 +42,15 @@ def line_rewrite(
         return _Lines(dialect, rules, context, trace or traces.current(), stage).rewrite(instructions)
     finally:
         maker.origin, maker.stage = origin, maker_stage
+
+
+def _refuse_reads(rules: RuleSet) -> None:
+    """UsageError where a rule names an op that reads memory: what it reads may have changed where the rule would have it read."""
+    for op in rules.dialect.reads if isinstance(rules.dialect, ReadsMemory) else ():
+        if rules.mentions(op):
+            name = next(r.name for r in rules.rules if mentions(r, op))
+            hint = "what stands in memory may have changed between two instructions; on a graph the rule fires (morok.rewrite)"
+            raise UsageError(f"{name} speaks of {op}", place=caller(), expected="rules for lists that read no memory", hint=hint)
 
 
 class _Lines:

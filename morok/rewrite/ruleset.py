@@ -84,6 +84,7 @@ class RuleSet:
         self.identity: Hashable = tuple(p.identity for p in parts)
         self._matchers: dict[tuple[frozenset[str], bool], Matcher] = {}
         self.programs: dict[Hashable, Any] = {}
+        self._mentioned: dict[str, bool] = {}
 
     @staticmethod
     def of(rules: Sequence[CheckedRule], unproved: bool = False) -> RuleSet:
@@ -107,6 +108,13 @@ class RuleSet:
     def rules(self) -> tuple[CheckedRule, ...]:
         """The checked rules, in priority order."""
         return tuple(r for p in self.parts for r in p.rules())
+
+    def mentions(self, op: str) -> bool:
+        """True if one of the rules names that op."""
+        found = self._mentioned.get(op)
+        if found is None:
+            found = self._mentioned[op] = any(p.mentions(op) for p in self.parts)
+        return found
 
     def __add__(self, other: RuleSet) -> RuleSet:
         instance(other, RuleSet, "what is put behind rules", "rules, as load_rules(..) makes them")

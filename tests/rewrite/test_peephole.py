@@ -11,6 +11,7 @@ from morok.ir.dtype import AddrSpace, dtypes
 from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.ir.verify import verify
+from morok.passes.pipeline import LINES, STAGES
 from morok.rewrite import library
 from morok.rewrite.peephole import line_rewrite
 from morok.rewrite.ruleset import RuleSet
@@ -102,10 +103,31 @@ def test_users_of_an_instruction_use_what_it_became() -> None:
 
 def test_a_rule_may_leave_an_instruction_out() -> None:
     out, place = buffer(0), UOp.const(0, i32)
-    at = out.index(place)
-    value = UOp.new(Op.Load, (at,))
-    made = line_rewrite([out, place, at, value, at.store(value)], rules("idle: Store(p, Load(p)) ~> Noop()"))
-    assert made == [out]  # nor is the place needed, or what was read there; an argument remains
+    at, value = out.index(place), UOp.var("x", i32) * 2
+    program = [out, place, at, *value.src, value, at.store(value)]
+    made = line_rewrite(program, rules("idle: Store(p, Mul(x: i32, 2)) ~> Noop()"))
+    assert made == [out, value.src[0]]  # nor is the place needed, or what was to be stored there; arguments remain
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "later: Where(g: bool x 1, Load(Index(b: ptr(i32), i: index x 1)), v: i32 x 1)"
+        " ~> Load(Index { buffer: b, indices: [i], gate: g }, v)",
+        "back: Store(Index(b: ptr(i32), i: index x 1), Load(Index(b, i))) ~> Noop()",
+    ],
+    ids=("makes a read", "looks at one"),
+)
+def test_rules_that_speak_of_reads_are_refused(rule: str) -> None:
+    """Of a list each read has its own moment: between it and the instruction that is rewritten another one may store."""
+    with pytest.raises(UsageError, match="speaks of Load"):
+        line_rewrite([], rules(rule))
+
+
+def test_the_rules_for_lists_speak_of_no_reads() -> None:
+    groups = [name for stage in STAGES if stage.direction == LINES for name in stage.applied]
+    assert groups
+    assert not library.groups(*groups).mentions("Load")
 
 
 def test_nothing_to_do_is_the_list_as_it_is() -> None:

@@ -1,7 +1,8 @@
 """The interpreter of graphs, at any stage.
 
-Statements run on demand of a node that depends on them, each once for each assignment of its open ranges, so that
-After edges are the whole order. Threads of a workgroup run in step.
+Statements run on demand of a node that depends on them, each once for each assignment of its open ranges. After edges around
+storage, and the waits of loops, are the whole order of accesses (access_order.py); a graph in which more would be needed has no
+value. Threads of a workgroup run in step.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any, Final
 from morok.arguments import real_or_none, shown
 from morok.errors import IRError
 from morok.ir.dtype import AddrSpace
+from morok.ir.interpret.access_order import AccessOrder
 from morok.ir.interpret.iteration import PerThread, Task, run_tasks
 from morok.ir.interpret.lane_values import INVALID, NOTHING, Lanes, Pointer, Poison, fold, known, lane, scalar_value
 from morok.ir.interpret.memory_places import MOVEMENT, Places
@@ -30,6 +32,10 @@ _ORDERED: Final = frozenset({Op.Sink, Op.Group, Op.Noop})
 
 class Graph(Places):
     """One run over a graph, for one workgroup at a time."""
+
+    def __init__(self, roots: Sequence[UOp], memory: Memory, variables: Mapping[Any, Any], steps: Steps) -> None:
+        super().__init__(roots, memory, variables, steps)
+        self.order = AccessOrder(roots, self.depends)
 
     def tensor(self, node: UOp) -> Task:
         return value_of(node, self)
@@ -101,7 +107,7 @@ class Graph(Places):
             for i, p in enumerate(consecutive(at, node.dtype.count)):
                 if p is INVALID and alt is not None:
                     lanes.append(lane(alt[t], i))
-                elif isinstance(p, Pointer) and p.storage.space is AddrSpace.GLOBAL and self._read_too_early(p, node):
+                elif isinstance(p, Pointer) and p.storage.space is AddrSpace.GLOBAL and self._read_too_early(p, node, i):
                     lanes.append(Poison(f"element {p.offset} of {p.storage.node.op.name} is stored and read in no order", node))
                 elif isinstance(p, Pointer) and self.carried(p.storage, p.offset):
                     what = f"element {p.offset} of {p.storage.node.op.name} is of an earlier iteration of a fold"
@@ -111,28 +117,37 @@ class Graph(Places):
             out.append(tuple(lanes))
         return out
 
-    def _read_too_early(self, at: Pointer, node: UOp) -> bool:
-        """True if the last store to `at` is not ordered before `node`, which reads it."""
-        readers = at.storage.readers.get(at.offset)
-        if readers is None:
-            at.storage.readers[at.offset] = {node}
-        else:
-            readers.add(node)
-        writer = at.storage.writers.get(at.offset)
-        return writer is not None and not self.stores[node] & self.bit[writer] and not _carried(node)
-
-    def _stored_too_early(self, at: Pointer, node: UOp) -> bool:
-        """True if another store to `at`, or a read of it, is not ordered before `node`, which stores there."""
-        writer = at.storage.writers.get(at.offset)
-        if writer is not None and not self.stores[node] & self.bit[writer]:
-            return True
-        readers = at.storage.readers.get(at.offset)
-        if not readers:
+    def _read_too_early(self, at: Pointer, node: UOp, lane: int) -> bool:
+        """True if the last store to `at` is not ordered before lane `lane` of `node`, which reads it."""
+        storage, offset = at.storage, at.offset
+        if storage.node not in self.order.stored:
             return False
-        below = self.below.get(node)
-        if below is None:
-            below = self.below[node] = frozenset(order([node]))
-        return not readers <= below
+        storage.readers.setdefault(offset, {})[node, lane] = self.memory.tick()
+        writer = storage.writers.get(offset)
+        return writer is not None and not self.order.waits(node, writer) and not self._awaited(storage.stored[offset], node)
+
+    def _stored_too_early(self, at: Pointer, node: UOp, lane: int) -> bool:
+        """True if another store to `at`, or a read of it, is not ordered before lane `lane` of `node`, which stores there."""
+        storage, offset = at.storage, at.offset
+        writer = storage.writers.get(offset)
+        if writer is not None and writer is not node and not self.order.waits(node, writer):
+            return not self._awaited(storage.stored[offset], node)
+        for (load, k), time in storage.readers.get(offset, {}).items():
+            if not self.order.read_for(load, k, node, lane) or self._of_another_iteration(time, node):
+                return True
+        return False
+
+    def _awaited(self, time: int, access: UOp) -> bool:
+        """True if it was in an earlier iteration of a loop for whose iterations the storage of `access` waits."""
+        return any(f.entered <= time < f.began and self.order.awaits_range(access, f.binder) for f in self.frames)
+
+    def _of_another_iteration(self, time: int, store: UOp) -> bool:
+        """True if it was in an earlier iteration of a loop that `store` is in, and for which its storage does not wait."""
+        if time >= self.frames[-1].began:
+            return False
+        loops = self.order.loops(store)
+        earlier = [f.binder for f in self.frames if f.entered <= time < f.began and f.binder in loops]
+        return not all(self.order.awaits_range(store, b) for b in earlier)
 
     def _reduce(self, node: UOp) -> Task:
         d = node.dtype.scalar()
@@ -216,7 +231,7 @@ class Graph(Places):
                 lanes = value[t]
                 places = consecutive(at[t], len(lanes))
                 for i, p in enumerate(places):
-                    if isinstance(p, Pointer) and p.storage.space is AddrSpace.GLOBAL and self._stored_too_early(p, node):
+                    if isinstance(p, Pointer) and p.storage.space is AddrSpace.GLOBAL and self._stored_too_early(p, node, i):
                         raise Poison(f"element {p.offset} of {p.storage.node.op.name} is accessed in no order", node).error()
                     self.memory.store(p, lane(lanes, i), node, t)
         return True
@@ -271,13 +286,6 @@ class View(list[Any]):
 def _identity(node: UOp) -> Any:
     d = node.dtype.scalar()
     return NOTHING if d.is_index and node.arg in (Op.Max, Op.Min) else identity(node.arg, d)
-
-
-def _carried(node: UOp) -> bool:
-    """True if `node` reads a value of an earlier iteration: its place comes after a range."""
-    place = node.src[0] if node.op is Op.Load else node
-    base = place.src[0] if place.src else place
-    return base.op is Op.After and any(d.op is Op.Range for d in base.src[1:])
 
 
 def execute_graph(root: UOp, buffers: Mapping[Any, list[Any]], variables: Mapping[Any, Any], steps: Steps) -> None:

@@ -69,9 +69,6 @@ class Loops(ABC):
         self.steps = steps
         self.variables = variables
         self.depends: dict[UOp, frozenset[Binder]] = {}
-        self.stores: dict[UOp, int] = {}
-        self.bit: dict[UOp, int] = {}
-        self.below: dict[UOp, frozenset[UOp]] = {}  # a cache: the nodes below a store
         self.specials: list[UOp] = []
         self._survey(roots)
         self.threads: list[dict[UOp, int]] = [{}]
@@ -97,13 +94,6 @@ class Loops(ABC):
             elif node.op is Op.Special:
                 self.specials.append(node)
             self.depends[node] = merged
-            mask = 0
-            for s in operands(node):
-                mask |= self.stores[s]
-            if node.op in (Op.Store, Op.Assign):
-                self.bit[node] = 1 << len(self.bit)
-                mask |= self.bit[node]
-            self.stores[node] = mask
 
     def _binders(self, closed: UOp) -> list[Binder]:
         """The ranges that a binder operand closes."""

@@ -34,13 +34,13 @@ class Storage:
         self.space = space
         self.writers: dict[int, UOp] = {}
         self.stored: dict[int, int] = {}
-        self.readers: dict[int, set[UOp]] = {}
+        self.readers: dict[int, dict[tuple[UOp, int], int]] = {}
         self.written: dict[int, tuple[int, int]] = {}
         self.read: dict[int, tuple[int, int]] = {}
 
 
 class Memory:
-    """All storage of one run. `epoch` counts barriers, `clock` the lanes that were stored."""
+    """All storage of one run. `epoch` counts barriers, `clock` the lanes that were stored, or read where order is asked for."""
 
     def __init__(self, buffers: Mapping[Any, list[Any]]) -> None:
         self.buffers = buffers
@@ -48,6 +48,11 @@ class Memory:
         self.private: dict[tuple[UOp, int], Storage] = {}
         self.epoch = 0
         self.clock = 0
+
+    def tick(self) -> int:
+        """The time of an access; the next one is later."""
+        self.clock += 1
+        return self.clock - 1
 
     def new_workgroup(self) -> None:
         """Forget shared memory and registers; the caller's buffers stay."""
@@ -119,8 +124,7 @@ class Memory:
             storage.written[offset] = (thread, self.epoch)
         storage.data[offset] = value
         storage.writers[offset] = node
-        storage.stored[offset] = self.clock
-        self.clock += 1
+        storage.stored[offset] = self.tick()
 
     def check(self) -> None:
         """UndefinedError if the caller's memory holds Poison."""

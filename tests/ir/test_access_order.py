@@ -1,0 +1,108 @@
+"""Order between accesses of one place: storage and loops say it, values do not."""
+
+from __future__ import annotations
+
+import pytest
+
+import morok
+from morok.errors import UndefinedError
+from morok.ir.dtype import dtypes
+from morok.ir.interpret import evaluate, run
+from morok.ir.op import Op
+from morok.ir.uop import UOp, vconst
+from morok.rewrite import library
+
+i32, index = dtypes.i32, dtypes.index
+START = [10, 20, 30, 40]
+A, OUT = (UOp.new(Op.DefineGlobal, (), slot, i32.ptr(4)) for slot in range(2))
+ZERO, TRUE = UOp.const(0, index), UOp.const(True, dtypes.bool)
+R = A.index(0).load()
+SEVEN = A.index(0).store(UOp.const(7, i32))
+MORE = A.index(0).store(R + 1)
+READ = OUT.index(0).store(R)
+THREE, ALL = UOp.range(3, 0), UOp.range(4, 1)
+
+
+def lanes(*numbers: int) -> UOp:
+    """Places of A, as one."""
+    return A.index(vconst(index, numbers))
+
+
+def group(*statements: UOp) -> UOp:
+    return UOp.new(Op.Group, statements)
+
+
+DOUBLED = UOp.vectorize(R, A.index(1).load()) * UOp.const(2, i32.vec(2))
+BEHIND = UOp.new(Op.Range, (UOp.const(1, index), SEVEN), THREE.arg)
+
+UNORDERED = {
+    "a load whose index waits": OUT.index(0).store(A.index(ZERO.after(SEVEN)).load()),
+    "a load whose index waits, times nothing": OUT.index(0).store(A.index(ZERO.after(SEVEN) * 0).load()),
+    "a load whose gate waits": OUT.index(0).store(UOp.new(Op.Load, (A.index(0, gate=TRUE.after(SEVEN)), UOp.const(0, i32)))),
+    "a load whose alternative waits": OUT.index(0).store(
+        UOp.new(Op.Load, (A.index(0, gate=TRUE), UOp.const(0, i32).after(SEVEN)))
+    ),
+    "a store whose value waits for another": A.index(0).store(OUT.index(0).load().after(SEVEN)),
+    "a read that others use": UOp.sink(MORE, READ),
+    "a read that others use, times nothing here": UOp.sink(A.index(0).store(R * 0), OUT.index(1).store(R + 5)),
+    "a read used behind the store over it": OUT.after(MORE).index(0).store(R),
+    "lanes exchanged": lanes(0, 1).store(lanes(1, 0).load()),
+    "a lane for all": lanes(0, 1).store(UOp.vectorize(R, R)),
+    "lanes moved by one": lanes(0, 1).store(lanes(1, 2).load()),
+    "iterations moved by one": A.index(THREE).store(A.index(THREE + 1).load()).end(THREE),
+    "a read before the loop of stores": A.index(THREE).store(R).end(THREE),
+}
+
+ORDERED = {
+    "a load whose storage waits": (OUT.index(0).store(A.after(SEVEN).index(0).load()), [7], [7]),
+    "a load whose storage waits for more": (OUT.index(0).store(A.after(group(SEVEN, group())).index(0).load()), [7], [7]),
+    "one store behind another": (OUT.index(0).store(A.after(A.after(MORE).index(0).store(R.like(7))).index(0).load()), [7], [7]),
+    "a load in a loop that waits": (OUT.index(BEHIND).store(A.index(BEHIND).load()).end(BEHIND), [7], [7]),
+    "a store that waits for who uses the read": (A.after(READ).index(0).store(R + 1), [11], [10]),
+    "a read for one store alone": (MORE, [11], [0]),
+    "a store that waits for the loop of the reads": (
+        A.after(OUT.index(ALL).store(A.index(ALL).load()).end(ALL)).index(0).store(R + A.index(1).load()), [30], START,
+    ),
+    "lanes of their own": (lanes(0, 1).store(lanes(0, 1).load() + lanes(0, 1).load()), [20, 40], [0]),
+    "lanes computed together": (group(A.index(0).store(DOUBLED.gep(0)), A.index(1).store(DOUBLED.gep(1))), [20, 40], [0]),
+    "iterations of their own": (A.index(ALL).store(A.index(ALL).load() + 1).end(ALL), [11, 21, 31, 41], [0]),
+    "iterations that wait": (A.after(THREE).index(0).store(A.after(THREE).index(0).load() + 1).end(THREE), [13], [0]),
+}  # fmt: skip
+
+
+def ran(graph: UOp) -> tuple[list[int], list[int]]:
+    """What both buffers hold behind a graph."""
+    held = {0: list(START), 1: [0] * 4}
+    run(graph, held)
+    return held[0], held[1]
+
+
+@pytest.mark.parametrize("name", UNORDERED)
+def test_values_say_nothing_of_order(name: str) -> None:
+    with pytest.raises(UndefinedError, match="in no order"):
+        ran(UNORDERED[name])
+
+
+@pytest.mark.parametrize("name", ORDERED)
+def test_storage_loops_and_a_value_of_ones_own_say_it(name: str) -> None:
+    graph, a, out = ORDERED[name]
+    held = ran(graph)
+    assert held[0][: len(a)] == a
+    assert held[1][: len(out)] == out
+
+
+def test_what_is_evaluated_is_behind_no_store() -> None:
+    again = A.after(MORE).index(0).load()
+    assert evaluate(again, {}, {0: list(START)}) == 11
+    with pytest.raises(UndefinedError, match="in no order"):
+        evaluate(again - R, {}, {0: list(START)})
+
+
+@pytest.mark.parametrize("name", ORDERED)
+def test_what_has_a_value_keeps_it_under_the_rules(name: str) -> None:
+    """No rule drops what orders: not an operand of a value, nor a lane of a store."""
+    graph = UOp.sink(ORDERED[name][0])
+    wanted = ran(graph)
+    assert ran(morok.simplify(graph)) == wanted
+    made = morok.rewrite(graph, library.groups("gep_pushing", "move_where_on_load", "fold_invalid_load_store"))
+    assert ran(made) == wanted
