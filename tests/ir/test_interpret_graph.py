@@ -174,6 +174,23 @@ def test_store_and_read_in_no_order() -> None:
     assert buffers[0] == [2.0] * 4
 
 
+@pytest.mark.parametrize("count", [0, 1, 2])
+def test_what_a_range_waits_for_adds_nothing(count: int) -> None:
+    """It is not done for the loop, and what is done in the loop is not behind it."""
+    first = param(0, 2).index(0).store(UOp.const(7.0))
+    waiting = UOp.range(count, 0, deps=(first,))
+    store, read = param(0, 2).index(1).store(UOp.const(5.0)), param(1, 1).index(0).store(param(0, 2).index(0))
+    buffers = {0: [1.0, 1.0]}
+    run(UOp.sink(store.end(waiting)), buffers)
+    assert buffers[0] == [1.0, 5.0 if count else 1.0]
+    run(UOp.sink(first, store.end(waiting)), buffers)
+    assert buffers[0] == [7.0, 5.0 if count else 1.0]
+    buffers[1] = [None]
+    if count:
+        with pytest.raises(UndefinedError, match="in no order"):
+            run(UOp.sink(first, read.end(waiting)), buffers)
+
+
 def test_in_place_updates() -> None:
     i = UOp.range(4, 0)
     a = param(0, 4)

@@ -232,8 +232,6 @@ class Loops(ABC):
         binder, size = binders[depth]
         ends = [size] * len(active)
         if isinstance(binder, UOp):
-            for d in binder.src[1:]:
-                yield self.execute(d)
             ends = [e[0] for e in (yield self.value(binder.src[0]))]
         frame = Frame(binder, active, folds, self.memory.clock)
         self.frames.append(frame)

@@ -9,7 +9,11 @@ from morok.ir.uop import UOp
 
 
 def operands(node: UOp) -> tuple[UOp, ...]:
-    """The operands in the same program: a kernel's own program is another."""
+    """The operands that a node's meaning is of: a kernel's own program is another one, and what a Range waits for says where it
+    stands in a list of instructions.
+    """
+    if node.op is Op.Range:
+        return node.src[:1]
     return node.src[1:] if node.op is Op.Kernel else node.src
 
 
