@@ -191,6 +191,18 @@ def test_what_a_range_waits_for_adds_nothing(count: int) -> None:
             run(UOp.sink(first, read.end(waiting)), buffers)
 
 
+def test_a_statement_is_done_at_all_iterations_of_the_axes_open_in_it() -> None:
+    """Whatever closes them: a Contract of another length, an End, or nothing."""
+    u = UOp.new(Op.Unroll, (parse("VConst([0, 1, 2], indexx3)"),), ((7, 3),))
+    store = param(0, 3).index(u).store(u.cast(f32) + 4.0)
+    closed = [UOp.new(Op.Contract, (store,), ((7, n),)) for n in (1, 3)]
+    whole = (*closed, store.end(u), closed[0].end(u), UOp.new(Op.Store, (*store.src, u)), UOp.new(Op.Group, (store,)))
+    for statement in (store, *whole):
+        buffers = {0: [None] * 3}
+        run(UOp.sink(statement), buffers)
+        assert buffers[0] == [4.0, 5.0, 6.0]
+
+
 def test_in_place_updates() -> None:
     i = UOp.range(4, 0)
     a = param(0, 4)

@@ -154,6 +154,15 @@ class Graph(Places):
     # Statements.
 
     def _execute(self, node: UOp) -> Task:
+        """The effect of `node`; of a statement at every iteration of the axes that are open in it."""
+        if node in self.spread:
+            yield self._nest(self.spread[node], 0, self._frame(node).active, lambda _: self._done(node))
+        else:
+            yield self._done(node)
+        return True
+
+    def _done(self, node: UOp) -> Task:
+        """The effect of `node` at the present iteration of its axes."""
         op, src = node.op, node.src
         active = self._frame(node).active
         if op is Op.End:
@@ -173,8 +182,6 @@ class Graph(Places):
             raise IRError("a branch is a part of a Group, or of a list of instructions", hint="interpret.run_instructions")
         elif op is Op.Group and any(s.op is Op.If for s in src):
             yield from self._branches(src)
-        elif op is Op.Contract and node.dtype.kind == "void":
-            yield self._nest([(("axis", a), n) for a, n in node.arg], 0, active, lambda _: self.execute(src[0]))
         elif op is Op.Kernel:
             yield from self._kernel(node)
         elif op is Op.Assign:
@@ -184,7 +191,6 @@ class Graph(Places):
                 yield self.execute(s)
         elif op not in NAMED and op not in ALLOCATED and op not in MOVEMENT and op not in (Op.Range, Op.Special, Op.Bufferize):
             yield self.value(node)
-        return True
 
     def _branches(self, statements: Sequence[UOp]) -> Task:
         """Statements in turn; those between an If and its EndIf by the threads for which its condition holds."""

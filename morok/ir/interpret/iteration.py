@@ -69,6 +69,7 @@ class Loops(ABC):
         self.steps = steps
         self.variables = variables
         self.depends: dict[UOp, frozenset[Binder]] = {}
+        self.spread: dict[UOp, list[tuple[Binder, int]]] = {}  # the axes that statements go through by themselves
         self.stores: dict[UOp, int] = {}
         self.bit: dict[UOp, int] = {}
         self.below: dict[UOp, frozenset[UOp]] = {}  # of stores, where it was asked for
@@ -96,6 +97,10 @@ class Loops(ABC):
                 merged -= {("axis", a) for a, _ in node.arg}
             elif node.op is Op.Special:
                 self.specials.append(node)
+            axes = [b for b in merged if not isinstance(b, UOp)]
+            if axes and node.dtype.kind == "void":
+                self.spread[node] = self._lengths(node, axes)
+                merged = merged.difference(axes)
             self.depends[node] = merged
             mask = 0
             for s in operands(node):
@@ -110,6 +115,14 @@ class Loops(ABC):
         if closed.op is Op.Range:
             return [closed]
         return sorted(self.depends[closed], key=lambda b: (0, b.serial) if isinstance(b, UOp) else (1, b[1]))
+
+    def _lengths(self, statement: UOp, axes: Sequence[Axis]) -> list[tuple[Binder, int]]:
+        """Axes that are open in the operands of a statement, with their lengths."""
+        lengths: dict[Axis, int] = {}
+        for node in order(operands(statement), lambda n: [s for s in operands(n) if not self.depends[s].isdisjoint(axes)]):
+            for a, n in node.arg if node.op is Op.Unroll else ():
+                lengths["axis", a] = max(n, lengths.get(("axis", a), 0))
+        return [(a, lengths[a]) for a in sorted(axes)]
 
     # Running.
 
