@@ -174,6 +174,22 @@ def test_store_and_read_in_no_order() -> None:
     assert buffers[0] == [2.0] * 4
 
 
+def test_a_place_behind_a_range_holds_what_earlier_iterations_have_stored() -> None:
+    i, j = UOp.range(4, 0), UOp.range(1, 1)
+    a = param(0, 1)
+
+    buffers = {0: [1.0]}
+    run(UOp.sink(a.index(0).store(a.after(i).index(0) + i.cast(f32)).end(i)), buffers)
+    run(UOp.sink(a.index(0).store(a.after(i).after(UOp.const(0)).index(0) + 1.0, i)), buffers)
+    assert buffers[0] == [11.0]
+    first = a.index(0).store(UOp.const(1.0))
+    for other in (j, i * 0, i.cast(i32)):  # a range that nothing was stored in, and numbers
+        with pytest.raises(UndefinedError, match="in no order"):
+            run(UOp.sink(first, param(1, 1).index(0).store(a.after(other).index(0)).end(i, j)), {0: [0.0], 1: [None]})
+    with pytest.raises(UndefinedError, match="in no order"):
+        run(UOp.sink(a.index(0).store(a.index(i - i) + 1.0).end(i)), {0: [1.0]})
+
+
 @pytest.mark.parametrize("count", [0, 1, 2])
 def test_what_a_range_waits_for_adds_nothing(count: int) -> None:
     """It is not done for the loop, and what is done in the loop is not behind it."""

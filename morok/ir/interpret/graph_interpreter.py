@@ -103,7 +103,7 @@ class Graph(Places):
                     lanes.append(lane(alt[t], i))
                 elif isinstance(p, Pointer) and p.storage.space is AddrSpace.GLOBAL and self._read_too_early(p, node):
                     lanes.append(Poison(f"element {p.offset} of {p.storage.node.op.name} is stored and read in no order", node))
-                elif isinstance(p, Pointer) and self.carried(p.storage, p.offset):
+                elif isinstance(p, Pointer) and any(f.folds for f in self.carried(p.storage, p.offset)):
                     what = f"element {p.offset} of {p.storage.node.op.name} is of an earlier iteration of a fold"
                     lanes.append(Poison(what, node))
                 else:
@@ -119,7 +119,10 @@ class Graph(Places):
         else:
             readers.add(node)
         writer = at.storage.writers.get(at.offset)
-        return writer is not None and not self.stores[node] & self.bit[writer] and not _carried(node)
+        if writer is None or self.stores[node] & self.bit[writer]:
+            return False
+        ranges = _waited_for(node)
+        return not any(f.binder in ranges for f in self.carried(at.storage, at.offset))
 
     def _stored_too_early(self, at: Pointer, node: UOp) -> bool:
         """True if another store to `at`, or a read of it, is not ordered before `node`, which stores there."""
@@ -279,11 +282,15 @@ def _identity(node: UOp) -> Any:
     return NOTHING if d.is_index and node.arg in (Op.Max, Op.Min) else identity(node.arg, d)
 
 
-def _carried(node: UOp) -> bool:
-    """True if `node` reads a value of an earlier iteration: its place comes after a range."""
+def _waited_for(node: UOp) -> set[UOp]:
+    """The ranges that the place which `node` reads comes after: it reads what their earlier iterations have left."""
     place = node.src[0] if node.op is Op.Load else node
     base = place.src[0] if place.src else place
-    return base.op is Op.After and any(d.op is Op.Range for d in base.src[1:])
+    found: set[UOp] = set()
+    while base.op is Op.After:
+        found.update(d for d in base.src[1:] if d.op is Op.Range)
+        base = base.src[0]
+    return found
 
 
 def execute_graph(root: UOp, buffers: Mapping[Any, list[Any]], variables: Mapping[Any, Any], steps: Steps) -> None:

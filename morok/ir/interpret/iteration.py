@@ -167,13 +167,13 @@ class Loops(ABC):
         said = binder.text() if isinstance(binder, UOp) else f"axis {binder[1]} of Unroll"
         raise IRError(f"{said} has no value outside its loop")
 
-    def carried(self, storage: Storage, offset: int) -> bool:
-        """True if a fold that is running has stored this lane in an earlier iteration: its iterations are done in any order."""
+    def carried(self, storage: Storage, offset: int) -> list[Frame]:
+        """The loops that are running and have stored this lane in an earlier iteration."""
         writer = storage.writers.get(offset)
         if writer is None:
-            return False
-        time, loops = storage.stored[offset], self.depends[writer]
-        return any(f.folds and f.entered <= time < f.began and f.binder in loops for f in self.frames)
+            return []
+        time, loops = storage.stored[offset], self.depends[writer].union(*[self._binders(c) for c in writer.src[2:]])
+        return [f for f in self.frames if f.entered <= time < f.began and f.binder in loops]
 
     def ready(self, node: UOp) -> PerThread | None:
         """The lanes of `node`, where they are known without a task."""
