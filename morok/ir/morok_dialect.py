@@ -10,6 +10,7 @@ from morok.ir.cell import NO_FACTS, facts_of
 from morok.ir.definedness import defined
 from morok.ir.divisors import excludes_overflow, excludes_zero
 from morok.ir.dtype import BY_NAME, FLOATS, INTS, NUMBERS, SCALARS, SIGNED, UNSIGNED, AddrSpace, DType, dtypes, safe_cast
+from morok.ir.independence import independent
 from morok.ir.launch import counts, launched, renames, told_apart
 from morok.ir.maker import maker
 from morok.ir.op import NO_INSTRUCTION, REDUCE_OPS, TABLE, AxisType, Op, OpDef, Undefined
@@ -168,6 +169,7 @@ class _Morok:
         "vmax": lambda n: n.vmax,
         "lanes": lambda n: n.dtype.count,
         "free_of": free_of,
+        "independent": independent,
         "precedes": precedes,
         "excludes_zero": excludes_zero,
         "excludes_overflow": excludes_overflow,

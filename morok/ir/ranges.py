@@ -120,6 +120,7 @@ def free_of_axes(x: UOp, axes: Iterable[tuple[int, int]]) -> bool:
 
 def replace_range(root: UOp, r: UOp, value: UOp) -> UOp:
     """`root` with `value` for the range `r` wherever it is open: an op that closes `r` inside keeps it, as it is another loop's.
+    What comes after `r` (After) comes after the ranges of `value`: it is what their earlier iterations have left.
 
     Raises Undefined if a loop inside closes a range that `value` depends on, which it would capture. Callers outside rules give
     that loop an id of its own first; a rule does not apply. Linear in the graph.
@@ -129,6 +130,7 @@ def replace_range(root: UOp, r: UOp, value: UOp) -> UOp:
     if r.op is not Op.Range:  # lanes of an unrolled loop, which nothing binds
         return root.substitute({r: value})
     free = open_ranges(value)
+    waited = tuple(sorted(free, key=lambda x: x.arg[0])) or (value,)
     done: dict[UOp, UOp] = {r: value}
     open_ranges(root)
     stack = [root]
@@ -148,7 +150,10 @@ def replace_range(root: UOp, r: UOp, value: UOp) -> UOp:
         closed = closed_by(node)
         if not free.isdisjoint(closed):
             raise Undefined(f"{node.op.name} closes a range of what is put inside it")
-        done[node] = node.replace(tuple([done[s] for s in node.src]))
+        src = [done[s] for s in node.src]
+        if node.op is Op.After and r in node.src[1:]:
+            src[1:] = dict.fromkeys(x for s in node.src[1:] for x in (waited if s is r else (done[s],)))
+        done[node] = node.replace(tuple(src))
     return done[root]
 
 

@@ -302,7 +302,8 @@ class UOp(Cell):
     def range(
         end: UOp | int, id: int, axis: AxisType = AxisType.Loop, renumbered: bool = False, deps: tuple[UOp, ...] = ()
     ) -> UOp:
-        """A loop over [0, end): the node is its counter. `deps` are done before it begins. IRTypeError for anything but nodes.
+        """A loop over [0, end): the node is its counter. `deps` stand before it in a list of instructions, and add nothing
+        to the meaning of a graph: stage 20 of the pipeline puts them there. IRTypeError for anything but nodes.
 
         >>> UOp.range(8, 0).vmax
         7

@@ -47,6 +47,7 @@ GONE: Final[tuple[tuple[int, frozenset[Op]], ...]] = (
 # The stage from which on no loop has these axes.
 NO_AXIS: Final = ((9, frozenset({AxisType.Upcast, AxisType.Unroll})),)
 FIRST_IF: Final = 22
+FIRST_WAITING: Final = 20  # loops wait for what stands before them
 LOADS_FROM: Final = 13  # every read is a Load
 IN_BOUNDS_FROM: Final = 8
 CONCRETE_FROM: Final = 15  # no dtype index
@@ -99,6 +100,8 @@ def verify(program: UOp | Sequence[UOp], stage: int, unsupported: Collection[Op]
         if op is Op.Range:
             if node.arg[1] in axes:
                 _refuse(node, stage, f"{node.arg[1].name} loops are gone after stage 9")
+            if len(node.src) > 1 and stage < FIRST_WAITING:
+                _refuse(node, stage, f"what a loop waits for comes with stage {FIRST_WAITING}")
             other = ids.setdefault(node.arg[0], node)
             if other is not node:
                 _refuse(node, stage, f"another loop has the same id: {_shown(other)}")

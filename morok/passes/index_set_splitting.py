@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from morok.ir.graph import substitute
+from morok.ir.independence import independent
 from morok.ir.op import Op
 from morok.ir.places import storage
 from morok.ir.uop import UOp
@@ -69,14 +70,15 @@ class CutStores:
         """The loops to cut of a nest around a store, while that does not make too many pieces.
 
         Loops over reductions are left whole: a copy would double the work of compiling them. So are those that fill buffers
-        inside: pieces would have these buffers, and the loops that fill them, in common.
+        inside: pieces would have these buffers, and the loops that fill them, in common. And so are those whose
+        iterations are not independent of one another: pieces have no order.
         """
         storage = stored_to(end.src[0])
         if storage is None or any(n.op in _LOOPS for n in end.src[0].toposort()):
             return
         pieces = 1
         for r in reversed(end.src[1:]):
-            points = cut_points(end.src[0], r) if r.op is Op.Range else []
+            points = cut_points(end.src[0], r) if independent(end.src[0], r) else []
             if points and (len(points) + 1) * pieces <= (MAX_PARTS if pieces == 1 else MAX_PIECES):
                 pieces *= len(points) + 1
                 self.wanted.add((storage, r.arg[0]))

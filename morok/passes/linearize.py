@@ -44,6 +44,8 @@ def order_loops(root: UOp) -> UOp:
     for n in nodes:
         if n.op is Op.End and len(n.src) == 2 and ends.setdefault(n.src[1], n) is not n:
             raise _closed_twice(n)
+        if n.op is Op.Range and len(n.src) > 1:
+            raise _waits(n)
     if not ends:
         return root
     parent = _parents(nodes, ends)
@@ -72,13 +74,32 @@ def order_loops(root: UOp) -> UOp:
 
 
 def _closed_twice(end: UOp) -> LoweringError:
-    r = end.src[1]
-    where = provenance.place(end.origin)
+    return _refused(
+        end.src[1],
+        end,
+        "is closed by two Ends",
+        "one End for each Range",
+        "join the bodies in a Group under one End, or give one of the loops a Range of another id",
+    )
+
+
+def _waits(r: UOp) -> LoweringError:
+    return _refused(
+        r,
+        r,
+        "waits for other nodes",
+        "a Range with nothing but its end: what a loop waits for means nothing before this stage",
+        "let what is done in the loop wait (After), and hang statements under the Sink",
+    )
+
+
+def _refused(r: UOp, at: UOp, why: str, expected: str, hint: str) -> LoweringError:
+    where = provenance.place(at.origin)
     return LoweringError(
-        f"stage 20: the loop Range({r.src[0].text()}, {r.arg[0]}) of {r.dtype} is closed by two Ends",
+        f"stage 20: the loop Range({r.src[0].text()}, {r.arg[0]}) of {r.dtype} {why}",
         place=None if where is None else Place(*where),
-        expected="one End for each Range",
-        hint="join the bodies in a Group under one End, or give one of the loops a Range of another id",
+        expected=expected,
+        hint=hint,
     )
 
 

@@ -174,6 +174,51 @@ def test_store_and_read_in_no_order() -> None:
     assert buffers[0] == [2.0] * 4
 
 
+def test_a_place_behind_a_range_holds_what_earlier_iterations_have_stored() -> None:
+    i, j = UOp.range(4, 0), UOp.range(1, 1)
+    a = param(0, 1)
+
+    buffers = {0: [1.0]}
+    run(UOp.sink(a.index(0).store(a.after(i).index(0) + i.cast(f32)).end(i)), buffers)
+    run(UOp.sink(a.index(0).store(a.after(i).after(UOp.const(0)).index(0) + 1.0, i)), buffers)
+    assert buffers[0] == [11.0]
+    first = a.index(0).store(UOp.const(1.0))
+    for other in (j, i * 0, i.cast(i32)):  # a range that nothing was stored in, and numbers
+        with pytest.raises(UndefinedError, match="in no order"):
+            run(UOp.sink(first, param(1, 1).index(0).store(a.after(other).index(0)).end(i, j)), {0: [0.0], 1: [None]})
+    with pytest.raises(UndefinedError, match="in no order"):
+        run(UOp.sink(a.index(0).store(a.index(i - i) + 1.0).end(i)), {0: [1.0]})
+
+
+@pytest.mark.parametrize("count", [0, 1, 2])
+def test_what_a_range_waits_for_adds_nothing(count: int) -> None:
+    """It is not done for the loop, and what is done in the loop is not behind it."""
+    first = param(0, 2).index(0).store(UOp.const(7.0))
+    waiting = UOp.range(count, 0, deps=(first,))
+    store, read = param(0, 2).index(1).store(UOp.const(5.0)), param(1, 1).index(0).store(param(0, 2).index(0))
+    buffers = {0: [1.0, 1.0]}
+    run(UOp.sink(store.end(waiting)), buffers)
+    assert buffers[0] == [1.0, 5.0 if count else 1.0]
+    run(UOp.sink(first, store.end(waiting)), buffers)
+    assert buffers[0] == [7.0, 5.0 if count else 1.0]
+    buffers[1] = [None]
+    if count:
+        with pytest.raises(UndefinedError, match="in no order"):
+            run(UOp.sink(first, read.end(waiting)), buffers)
+
+
+def test_a_statement_is_done_at_all_iterations_of_the_axes_open_in_it() -> None:
+    """Whatever closes them: a Contract of another length, an End, or nothing."""
+    u = UOp.new(Op.Unroll, (parse("VConst([0, 1, 2], indexx3)"),), ((7, 3),))
+    store = param(0, 3).index(u).store(u.cast(f32) + 4.0)
+    closed = [UOp.new(Op.Contract, (store,), ((7, n),)) for n in (1, 3)]
+    whole = (*closed, store.end(u), closed[0].end(u), UOp.new(Op.Store, (*store.src, u)), UOp.new(Op.Group, (store,)))
+    for statement in (store, *whole):
+        buffers = {0: [None] * 3}
+        run(UOp.sink(statement), buffers)
+        assert buffers[0] == [4.0, 5.0, 6.0]
+
+
 def test_in_place_updates() -> None:
     i = UOp.range(4, 0)
     a = param(0, 4)

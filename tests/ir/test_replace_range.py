@@ -21,6 +21,17 @@ def test_open_occurrences_are_replaced() -> None:
     assert replace_range((R * 3 + K).reduce(Op.Add, K), R, X) is (X * 3 + K).reduce(Op.Add, K)
 
 
+def test_what_comes_after_the_range_comes_after_the_ranges_of_the_value() -> None:
+    after = X.after(R)
+    assert replace_range(after, R, K) is X.after(K)
+    assert replace_range(after, R, K + 2) is X.after(K)
+    assert replace_range(X.after(K, R), R, K * 4 + 1) is X.after(K)
+    outer = UOp.range(2, 5, AxisType.Reduce)
+    assert replace_range(after, R, outer * 2 + K) is X.after(K, outer)
+    assert replace_range(X.after(R + 1), R, K * 2) is X.after(K * 2 + 1)
+    assert replace_range(after, R, UOp.const(3)) is X.after(UOp.const(3))
+
+
 def test_a_loop_that_closes_the_range_keeps_it() -> None:
     closed = (R + 1).reduce(Op.Add, R)
     assert replace_range(closed, R, X) is closed

@@ -231,6 +231,15 @@ def test_branches_guard_places_after_the_last_stage() -> None:
         verify(load_order(program), 21)
 
 
+def test_loops_wait_from_stage_20_on() -> None:
+    first = param(1, 4, i32).index(UOp.const(0, i32)).store(UOp.const(1, i32))
+    j = UOp.range(UOp.const(4, i32), 1, deps=(first,))
+    program = UOp.sink(first, param(0, 4, i32).index(j).store(j).end(j))
+    verify(program, 20)
+    with pytest.raises(VerifyError, match="what a loop waits for comes with stage 20"):
+        verify(program, 19)
+
+
 def load_order(program: list[UOp]) -> list[UOp]:
     """An If names the stores that it guards, so that it is built after and stands before them."""
     block = next(u for u in program if u.op is Op.If)

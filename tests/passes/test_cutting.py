@@ -65,6 +65,15 @@ def test_a_loop_over_a_reduction_is_left_whole() -> None:
     assert stage(6, ast) is ast
 
 
+def test_a_loop_whose_iterations_are_not_independent_is_left_whole() -> None:
+    """Each adds to what the one before it has left, or stores over it."""
+    r, place = K.loop(10, 0), K.buffer(0, 1)
+    chosen = r.lt(5).where(UOp.const(1.0), UOp.const(2.0))
+    for value in (place.after(r).index(0) + chosen, chosen):
+        ast = K.kernel(place.index(0).store(value).end(r))
+        assert stage(6, ast) is ast
+
+
 @pytest.mark.parametrize("ones", [(), (1,), (1, 1)])
 def test_a_loop_that_fills_a_buffer_inside_is_left_whole(ones: tuple[int, ...]) -> None:
     """Rows of joined tensors, gathered from a local buffer: pieces of the outer loop would share the one that fills it."""

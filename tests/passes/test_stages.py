@@ -341,6 +341,15 @@ def test_two_ends_of_one_loop_are_refused() -> None:
     assert "Group" in caught.value.hint
 
 
+def test_a_loop_that_waits_already_is_refused() -> None:
+    """Only this stage says what loops wait for: rules have dropped what one has waited for, as it means nothing."""
+    first = K.buffer(1, 1).index(0).store(UOp.const(1.0))
+    r = UOp.range(8, 0, deps=(first,))
+    with pytest.raises(LoweringError, match=r"stage 20: the loop Range\(8, 0\) of \w+ waits for other nodes") as caught:
+        order_loops(K.kernel(first, K.buffer(0, 8).index(r).store(UOp.const(1.0)).end(r)))
+    assert "After" in caught.value.hint
+
+
 def test_linear_order() -> None:
     """Every op after its operands, definitions first, what does not depend on a loop before it, loops closed inside out."""
     for ast in (K.matmul(64, 64, 64), K.normalize(8, 40), K.rows(5, 100)):

@@ -338,14 +338,14 @@ def test_a_loop_is_closed_first_if_no_length_around_it_depends_on_it(guard: str,
 
 CUT = """End(s: void, a, r @ Range { end: @const(n): index, axis, renumbered, .. }, rest..)
     let k = unused(s)
-    if GUARD
+    if GUARD and APART
     let p = Range { end: const(FIRST, index), id: k, axis, renumbered },
         q = Range { end: const(SECOND, index), id: k + 1, axis, renumbered }
     if free_of(s, p) and free_of(s, q)
     if free_of(a, r) and free_of(a, p) and free_of(a, q)
     if all(free_of(x, r) and free_of(x, p) and free_of(x, q) for x in rest)
     ~> Group(End(subst(s, r, p), a, p, rest..), End(subst(s, r, MAP), a, q, rest..))"""
-WHOLE = {"GUARD": "n > 7", "FIRST": "7", "SECOND": "n - 7", "MAP": "Add(q, 7)"}
+WHOLE = {"GUARD": "n > 7", "APART": "independent(s, r)", "FIRST": "7", "SECOND": "n - 7", "MAP": "Add(q, 7)"}
 
 
 @pytest.mark.sampled(6)
@@ -362,6 +362,8 @@ WHOLE = {"GUARD": "n > 7", "FIRST": "7", "SECOND": "n - 7", "MAP": "Add(q, 7)"}
         ({"MAP": "p"}, False),  # a loop that is not around it
         ({"GUARD": "n > 3"}, False),  # a piece of negative length
         ({"FIRST": "n - 7", "SECOND": "7"}, False),  # the pieces exchanged
+        ({"APART": "independent(s, a)"}, False),  # of another loop
+        ({"APART": "not independent(s, r)"}, False),  # an iteration may need what an earlier one has stored
     ],
     ids=lambda w: str(w),
 )

@@ -1,4 +1,4 @@
-"""The order of loads and stores of one place, as a graph states it: by what storage and ranges wait for, never by values.
+"""The order of loads and stores of one place, as a graph states it: by what storage waits for, never by values.
 
 A rule may drop an operand of a value, or write a load that reads again: so what a value is computed from says nothing of when.
 """
@@ -27,8 +27,6 @@ def _waited(node: UOp) -> Sequence[UOp]:
         return (node.src[0], *node.src[2:])
     if node.op is Op.Assign or node.op in _WITHIN:
         return node.src[:1]
-    if node.op is Op.Range:
-        return node.src[1:]
     return operands(node) if node.op in _ALL or node.dtype.kind == "void" else ()
 
 
@@ -78,8 +76,7 @@ class AccessOrder:
         """The stores that an access comes after, as bits."""
         found = self._before.get(access)
         if found is None:
-            loops = [d for r in self.depends[access] if isinstance(r, UOp) for d in r.src[1:]]
-            found = self._done([access.src[0], *loops, *(access.src[2:] if access.op is Op.Store else ())])
+            found = self._done([access.src[0], *(access.src[2:] if access.op is Op.Store else ())])
             self._before[access] = found
         return found
 

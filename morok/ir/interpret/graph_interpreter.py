@@ -1,8 +1,7 @@
 """The interpreter of graphs, at any stage.
 
 Statements run on demand of a node that depends on them, each once for each assignment of its open ranges. After edges around
-storage, and the waits of loops, are the whole order of accesses (access_order.py); a graph in which more would be needed has no
-value. Threads of a workgroup run in step.
+storage are the whole order of accesses (access_order.py); a graph in which more would be needed has no value. Threads of a workgroup run in step.
 """
 
 from __future__ import annotations
@@ -109,7 +108,7 @@ class Graph(Places):
                     lanes.append(lane(alt[t], i))
                 elif isinstance(p, Pointer) and p.storage.space is AddrSpace.GLOBAL and self._read_too_early(p, node, i):
                     lanes.append(Poison(f"element {p.offset} of {p.storage.node.op.name} is stored and read in no order", node))
-                elif isinstance(p, Pointer) and self.carried(p.storage, p.offset):
+                elif isinstance(p, Pointer) and any(f.folds for f in self.carried(p.storage, p.offset)):
                     what = f"element {p.offset} of {p.storage.node.op.name} is of an earlier iteration of a fold"
                     lanes.append(Poison(what, node))
                 else:
@@ -169,6 +168,15 @@ class Graph(Places):
     # Statements.
 
     def _execute(self, node: UOp) -> Task:
+        """The effect of `node`; of a statement at every iteration of the axes that are open in it."""
+        if node in self.spread:
+            yield self._nest(self.spread[node], 0, self._frame(node).active, lambda _: self._done(node))
+        else:
+            yield self._done(node)
+        return True
+
+    def _done(self, node: UOp) -> Task:
+        """The effect of `node` at the present iteration of its axes."""
         op, src = node.op, node.src
         active = self._frame(node).active
         if op is Op.End:
@@ -188,8 +196,6 @@ class Graph(Places):
             raise IRError("a branch is a part of a Group, or of a list of instructions", hint="interpret.run_instructions")
         elif op is Op.Group and any(s.op is Op.If for s in src):
             yield from self._branches(src)
-        elif op is Op.Contract and node.dtype.kind == "void":
-            yield self._nest([(("axis", a), n) for a, n in node.arg], 0, active, lambda _: self.execute(src[0]))
         elif op is Op.Kernel:
             yield from self._kernel(node)
         elif op is Op.Assign:
@@ -199,7 +205,6 @@ class Graph(Places):
                 yield self.execute(s)
         elif op not in NAMED and op not in ALLOCATED and op not in MOVEMENT and op not in (Op.Range, Op.Special, Op.Bufferize):
             yield self.value(node)
-        return True
 
     def _branches(self, statements: Sequence[UOp]) -> Task:
         """Run statements in turn; those between an If and its EndIf by the threads for which its condition holds."""

@@ -69,6 +69,7 @@ class Loops(ABC):
         self.steps = steps
         self.variables = variables
         self.depends: dict[UOp, frozenset[Binder]] = {}
+        self.spread: dict[UOp, list[tuple[Binder, int]]] = {}  # the open axes of statements, with their lengths
         self.specials: list[UOp] = []
         self._survey(roots)
         self.threads: list[dict[UOp, int]] = [{}]
@@ -93,6 +94,10 @@ class Loops(ABC):
                 merged -= {("axis", a) for a, _ in node.arg}
             elif node.op is Op.Special:
                 self.specials.append(node)
+            axes = [b for b in merged if not isinstance(b, UOp)]
+            if axes and node.dtype.kind == "void":
+                self.spread[node] = self._lengths(node, axes)
+                merged = merged.difference(axes)
             self.depends[node] = merged
 
     def _binders(self, closed: UOp) -> list[Binder]:
@@ -100,6 +105,14 @@ class Loops(ABC):
         if closed.op is Op.Range:
             return [closed]
         return sorted(self.depends[closed], key=lambda b: (0, b.serial) if isinstance(b, UOp) else (1, b[1]))
+
+    def _lengths(self, statement: UOp, axes: Sequence[Axis]) -> list[tuple[Binder, int]]:
+        """Axes that are open in the operands of a statement, with their lengths."""
+        lengths: dict[Axis, int] = {}
+        for node in order(operands(statement), lambda n: [s for s in operands(n) if not self.depends[s].isdisjoint(axes)]):
+            for a, n in node.arg if node.op is Op.Unroll else ():
+                lengths["axis", a] = max(n, lengths.get(("axis", a), 0))
+        return [(a, lengths[a]) for a in sorted(axes)]
 
     # Running.
 
@@ -144,13 +157,13 @@ class Loops(ABC):
         said = binder.text() if isinstance(binder, UOp) else f"axis {binder[1]} of Unroll"
         raise IRError(f"{said} has no value outside its loop")
 
-    def carried(self, storage: Storage, offset: int) -> bool:
-        """True if a fold that is running has stored this lane in an earlier iteration: the order of its iterations is free."""
+    def carried(self, storage: Storage, offset: int) -> list[Frame]:
+        """The loops that are running and have stored this lane in an earlier iteration."""
         writer = storage.writers.get(offset)
         if writer is None:
-            return False
-        time, loops = storage.stored[offset], self.depends[writer]
-        return any(f.folds and f.entered <= time < f.began and f.binder in loops for f in self.frames)
+            return []
+        time, loops = storage.stored[offset], self.depends[writer].union(*[self._binders(c) for c in writer.src[2:]])
+        return [f for f in self.frames if f.entered <= time < f.began and f.binder in loops]
 
     def ready(self, node: UOp) -> PerThread | None:
         """The lanes of `node` if they need no task, else None."""
@@ -222,8 +235,6 @@ class Loops(ABC):
         binder, size = binders[depth]
         ends = [size] * len(active)
         if isinstance(binder, UOp):
-            for d in binder.src[1:]:
-                yield self.execute(d)
             ends = [e[0] for e in (yield self.value(binder.src[0]))]
         frame = Frame(binder, active, folds, self.memory.clock)
         self.frames.append(frame)

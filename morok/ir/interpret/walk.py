@@ -9,7 +9,11 @@ from morok.ir.uop import UOp
 
 
 def operands(node: UOp) -> tuple[UOp, ...]:
-    """The operands of a node in the same program, without the program of a kernel."""
+    """The operands that a node's meaning is of, in the same program: without the program of a kernel, and without what a Range
+    waits for, which says where it stands in a list of instructions.
+    """
+    if node.op is Op.Range:
+        return node.src[:1]
     return node.src[1:] if node.op is Op.Kernel else node.src
 
 

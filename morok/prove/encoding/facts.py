@@ -180,6 +180,10 @@ class Facts(Pointwise):
         """It says nothing about one value; where loops matter, `freedom` reads it."""
         return Truth(self.unknown_truth("free_of", x, r))
 
+    def call_independent(self, s: S.Expr, r: S.Expr) -> Truth:
+        """It, too, is no matter of values: `reindexing` reads it."""
+        return Truth(self.unknown_truth("independent", s, r))
+
     def call_subst(self, x: S.Expr, r: S.Expr, t: S.Expr) -> Node:
         raise Unsupported("subst")
 

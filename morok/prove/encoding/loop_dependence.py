@@ -207,23 +207,23 @@ def _varying(v: Any) -> bool:
     return isinstance(v, (Buffer, View)) or (isinstance(v, Node) and not is_constant(v)) or any(map(_varying, several))
 
 
-def free_names(rule: S.Rule) -> frozenset[tuple[str, str]]:
+def free_names(rule: S.Rule, fact: str = "free_of") -> frozenset[tuple[str, str]]:
     """The pairs that the guards state in `free_of(x, r)`, and in conjunctions of it for all x, or r, of a sequence."""
     found: set[tuple[str, str]] = set()
     for e in (c for clause in rule.clauses if isinstance(clause, S.If) for c in conjuncts(clause.condition)):
-        found.update(_pair(e, {}))
+        found.update(_pair(fact, e, {}))
         c = e.args[0] if isinstance(e, S.ECall) and e.name == "all" and len(e.args) == 1 else None
         if isinstance(c, S.EComprehension) and c.condition is None and isinstance(c.sequence, S.EName) and len(c.names) == 1:
             item, several = c.names[0], c.sequence.name
             for said in conjuncts(c.body):
                 if item in names_in(said):  # of no items at all, what does not speak of them is not said
-                    found.update(_pair(said, {item: several}))
+                    found.update(_pair(fact, said, {item: several}))
     return frozenset(found)
 
 
-def _pair(e: S.Expr, items: dict[str, str]) -> list[tuple[str, str]]:
+def _pair(fact: str, e: S.Expr, items: dict[str, str]) -> list[tuple[str, str]]:
     """(name, range) of a `free_of`, an item of a sequence by the name of the sequence."""
-    if not isinstance(e, S.ECall) or e.name != "free_of" or len(e.args) != 2:
+    if not isinstance(e, S.ECall) or e.name != fact or len(e.args) != 2:
         return []
     x, r = e.args
     if not isinstance(x, S.EName) or not isinstance(r, S.EName):

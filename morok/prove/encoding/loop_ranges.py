@@ -47,6 +47,9 @@ class Ranges(Fragments):
             raise Unsupported("a range to what is no number")
         if len(end.lanes) != 1:
             raise Inapplicable  # a range counts to one number
+        waits = parts.get("deps")
+        if isinstance(at, S.Expr) and getattr(waits, "items", waits):
+            raise Unsupported("a range that is made to wait: that is for the order of instructions (docs/ops.md)")
         dtype = self.dtype_of(at) if self.type_or_none(at) is not None else end.dtype
         name = Symbol("range", self.another())
         r = self.world.variable(name, dtype)

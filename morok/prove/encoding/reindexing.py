@@ -3,9 +3,11 @@
 A rule closes the same body under new ranges, with every old range replaced in it by an expression of the new ones (`subst`). The
 iterations are the same, in the same order, if this expression maps the new index vectors into the old ones, keeps their
 lexicographic order, and there are as many of both: a map that keeps the order is injective, and between finite sets of one size
-then a bijection. What the body computes plays no part. New ranges must be new: nothing that remains may depend on them. Where a
-Group closes the body several times, or the op of a fold joins folds of it and single iterations, the iterations of each piece
-come before those of the next, and together are as many.
+then a bijection. What the body computes plays no part, nor what it finds in memory: each iteration finds what it has found. New
+ranges must be new: nothing that remains may depend on them. Where a Group closes the body several times, or the op of a fold
+joins folds of it and single iterations, the iterations of each piece come before those of the next, and together are as many.
+What a fold folds is a function of the iteration (docs/ops.md); but the statements of a Group are done in any order, and so the
+iterations of its pieces must be independent of one another (`independent`).
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from typing import Any
 from morok.dsl import syntax as S
 from morok.prove import smt
 from morok.prove.encoding.fold_induction import OF_TRUTHS, has_lanes_of_source
+from morok.prove.encoding.loop_dependence import free_names
 from morok.prove.encoding.obligation import Obligation
 from morok.prove.encoding.structure import StructureEncoder
 from morok.prove.encoding.structure_parts import Loop
@@ -69,6 +72,8 @@ class ReindexingEncoder(StructureEncoder):
             raise Unsupported("a body that is looked at, or another fold")
         old = [self.old_slot(item) for item in self.listed(before["ranges"])]
         self.closed = self.ends_have_values([s.loop for s in old])
+        if op == "End" and len(pieces) > 1 and not {(body.name, s.name) for s in old if s.loop} <= self.independent:
+            raise Unsupported("pieces of a loop, in no order, whose iterations may depend on one another")
         self.value_of(body)
         for clause in self.rule.syntax.clauses:
             self.clause(clause)
@@ -78,6 +83,7 @@ class ReindexingEncoder(StructureEncoder):
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
+        self.independent = free_names(self.rule.syntax, "independent")
         self.labels: dict[int, Num] = {}
         self.fold = ""
         self.folded_name = ""

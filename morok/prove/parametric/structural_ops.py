@@ -319,11 +319,11 @@ def _own(count: Integer, width: Integer) -> Integer:
 
 
 def _close(r: Reading, op: str, parts: Parts, at: Any) -> Vector | Statement:
-    """The lanes of all iterations of the axes, side by side; a statement is done at all of them as it is."""
-    x = r.one_of_any_kind(_operand(r, op, parts))
+    """The lanes of all iterations of the axes, side by side; a statement is done at all of them as it is, and has no lanes."""
+    x, axes = r.one_of_any_kind(_operand(r, op, parts)), r.axes(_field(r, op, parts))
     if isinstance(x, Statement):
         return x
-    x, axes = vector(x), r.axes(_field(r, op, parts))
+    x = vector(x)
     if not axes.parts or x.uniform:
         return replace(x, constant=False)
     everything = r.setting.together(axes.parts)
