@@ -1,7 +1,8 @@
 """The interpreter of graphs, at any stage.
 
 Statements run on demand of a node that depends on them, each once for each assignment of its open ranges. After edges around
-storage are the whole order of accesses (access_order.py); a graph in which more would be needed has no value. Threads of a workgroup run in step.
+storage are the whole order of accesses (access_order.py); a graph in which more would be needed has no value. Threads of a
+workgroup run in step.
 """
 
 from __future__ import annotations
