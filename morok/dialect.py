@@ -66,9 +66,9 @@ class OpInfo:
     field_kinds what static fields hold: "int" "ints" "bool" "bools" "pairs" "const" "consts" "op", with "?" behind it where rules
                 may leave the field out; what nothing is said of is passed through unread
     role        of an op that rearranges lanes, by which a firing can be judged at any size: "take" (the lanes that its field
-                names), "join" (the lanes of its operands, one behind the other), "constants" (its field), "fold" (by the op that
-                its field names, of neighbouring lanes and over its other operands), "open" (lanes as iterations of the axes that
-                its field names), "close" (these as lanes); "" of any other
+                names), "join" (the lanes of its operands, one behind the other), "constants" (its field, of kind "consts"),
+                "fold" (by the op that its field names, of neighbouring lanes and over its other operands), "open" (lanes as
+                iterations of the axes that its field names), "close" (these as lanes); "" of any other
     dtype_given whether rules name the dtype of the result as a last argument: `Bitcast(x, i32)`
     """
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from morok.dsl import syntax as S
 from morok.prove import smt
+from morok.prove.encoding.encoder_state import kept_ops
 from morok.prove.parametric.laws import VALUE
 from morok.prove.rule_syntax import ops_of
 from morok.prove.semantics.term import Unsupported
@@ -38,9 +39,9 @@ def function(r: Reading, op: str, dtypes: Sequence[str], to: str | None = None, 
     """The function of values that an op is, at these dtypes of its operands and, of a conversion, of its result.
 
     `stage`: by which program it is computed, "eval", of "constant" operands, or in general in a "run". Of an op with a tolerance
-    these are three functions, of which nothing says that they are one.
+    these are three functions, of which nothing says that they are one, where the rule keeps an application of the op.
     """
-    staged = stage != "run" and r.built_in and op in _inexact()
+    staged = stage != "run" and r.built_in and op in _inexact() and op in kept_ops(r.rule)
     named = [*dtypes, *([] if to is None else ["to", to]), *(["by", stage] if staged else [])]
     f = smt.Function(Symbol("op", op, *named), *([VALUE] * len(dtypes)), VALUE)
     if r.rule.dialect.ops[op].params and not staged:
