@@ -35,7 +35,7 @@ STORAGE: Final = frozenset(
 
 
 class Place(enum.IntEnum):
-    """Whether a node of a pattern is a place."""
+    """The certainty of a node of a pattern being a place."""
 
     NEVER = 0
     PERHAPS = 1
@@ -87,7 +87,7 @@ class _Forms:
         self.made = {n: c.value for c in rule.syntax.clauses if isinstance(c, S.Let) for n in c.names if len(c.names) == 1}
 
     def of_pattern(self, p: Any) -> Place:
-        """Whether a node that is matched is a place."""
+        """The certainty of a node that is matched being a place."""
         match p:
             case S.PBind() | S.PSome():
                 return self.of_pattern(p.inner)

@@ -223,8 +223,9 @@ class Memory(Movement):
     op_group = op_noop
 
     def done_before(self, defined: Seq[Expr], at: S.Syntax) -> None:
-        """What is said of statements that something waits for, by their being defined: they are done wherever a node that waits
-        for them is looked at, also where it is not chosen. So they are defined in a pattern, and must be in what a rule makes.
+        """Premises, or duties, that the statements which something waits for are defined: they are done wherever a node that
+        waits for them is looked at, also where it is not chosen. So they are defined in a pattern, and must be in what a rule
+        makes.
         """
         for d in defined:
             if not isinstance(at, S.Pattern):
