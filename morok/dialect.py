@@ -249,6 +249,16 @@ class Nests(Protocol):
 
 
 @runtime_checkable
+class HasPlaces(Protocol):
+    """A dialect with nodes that loads and stores take for places, and indices for storage.
+
+    places  the names of the ops of such nodes, but for storage itself: a pattern that is a bare variable matches none of them
+    """
+
+    places: frozenset[str]
+
+
+@runtime_checkable
 class Tensors(Protocol):
     """A dialect whose nodes may be whole tensors, on which ops work element by element.
 

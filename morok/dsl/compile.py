@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from morok.dialect import Dialect
+from morok.dialect import Dialect, HasPlaces
 from morok.dsl.checked import CheckedRule
 from morok.dsl.compiled import Generated
 from morok.dsl.extent import Limits
@@ -63,11 +63,12 @@ def module_of(rules: Sequence[CheckedRule], dialect: Dialect, counting: bool, li
             rows.append((root, Candidate(clause, open_, action)))
     functions: dict[str, str] = {}
     body: list[ast.stmt] = []
-    for op in dict.fromkeys(root for root, _ in rows if root is not None):
-        name = functions[op] = f"match_{op}"
-        mine = [candidate for root, candidate in rows if root in (None, op)]
-        body += function_of(name, dialect.ops[op], mine, made, counting)
     rest = [candidate for root, candidate in rows if root is None]
+    places = dialect.places if rest and isinstance(dialect, HasPlaces) else frozenset()
+    for op in dict.fromkeys([*(root for root, _ in rows if root is not None), *sorted(places)]):
+        name = functions[op] = f"match_{op}"
+        mine = [candidate for root, candidate in rows if root == op or (root is None and op not in places)]
+        body += function_of(name, dialect.ops[op], mine, made, counting)
     if rest:
         functions[""] = "match_any"
         body += function_of("match_any", None, rest, made, counting)

@@ -15,6 +15,7 @@ from morok.ir.launch import counts, launched, renames, told_apart
 from morok.ir.maker import maker
 from morok.ir.op import NO_INSTRUCTION, REDUCE_OPS, TABLE, AxisType, Op, OpDef, Undefined
 from morok.ir.ops.loop import identity
+from morok.ir.places import PASSING, PLACES, STORAGE
 from morok.ir.provenance import Origin, rewritten
 from morok.ir.ranges import free_of, free_of_axes, replace_range
 from morok.ir.shape import has_shape, same_axes, shape_of
@@ -159,6 +160,7 @@ class _Morok:
         "_no_facts": NO_FACTS,
     }
     members: Mapping[str, Any] = {m.name: m for m in (*Op, *AddrSpace, *AxisType)}
+    places = PLACES | PASSING | STORAGE
     hash_consed = True
     closed_types = True
     node = UOp

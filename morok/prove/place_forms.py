@@ -10,28 +10,14 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any
 
 from morok.dialect import built_in
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule
+from morok.ir.places import PASSING, PLACES, STORAGE
 from morok.prove.cached_per_rule import once_a_rule
 from morok.prove.forms import root_of
-
-PLACES: Final = frozenset({"Index", "PointerIndex"})
-# Ops that are places, or storage, where their first operands are. Nothing is stored to what is padded.
-PASSING: Final = frozenset(
-    {
-        "After", "Barrier", "Gep", "Unroll", "Contract", "Vectorize", "Cat", "PtrCat",
-        "Reshape", "Permute", "Expand", "Shrink", "Flip", "Contiguous", "ContiguousBackward", "Detach",
-    }
-)  # fmt: skip
-STORAGE: Final = frozenset(
-    {
-        "Buffer", "BufferView", "Bufferize", "Param", "DefineGlobal", "DefineLocal", "DefineReg",
-        "Copy", "Assign", "MSelect", "MStack", "Multi",
-    }
-)  # fmt: skip
 
 
 class Place(enum.IntEnum):
@@ -48,7 +34,7 @@ def keeps_places(rule: CheckedRule) -> bool:
     if not built_in(rule.dialect):
         return True
     forms = _Forms(rule)
-    least = forms.of_pattern(rule.syntax.pattern)
+    least = forms.of_root(rule.syntax.pattern)
     target = rule.syntax.target
     if least is Place.NEVER or root_of(rule.syntax.pattern) in STORAGE:
         return True
@@ -85,6 +71,13 @@ class _Forms:
             elif isinstance(p, S.PField) and p.value is None:
                 self.parts.setdefault(p.name, S.PVar(p.name))
         self.made = {n: c.value for c in rule.syntax.clauses if isinstance(c, S.Let) for n in c.names if len(c.names) == 1}
+
+    def of_root(self, p: Any) -> Place:
+        """The certainty of a match being a place. A bare variable, but for one that is storage, matches no such ops."""
+        while isinstance(p, S.PBind):
+            p = p.inner
+        ty = self.rule.types.get(id(p)) if isinstance(p, S.PVar) else None
+        return Place.NEVER if ty is not None and not (ty.pointer or ty.place) else self.of_pattern(p)
 
     def of_pattern(self, p: Any) -> Place:
         """The certainty of a node that is matched being a place."""

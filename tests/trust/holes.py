@@ -21,7 +21,6 @@ from morok.prove.encoding.encoder import Encoder
 from morok.prove.encoding.facts import Facts
 from morok.prove.encoding.fold_induction import Folds
 from morok.prove.encoding.loop_ranges import Ranges
-from morok.prove.encoding.memory_states import Memory
 from morok.prove.encoding.structure_parts import Loop
 from morok.prove.parametric import expressions, folds, op_functions
 from morok.prove.parametric import structural_ops as parametric_ops
@@ -95,6 +94,7 @@ def types_untested(patch: pytest.MonkeyPatch) -> None:
 def evaluators_forgotten(patch: pytest.MonkeyPatch) -> None:
     """The digest of a verdict says nothing of the evaluators that folding rests on."""
     patch.setattr(foreign, "evaluator_digest", lambda info: "")
+    patch.setattr(foreign, "_reached", lambda dialect, names: {})
 
 
 def branches_ahead(patch: pytest.MonkeyPatch) -> None:
@@ -108,7 +108,11 @@ def branches_ahead(patch: pytest.MonkeyPatch) -> None:
 
 def dtypes_forgotten(patch: pytest.MonkeyPatch) -> None:
     """At every size a conversion to one dtype is the conversion to any; and no graph is tried beside the proof."""
-    patch.setattr(parametric_ops, "function", lambda r, op, dtypes, to=None: op_functions.function(r, op, ["any"] * len(dtypes)))
+
+    def function(r: Reading, op: str, dtypes: Sequence[str], to: str | None = None, stage: str = "run") -> smt.Applicable:
+        return op_functions.function(r, op, ["any"] * len(dtypes), None, stage)
+
+    patch.setattr(parametric_ops, "function", function)
     patch.setattr(obligations, "evaluated", lambda rule: (None, True))
 
 
@@ -259,12 +263,6 @@ def theories_believed(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(verified, "encoding_mistakes", lambda *_: ())
 
 
-def stored_back(patch: pytest.MonkeyPatch) -> None:
-    """To the prover a lane that stores what its place held is nothing, whatever the lanes before it have stored there."""
-    found = Memory.unless_there
-    patch.setattr(Memory, "unless_there", lambda self, p, v, dtype, effect, before: found(self, p, v, dtype, effect, []))
-
-
 def ends_of_all_loops(patch: pytest.MonkeyPatch) -> None:
     """To the prover the end of each loop of a pattern has a value, also where a loop around it is never done."""
 
@@ -315,7 +313,6 @@ HOLES: Final[dict[str, Hole]] = {
     "numbers as written": numbers_as_written,
     "facts of values": facts_of_values,
     "theories believed": theories_believed,
-    "stored back": stored_back,
     "ends of all loops": ends_of_all_loops,
     "folds of nothing": folds_of_nothing,
     "lanes together": lanes_together,

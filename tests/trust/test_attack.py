@@ -31,7 +31,7 @@ SHOWN = {
     "items of folds regrouped": 617, "divisors of infinity": 335,
     "divided by infinity": 291, "axes as they are": 366, "inverses forgotten": 136, "numbers as written": 506,
     "facts of values": 554, "theories believed": 509,
-    "stored back": 567, "ends of all loops": 1639, "folds of nothing": 447, "lanes together": 79,
+    "ends of all loops": 1639, "folds of nothing": 447, "lanes together": 79,
 }  # fmt: skip
 
 
