@@ -264,7 +264,10 @@ class Tensors(Protocol):
 
     same_axes  whether a node may take the other's place: it is as large, or the other is a number. Rules about numbers that may
                drop axes (`Sub(x, x) ~> zero(x)`) fire where it says so.
+    of_axes    the names of the ops that make axes, or change them: rules that name one are about tensors, not about numbers
     """
+
+    of_axes: frozenset[str]
 
     def same_axes(self, node: Node, made: Node) -> bool: ...
 

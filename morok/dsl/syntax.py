@@ -425,6 +425,21 @@ def walk(*trees: Any) -> Iterator[Any]:
         todo += children(at)
 
 
+def ops_matched(p: Syntax) -> tuple[str, ...]:
+    """The op of a part of a pattern, or those of which it may be any."""
+    return p.ops if isinstance(p, POp) else (p.op,) if isinstance(p, PStruct) else ()
+
+
+def ops_at(at: Syntax) -> tuple[str, ...]:
+    """The ops of a part of a pattern, or the op of an expression: what is called may also be a function."""
+    return (at.name,) if isinstance(at, ECall) else (at.op,) if isinstance(at, EStruct) else ops_matched(at)
+
+
+def ops_named(*trees: Any) -> frozenset[str]:
+    """The ops, and functions, that parts of a rule name."""
+    return frozenset(op for at in walk(*trees) for op in ops_at(at))
+
+
 def children(node: Any) -> list[Any]:
     """The syntax nodes directly below `node`, in the order in which they were written."""
     found: list[Any] = []

@@ -18,7 +18,7 @@ from morok.ir.ops.loop import identity
 from morok.ir.places import PASSING, PLACES, STORAGE
 from morok.ir.provenance import Origin, rewritten
 from morok.ir.ranges import free_of, free_of_axes, replace_range
-from morok.ir.shape import has_shape, same_axes, shape_of
+from morok.ir.shape import OF_AXES, has_shape, same_axes, shape_of
 from morok.ir.structural_order import precedes
 from morok.ir.uop import UOp, binary, came_from, cast, rebuilt, sketch
 
@@ -161,6 +161,8 @@ class _Morok:
     }
     members: Mapping[str, Any] = {m.name: m for m in (*Op, *AddrSpace, *AxisType)}
     places = PLACES | PASSING | STORAGE
+    reads = frozenset({Op.Load.name})
+    of_axes = OF_AXES
     hash_consed = True
     closed_types = True
     node = UOp
@@ -283,8 +285,6 @@ class _Morok:
 
     def origin(self, node: UOp) -> Origin | None:
         return node.origin
-
-    reads = frozenset({Op.Load.name})
 
     def in_turn(self, node: UOp) -> tuple[UOp, ...] | None:
         return node.src if node.op in NO_INSTRUCTION else None

@@ -17,6 +17,8 @@ Size: TypeAlias = "int | UOp"
 Shape: TypeAlias = "tuple[Size, ...]"
 _memo: Final = "shape"
 _OPS: Final = TABLE.entries
+# By name: the ops of which a rule is proved with the axes of tensors, since they make or change them.
+OF_AXES: Final = frozenset({"Reshape", "Permute", "Expand", "Pad", "Shrink", "Flip", "Concat", "Iota", "ReduceAxis"})
 _number: Final = "number"
 _NUMBERS: Final = frozenset({Op.Const, Op.DefineVar, Op.Range, Op.Special, Op.Index, Op.Load, Op.Gep})
 _CONST: Final = Op.Const
@@ -55,10 +57,12 @@ def is_number(node: UOp) -> bool:
     passed: set[UOp] = set()
     below = _elements(node)
     for x in below:  # which grows
-        if _OPS[x.op].signature is None:
-            if x.op not in _NUMBERS and shape_of(x):
+        if x.op in _NUMBERS or x.dtype.count > 1 or x.dtype.kind == "void":
+            continue
+        if x.op in _SHAPES:
+            if shape_of(x):
                 return False
-        elif x.dtype.count == 1 and _number not in x.memo and x not in passed:
+        elif _number not in x.memo and x not in passed:
             passed.add(x)
             below += x.src
     for x in passed:

@@ -88,7 +88,7 @@ def remembered(dialect: Dialect, a: Any, b: Any, shown: str, other: str) -> None
     def held(node: Any) -> Any:
         if "recall" not in dialect.inline:
             return call(dialect, "recall", node)
-        return _filled(dialect, "recall", {**getattr(dialect, "names", {}), "_d": dialect, "hole_n": node}, shown)
+        return filled(dialect, "recall", shown, n=node)
 
     if held(a) is not held(a):
         raise Wrong("recall", f"of {shown} is another dict each time", "the dict that the node carries")
@@ -98,10 +98,8 @@ def remembered(dialect: Dialect, a: Any, b: Any, shown: str, other: str) -> None
 
 def _same_template(dialect: Dialect, a: Any, b: Any, shown: str) -> None:
     """An error where the template for `same` differs from the method on two different nodes."""
-    if "same" in dialect.inline:
-        scope = {**getattr(dialect, "names", {}), "_d": dialect, "hole_a": a, "hole_b": b}
-        if bool(_filled(dialect, "same", scope, shown)) != bool(dialect.same(a, b)):
-            raise Wrong("inline['same']", f"is not what the method says of {shown}")
+    if "same" in dialect.inline and bool(filled(dialect, "same", shown, a=a, b=b)) != bool(dialect.same(a, b)):
+        raise Wrong("inline['same']", f"is not what the method says of {shown}")
 
 
 def constant(dialect: Dialect, name: str, value: Any) -> Any:
@@ -142,21 +140,22 @@ def _constant_templates(dialect: Dialect, name: str, value: Any, node: Any, key:
     }
     for template in (t for t in dialect.inline if t.startswith("in.")):
         wanted[template] = name in dialect.classes.get(template[3:], frozenset((template[3:],)))
-    scope = {**getattr(dialect, "names", {}), "_d": dialect, "hole_n": node, "hole_v": value, "hole_d": dialect.dtypes[name]}
+    holes = {"n": node, "v": value, "d": dialect.dtypes[name]}
     for template, said_ in wanted.items():
         if template in dialect.inline and (template != "is_const" or "Op." not in dialect.inline[template]):
-            got = _filled(dialect, template, scope, repr(value))
+            got = filled(dialect, template, repr(value), **holes)
             if not (same_number(got, said_) if template == "const_value" else got == said_):
                 raise Wrong(f"inline[{template!r}]", f"is {got!r} for the constant {value!r} of {name}", repr(said_))
-    if "const" in dialect.inline and not dialect.same(_filled(dialect, "const", scope, repr(value)), node):
+    if "const" in dialect.inline and not dialect.same(filled(dialect, "const", repr(value), **holes), node):
         raise Wrong("inline['const']", f"makes another node than const({name}, {value!r})")
 
 
-def _filled(dialect: Dialect, key: str, scope: Mapping[str, Any], shown: str) -> Any:
-    """The value of a template, with its braces filled by the names of `scope`."""
+def filled(dialect: Dialect, key: str, shown: str, **holes: Any) -> Any:
+    """The value of a template with these values in its holes."""
     names = {k: f"hole_{k}" for k in ("n", "a", "b", "c", "op", "v", "d", "k")}
+    scope = {**getattr(dialect, "names", {}), "_d": dialect, **{f"hole_{k}": v for k, v in holes.items()}}
     try:
-        return eval(dialect.inline[key].format(**names), dict(scope))
+        return eval(dialect.inline[key].format(**names), scope)
     except Exception as problem:
         raise Wrong(f"inline[{key!r}]", f"raises {said(problem)} for {shown}") from None
 
@@ -362,15 +361,11 @@ class OpNodes:
     def _templates(self, node: Any, held: tuple[Any, ...], shown: str) -> None:
         """An error unless the code templates agree with the methods and facts."""
         d, info = self.dialect, self.info
-        scope = {**getattr(d, "names", {}), "_d": d, "hole_n": node, "hole_a": node, "hole_b": held[0], "hole_op": info.key}
-
-        def filled(key: str, **holes: Any) -> Any:
-            return _filled(d, key, {**scope, **{f"hole_{k}": v for k, v in holes.items()}}, shown)
-
+        holes = {"n": node, "a": node, "b": held[0], "op": info.key}
         for key in ("opkey", "type", "operands", "vmin", "vmax"):
             if key in d.inline:
                 ask = d.facts.get(key) if key in ("vmin", "vmax") else getattr(d, key)
-                one: Any = filled(key)
+                one: Any = filled(d, key, shown, **holes)
                 other: Any = None if ask is None else ask(node)
                 if key == "operands":
                     alike = len(one) == len(other) and all(a is b for a, b in zip(one, other, strict=True))
@@ -385,6 +380,6 @@ class OpNodes:
         self.last = node
         for i, key in enumerate(("pointwise1", "pointwise2", "pointwise3")):
             if key in d.inline and len(held) == i + 1 and not info.converts:
-                made = filled(key, **dict(zip("abc", held, strict=False)))
+                made = filled(d, key, shown, **holes | dict(zip("abc", held, strict=False)))
                 if d.opkey(made) != info.key or not all(d.same(a, b) for a, b in zip(d.operands(made), held, strict=True)):
                     raise Wrong(f"inline[{key!r}]", f"makes another node than build() for {shown}")

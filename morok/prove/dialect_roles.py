@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from morok.dialect import Dialect, OpInfo
 from morok.dsl.declared import Mistake
-from morok.prove.dialect_nodes import Values, Wrong, call, constant
+from morok.prove.dialect_nodes import Values, Wrong, call, constant, filled
 from morok.prove.dialect_values import few, same_number
 
 TRIED: Final = ("take", "join", "constants")
@@ -95,9 +95,7 @@ class _Trial:
     def _vector(self, name: str, lanes: int) -> Any:
         """The dtype of so many lanes, where the dialect has such."""
         d = self.dialect
-        scope = {**getattr(d, "names", {}), "hole_d": d.dtypes[name], "hole_k": lanes}
-        text = d.inline.get("vector")
-        return d.dtypes[name] if text is None else eval(text.format(d="hole_d", k="hole_k"), scope)
+        return filled(d, "vector", name, d=d.dtypes[name], k=lanes) if "vector" in d.inline else d.dtypes[name]
 
     def _built(self, info: OpInfo, operands: tuple[Any, ...], attrs: dict[str, Any], dtype: Any) -> Any:
         """A node; None where the dialect refuses to build it."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import abc
 import contextlib
 import contextvars
 import copyreg
@@ -219,7 +218,7 @@ class _Walk:
         if _compiled(str(at.__module__)):
             self.dynamic.add(at.__module__)
         own = [x for n, v in sorted(vars(at).items()) if n not in skipped for x in (n, v)]
-        return [type(at), *_registered(at), *own]
+        return [type(at), *own]
 
     def without(self, at: Without) -> list[Any]:
         """The parts of an object or of a class; of its classes, without these attributes of theirs too."""
@@ -324,14 +323,6 @@ def _slots(at: Any) -> list[tuple[str, Any]]:
     """The contents of an object's slots, by name."""
     members = [(n, d) for c in type(at).__mro__ for n, d in sorted(vars(c).items()) if isinstance(d, types.MemberDescriptorType)]
     return [(n, d.__get__(at)) for n, d in members if hasattr(at, d.__name__)]
-
-
-def _registered(at: type) -> list[type]:
-    """The classes that count as subclasses of an abstract one since they were registered with it."""
-    if "_abc_impl" not in vars(at):
-        return []
-    found = [r() for r in abc._get_dump(at)[0]]  # type: ignore[attr-defined]  # as Python's own debugging of these does
-    return sorted((c for c in found if c is not None), key=lambda c: f"{c.__module__}.{c.__qualname__}")
 
 
 def _reduced(at: Any) -> list[Any] | None:

@@ -138,20 +138,20 @@ class _Forms:
 
     def _storage(self, at: S.Syntax) -> str | None:
         """The name of the storage that a place is in, "" where it has none; None of any other part of a rule."""
-        if not any(op in PLACES for op in _ops(at)):
+        if not any(op in PLACES for op in S.ops_at(at)):
             return None
         while (below := self._below(at)) is not None:
             at = below
         return getattr(at, "name", "")
 
     def _below(self, at: S.Syntax) -> S.Syntax | None:
-        """What a name stands for, or the first operand of an op; None of what stands for itself."""
+        """The part that a name is bound to, or the first operand of an op; None for any other part."""
         match at:
             case S.EName(name=name):
                 return self.made.get(name, self.parts.get(name))
             case S.PBind():
                 return at.inner
-        return next(iter(_first(self.rule, at)), None) if any(op in self.rule.dialect.ops for op in _ops(at)) else None
+        return next(iter(_first(self.rule, at)), None) if any(op in self.rule.dialect.ops for op in S.ops_at(at)) else None
 
     def _indices(self, e: Any) -> list[S.Syntax]:
         """The operands of a place besides its storage."""
@@ -169,12 +169,6 @@ class _Forms:
                 if isinstance(at, S.EName) and at.name not in seen:
                     seen.add(at.name)
                     todo += [x[at.name] for x in (self.made, self.parts) if at.name in x]
-
-
-def _ops(at: S.Syntax) -> tuple[str, ...]:
-    if isinstance(at, (S.PStruct, S.EStruct)):
-        return (at.op,)
-    return at.ops if isinstance(at, S.POp) else (at.name,) if isinstance(at, S.ECall) else ()
 
 
 __all__ = ["keeps_places"]

@@ -74,11 +74,6 @@ def ops_of(rule: CheckedRule) -> tuple[str, ...]:
     return tuple(sorted(n for n in names_of(rule) if n in rule.dialect.ops))
 
 
-def ops_at(p: S.Syntax) -> tuple[str, ...]:
-    """The op of a part of a pattern, or those of which it may be any."""
-    return p.ops if isinstance(p, S.POp) else (p.op,) if isinstance(p, S.PStruct) else ()
-
-
 # What else is asked of the solver, by the liberties that a rule takes and the ops that it mentions.
 _IMPLIED: Final = {"contract": ("MulAcc",), "arcp": ("Mul", "Reciprocal"), "Wmma": ("Add",)}
 _FOLDED: Final = {"Add": "Or", "Max": "Or", "Mul": "And", "Min": "And"}  # an op that folds, and what does so with bools

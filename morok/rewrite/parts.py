@@ -52,12 +52,9 @@ class Part(Protocol):
 
 def mentions(rule: CheckedRule, op: str) -> bool:
     """True if the op of that name is in the rule's pattern, a clause or its target."""
-    from morok.dsl.syntax import walk  # lazy: rules that are compiled run without it
+    from morok.dsl.syntax import ops_named  # lazy: rules that are compiled run without it
 
-    return any(
-        op in getattr(at, "ops", ()) or op in (getattr(at, "op", None), getattr(at, "name", None))
-        for at in walk(rule.syntax.pattern, *rule.syntax.clauses, rule.syntax.target)
-    )
+    return op in ops_named(rule.syntax.pattern, *rule.syntax.clauses, rule.syntax.target)
 
 
 NO_LIMITS: Final[Mapping[str, Limits]] = {}

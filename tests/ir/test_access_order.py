@@ -71,7 +71,7 @@ ORDERED = {
 
 
 def ran(graph: UOp) -> tuple[list[int], list[int]]:
-    """What both buffers hold behind a graph."""
+    """The contents of both buffers after a graph has run."""
     held = {0: list(START), 1: [0] * 4}
     run(graph, held)
     return held[0], held[1]

@@ -1,4 +1,4 @@
-"""What a dialect does at one dtype says nothing of another, and what its ops are called says nothing of what they mean."""
+"""Dialects of two dtypes: each dtype is verified by itself, and ops mean what they evaluate to, not what they are called."""
 
 from __future__ import annotations
 

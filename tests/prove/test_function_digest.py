@@ -167,12 +167,6 @@ EDITS = {
         "class Known:\n    @staticmethod\n    def n(*a):\n        return len(a)\n",
         "class Known:\n    @classmethod\n    def n(*a):\n        return len(a)\n",
     ),
-    "a class that is registered with an abstract one": (
-        "from hp.limits import Known\ndef h(x):\n    return isinstance(x, Known)\n",
-        LIMITS,
-        "import abc\nclass Known(abc.ABC):\n    pass\n",
-        "import abc\nclass Known(abc.ABC):\n    pass\nKnown.register(int)\n",
-    ),
     "the end of a long pattern": (
         "from hp.limits import P\ndef h(x):\n    return P.match(x)\n",
         LIMITS,

@@ -48,7 +48,7 @@ def again(first: mistaken.Saturating, second: mistaken.Saturating) -> mistaken.S
 
 
 def wrong() -> mistaken.Saturating:
-    """Where not every number is what its negative is the negative of."""
+    """A dialect in which a number may differ from the negative of its negative."""
     return mistaken.with_op(mistaken.dialect(), "Neg", evaluate=lambda d, a: mistaken.clip(1 - a))
 
 

@@ -119,7 +119,7 @@ def test_a_rule_may_leave_an_instruction_out() -> None:
     ids=("makes a read", "looks at one"),
 )
 def test_rules_that_speak_of_reads_are_refused(rule: str) -> None:
-    """Of a list each read has its own moment: between it and the instruction that is rewritten another one may store."""
+    """Rules for lists name no Load: between a load and the instruction that is rewritten another one may store."""
     with pytest.raises(UsageError, match="speaks of Load"):
         line_rewrite([], rules(rule))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -62,6 +64,29 @@ def test_a_number_that_serves_all_elements_is_simplified() -> None:
     assert morok.simplify(T + (x - x)) is T
     assert morok.simplify(summed((x - x) + 1 + T)) is summed(T + 1)
     assert morok.simplify((T + 0) * 1) is T
+
+
+MARKED = """
+group marked "rules about numbers behind marks, which are read as numbers"
+
+stored: Contiguous(Mul(x: i32, 0)) ~> 0
+detached: Detach(Sub(x: i32, x)) ~> 0
+added: Add(Detach(Sub(x: i32, x)), y) ~> y
+chosen: Where(Eq(x: i32, x), y: f32, z) ~> y
+"""
+
+
+def test_rules_of_users_keep_the_axes_of_tensors(tmp_path: Path) -> None:
+    file = tmp_path / "marked.rules"
+    file.write_text(MARKED)
+    rules = morok.load_rules(file)
+    zeros, none = UOp.new(Op.Contiguous, (T * 0,), ()), UOp.new(Op.Detach, (T - T,))
+    one, two = (UOp.const(v, dtypes.f32) for v in (1.0, 2.0))
+    for graph in (zeros, none, none + 1, UOp.new(Op.Where, (T.eq(T), one, two))):
+        assert value(morok.rewrite(summed(graph), rules)) == value(summed(graph))
+    assert morok.rewrite(none + T, rules) is T
+    x = UOp.var("x", dtypes.i32)
+    assert morok.rewrite(UOp.new(Op.Detach, (x - x,)), rules) is UOp.const(0, dtypes.i32)
 
 
 @st.composite

@@ -13,20 +13,14 @@ _NUMBERS: Final = (S.PConst, S.PLiteral, S.PType)
 
 
 def may_drop_axes(rule: CheckedRule) -> bool:
-    """True if the target of a rule about numbers may have fewer axes than a tensor that its pattern matches."""
-    pattern, dialect = rule.syntax.pattern, rule.dialect
-    if not isinstance(dialect, Tensors) or ((ops := _ops(pattern)) and not _elementwise(dialect, ops)):
+    """True if the target of a rule may have fewer axes than a tensor that its pattern matches. Rules that name an op that makes
+    axes, or changes them, are proved of tensors.
+    """
+    pattern, clauses, target = rule.syntax.pattern, rule.syntax.clauses, rule.syntax.target
+    dialect = rule.dialect
+    if not isinstance(dialect, Tensors) or not dialect.of_axes.isdisjoint(S.ops_named(pattern, *clauses, target)):
         return False
-    return not _kept(pattern, _with_axes(rule.syntax.target, dialect), dialect)
-
-
-def _ops(pattern: S.Pattern) -> tuple[str, ...]:
-    """The ops that the root of a match may have; none where it may be any."""
-    if isinstance(pattern, S.PBind):
-        return _ops(pattern.inner)
-    if isinstance(pattern, S.PAlternatives):
-        return tuple([op for option in pattern.options for op in _ops(option)])
-    return pattern.ops if isinstance(pattern, S.POp) else (pattern.op,) if isinstance(pattern, S.PStruct) else ()
+    return not _kept(pattern, _with_axes(target, dialect), dialect)
 
 
 def _elementwise(dialect: Dialect, ops: tuple[str, ...]) -> bool:

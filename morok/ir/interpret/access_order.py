@@ -31,7 +31,7 @@ def _waited(node: UOp) -> Sequence[UOp]:
 
 
 class AccessOrder:
-    """What the accesses of one program wait for. Each answer is found when it is asked for.
+    """The stores and loops that the accesses of one program wait for. Each answer is computed on demand.
 
     depends  the loops that each node is in
     stored   the storage that something stores to

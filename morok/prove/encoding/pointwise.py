@@ -25,7 +25,7 @@ class Pointwise(Sequences):
         lanes = self.width(info, nodes)
         extra: list[Any] = []
         d = self.world.dtype(result)
-        if info.params and info.result not in info.params and info.result in info.domains:  # a conversion
+        if info.params and info.converts:  # a conversion
             extra.append(self.world.dtype(nodes[0].dtype))
         elif info.comparison:
             d = self.world.dtype(nodes[0].dtype)

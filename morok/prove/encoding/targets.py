@@ -51,7 +51,7 @@ class Targets(Facts):
             nodes = self.agree(info, operands, dtype)
             nodes = [self.of_its_lanes(a, n, arguments) for a, n in zip(arguments, nodes, strict=True)]
             result = "bool" if info.result == "bool" else dtype
-            if info.params and info.result not in info.params and info.result in info.domains:
+            if info.params and info.converts:
                 named = [self.dtype_value(a) for a in e.args if self.is_dtype(a)]
                 result = named[0] if named else dtype
             if result is None:

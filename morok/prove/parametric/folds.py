@@ -21,7 +21,6 @@ from morok.prove.parametric.axis_conditions import says_no_axes
 from morok.prove.parametric.op_functions import function, wraps, zero_of
 from morok.prove.parametric.polynomials import Integer, integer
 from morok.prove.parametric.rule_values import Fold, Lane, Loops, Vector
-from morok.prove.rule_syntax import ops_at
 from morok.prove.semantics.term import Unsupported
 from morok.prove.smt import Applicable, Expr
 from morok.prove.symbol import Symbol
@@ -243,7 +242,7 @@ def one_fold(r: Reading) -> bool:
 
 def _matched(r: Reading) -> list[str]:
     """The ops of a rule's pattern."""
-    return [op for p in S.walk(r.rule.syntax.pattern) for op in ops_at(p)]
+    return [op for p in S.walk(r.rule.syntax.pattern) for op in S.ops_matched(p)]
 
 
 def _loops(r: Reading, part: Any) -> list[Loops]:

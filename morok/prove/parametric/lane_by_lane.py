@@ -24,7 +24,7 @@ from morok.dsl.extent import Extent
 from morok.dsl.functions import FUNCTIONS
 from morok.prove.cached_per_rule import once_a_rule
 from morok.prove.parametric.op_functions import name_of
-from morok.prove.rule_syntax import ops_at, ops_of
+from morok.prove.rule_syntax import ops_of
 
 VIEWS: Final = frozenset({"Shrink", "Pad", "Flip", "Reshape"})
 STRUCTURAL: Final = frozenset({"Invalid", "Const", "Index"}) | VIEWS  # lane by lane, like the ops that have parameters
@@ -79,7 +79,7 @@ def _reads_lanes(p: S.PConst) -> bool:
 
 def _loads_only_what_it_builds(rule: CheckedRule) -> bool:
     """Truth of every Load being one of the target with no dtype of its own: it has as many lanes as its place."""
-    pattern = {op for p in S.walk(rule.syntax.pattern) for op in ops_at(p)}
+    pattern = {op for p in S.walk(rule.syntax.pattern) for op in S.ops_matched(p)}
     made = [e for e in S.walk(rule.syntax.target) if isinstance(e, S.ECall) and e.name == "Load"]
     structs = [e for e in S.walk(rule.syntax.target) if isinstance(e, S.EStruct) and e.op == "Load"]
     return "Load" not in pattern and all(len(e.args) == 1 for e in made) and not structs

@@ -11,7 +11,6 @@ from morok.prove.parametric import laws
 from morok.prove.parametric.op_functions import name_of
 from morok.prove.parametric.polynomials import INT, integer
 from morok.prove.parametric.rule_values import Loops
-from morok.prove.rule_syntax import ops_at
 from morok.prove.semantics.term import Unsupported
 from morok.prove.smt import Expr
 from morok.prove.symbol import Symbol
@@ -37,7 +36,7 @@ def closed(r: Reading, part: Any) -> list[Loops]:
 
 def _is_group(item: Any) -> bool:
     """Truth of a part being a Group, and no name that is spelled so."""
-    return ops_at(item) == ("Group",) or (isinstance(item, S.ECall) and item.name == "Group")
+    return S.ops_at(item) == ("Group",)
 
 
 def _waited_for(r: Reading, group: Any) -> list[Loops]:

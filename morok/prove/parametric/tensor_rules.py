@@ -7,11 +7,12 @@ from typing import Final
 from morok.dialect import built_in
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule
+from morok.ir.shape import OF_AXES
 from morok.prove.forms import mentions_maybe_invalid
-from morok.prove.rule_syntax import ops_at, ops_of
+from morok.prove.rule_syntax import ops_of
 
-VIEWS: Final = frozenset({"Reshape", "Permute", "Expand", "Pad", "Shrink", "Flip"})
-OPS: Final = VIEWS | {"Concat", "Iota", "ReduceAxis"}
+OPS: Final = OF_AXES
+VIEWS: Final = OPS - {"Concat", "Iota", "ReduceAxis"}
 MARKS: Final = frozenset({"Detach", "ContiguousBackward", "Contiguous"})  # which change no value
 
 
@@ -22,7 +23,7 @@ def about_tensors(rule: CheckedRule) -> bool:
 
 def reads_computed(rule: CheckedRule) -> bool:
     """Truth of a pattern having an element of what an op makes lane by lane."""
-    return any("Index" in ops_at(p) and _is_computed(rule, p) for p in S.walk(rule.syntax.pattern))
+    return any("Index" in S.ops_matched(p) and _is_computed(rule, p) for p in S.walk(rule.syntax.pattern))
 
 
 def _is_computed(rule: CheckedRule, index: S.Syntax) -> bool:
@@ -51,7 +52,7 @@ def _is_fold(at: S.Syntax) -> bool:
 def has_one_lane(rule: CheckedRule) -> bool:
     """Truth of a rule being about tensors alone: elements have one lane. Indices, and values that are read, may have more."""
     ops = rule.dialect.ops
-    matched = {op for p in S.walk(rule.syntax.pattern) for op in ops_at(p)}
+    matched = {op for p in S.walk(rule.syntax.pattern) for op in S.ops_matched(p)}
     return all(op in OPS or op in MARKS or op == "Const" or ops[op].params for op in matched)
 
 
@@ -75,4 +76,4 @@ def always_read(rule: CheckedRule) -> bool:
                 reached += op == "Index"
                 if op == "Load" or op in MARKS:
                     todo += [f.value for f in fields if isinstance(f.value, S.Pattern)]
-    return reached == sum("Index" in ops_at(p) for p in S.walk(rule.syntax.pattern))
+    return reached == sum("Index" in S.ops_matched(p) for p in S.walk(rule.syntax.pattern))
