@@ -137,7 +137,7 @@ class OpInfo:
 
     def field_kind(self, name: str) -> str:
         """The kind of value that the static field of that name holds."""
-        return self.field_kinds.get(name, "other").removesuffix("?")
+        return self.field_kinds.get(text(name, "the name of a field"), "other").removesuffix("?")
 
     @property
     def required(self) -> tuple[str, ...]:
@@ -252,10 +252,16 @@ class Nests(Protocol):
 class HasPlaces(Protocol):
     """A dialect with nodes that loads and stores take for places, and indices for storage.
 
-    places  the names of the ops of such nodes, but for storage itself: a pattern that is a bare variable matches none of them
+    A pattern that is a bare variable matches none of these ops, which are told by their names:
+
+    places   ops of a place in storage
+    passing  ops whose nodes are places, or storage, where their first operands are
+    storage  ops of storage
     """
 
     places: frozenset[str]
+    passing: frozenset[str]
+    storage: frozenset[str]
 
 
 @runtime_checkable

@@ -64,7 +64,7 @@ def module_of(rules: Sequence[CheckedRule], dialect: Dialect, counting: bool, li
     functions: dict[str, str] = {}
     body: list[ast.stmt] = []
     rest = [candidate for root, candidate in rows if root is None]
-    places = dialect.places if rest and isinstance(dialect, HasPlaces) else frozenset()
+    places = dialect.places | dialect.passing | dialect.storage if rest and isinstance(dialect, HasPlaces) else frozenset()
     for op in dict.fromkeys([*(root for root, _ in rows if root is not None), *sorted(places)]):
         name = functions[op] = f"match_{op}"
         mine = [candidate for root, candidate in rows if root == op or (root is None and op not in places)]

@@ -160,7 +160,9 @@ class _Morok:
         "_no_facts": NO_FACTS,
     }
     members: Mapping[str, Any] = {m.name: m for m in (*Op, *AddrSpace, *AxisType)}
-    places = PLACES | PASSING | STORAGE
+    places = PLACES
+    passing = PASSING
+    storage = STORAGE
     reads = frozenset({Op.Load.name})
     of_axes = OF_AXES
     hash_consed = True

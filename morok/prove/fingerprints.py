@@ -11,18 +11,23 @@ from typing import Final
 from morok.names import data
 
 _PACKAGE: Final = Path(__file__).resolve().parent.parent
-# Besides the prover: what compile-time values are, what rules say of lanes, how their syntax is gone through, what dtypes are.
-_BESIDE: Final = ("dsl/concrete.py", "dsl/extent.py", "dsl/functions.py", "dsl/values.py", "dsl/checked.py", "dsl/syntax.py",
-                  "ir/dtype.py")  # fmt: skip
+# Besides the prover: what compile-time values are, what rules say of lanes, how their syntax is gone through, what dtypes are,
+# which ops are places.
+_BESIDE: Final = ("dsl/concrete.py", "dsl/constant_lanes.py", "dsl/extent.py", "dsl/functions.py", "dsl/values.py",
+                  "dsl/checked.py", "dsl/syntax.py", "ir/dtype.py", "ir/places.py")  # fmt: skip
 # What every proof depends on besides the ops in its rule: how rules become obligations, and how these are judged.
 _CORE: Final = ("kinds.py", "obligations.py", "judging.py", "progress.py", "solve.py", "answers.py", "precondition_models.py",
-                "cached_per_rule.py", "digest.py", "rule_syntax.py", "forms.py", "meanings.py", "encoding/*.py",
+                "cached_per_rule.py", "digest.py", "rule_syntax.py", "forms.py", "place_forms.py", "meanings.py", "encoding/*.py",
                 "parametric/*.py", "smt/*.py", "counterexample.py", "graph_counterexample.py", "refutation.py",
                 *(f"trust/{name}.py" for name in ("arranged", "differential", "graphs", "lane_memory_graphs", "large",
                                                   "simt_graphs", "structures", "tensor_graphs", "unrolled")),  # of what is fired
                 "symbol.py", "semantics/term.py", "semantics/theory.py", "semantics/numbers.py")  # fmt: skip
-# Functions of the IR that the evaluator and the solver share: what folds begin with, and what a dtype makes of a number.
-SHARED: Final = (("morok.ir.ops.loop", "identity_of"), ("morok.ir.number", "coerce"))
+# What the IR and the solver share: what folds begin with, what a dtype makes of a number, which ops are inexact.
+SHARED: Final = (
+    ("morok.ir.ops.loop", "identity_of"),
+    ("morok.ir.number", "coerce"),
+    ("morok.ir.ops.transcendental", "TOLERANCE"),
+)
 
 
 def digest(text: str | bytes) -> str:

@@ -12,10 +12,9 @@ import enum
 from collections.abc import Iterator
 from typing import Any
 
-from morok.dialect import built_in
+from morok.dialect import HasPlaces
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule
-from morok.ir.places import PASSING, PLACES, STORAGE
 from morok.prove.cached_per_rule import once_a_rule
 from morok.prove.forms import root_of
 
@@ -31,12 +30,12 @@ class Place(enum.IntEnum):
 @once_a_rule
 def keeps_places(rule: CheckedRule) -> bool:
     """Truth of a rule making the same place of a node that may be one; or a load from it, which nothing takes for a place."""
-    if not built_in(rule.dialect):
+    if not isinstance(rule.dialect, HasPlaces):
         return True
-    forms = _Forms(rule)
+    forms = _Forms(rule, rule.dialect)
     least = forms.of_root(rule.syntax.pattern)
     target = rule.syntax.target
-    if least is Place.NEVER or root_of(rule.syntax.pattern) in STORAGE:
+    if least is Place.NEVER or root_of(rule.syntax.pattern) in rule.dialect.storage:
         return True
     if (isinstance(target, S.EStruct) and target.op == "Load") or (isinstance(target, S.ECall) and target.name == "Load"):
         target = next(iter(_first(rule, target)), target)
@@ -60,8 +59,9 @@ def _first(rule: CheckedRule, at: Any) -> list[Any]:
 class _Forms:
     """One rule's names: the parts of its pattern, and what its clauses make."""
 
-    def __init__(self, rule: CheckedRule) -> None:
+    def __init__(self, rule: CheckedRule, ops: HasPlaces) -> None:
         self.rule = rule
+        self.ops = ops
         self.parts: dict[str, S.Syntax] = {}
         for p in S.walk(rule.syntax.pattern):
             if isinstance(p, S.PBind):
@@ -99,12 +99,12 @@ class _Forms:
         return Place.NEVER
 
     def _of_op(self, op: str, p: Any) -> Place:
-        if op in STORAGE:
+        if op in self.ops.storage:
             return Place.PERHAPS
-        below = [self.of_pattern(i) for i in _first(self.rule, p)] if op in PLACES | PASSING else [Place.NEVER]
+        below = [self.of_pattern(i) for i in _first(self.rule, p)] if op in self.ops.places | self.ops.passing else [Place.NEVER]
         if Place.NEVER in below:
             return Place.NEVER
-        return Place.SURELY if op in PLACES else max(below, default=Place.PERHAPS)
+        return Place.SURELY if op in self.ops.places else max(below, default=Place.PERHAPS)
 
     def kept(self, e: Any, least: Place) -> bool:
         """Truth of what is made being a place, as surely as what was matched."""
@@ -121,9 +121,9 @@ class _Forms:
                 return all(self.kept(i, least) for i in items)
             case S.EComprehension():
                 return self._each_kept(e, least)
-            case S.ECall(name=op) | S.EStruct(op=op) if op in PLACES:
+            case S.ECall(name=op) | S.EStruct(op=op) if op in self.ops.places:
                 return self._storage(e) not in {self._storage(at) for i in self._indices(e) for at in self._reached(i)}
-            case S.ECall(name=op) | S.EStruct(op=op) if op in PASSING:
+            case S.ECall(name=op) | S.EStruct(op=op) if op in self.ops.passing:
                 return all(self.kept(i, least) for i in _first(self.rule, e))
         return False
 
@@ -138,7 +138,7 @@ class _Forms:
 
     def _storage(self, at: S.Syntax) -> str | None:
         """The name of the storage that a place is in, "" where it has none; None of any other part of a rule."""
-        if not any(op in PLACES for op in S.ops_at(at)):
+        if not any(op in self.ops.places for op in S.ops_at(at)):
             return None
         while (below := self._below(at)) is not None:
             at = below

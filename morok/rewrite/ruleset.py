@@ -111,7 +111,7 @@ class RuleSet:
 
     def mentions(self, op: str) -> bool:
         """True if one of the rules names that op."""
-        found = self._mentioned.get(op)
+        found = self._mentioned.get(text(op, "the name of an op"))
         if found is None:
             found = self._mentioned[op] = any(p.mentions(op) for p in self.parts)
         return found

@@ -216,6 +216,7 @@ any: Reduce { src: x: i32, op, ranges: [] } ~> x
 # What proofs do not come from: entries of ops are in the digests of the rules that name them, counterexamples refute; and how
 # digests are made.
 NEEDLESS = {
+    "morok.dialect.HasPlaces",  # its sets of ops are Morok's, in ir/places.py
     "morok.dialect.OpInfo",
     "morok.dialect.built_in",
     "morok.dsl.check.check_text",  # reads rules about numbers, whose obligations are recorded, and made again by `recheck`
@@ -227,6 +228,7 @@ NEEDLESS = {
     "morok.marks.trusted",  # whether helpers are called, without which a verdict is not final
     "morok.ir.number.coerce",  # in the digest, with what it calls
     "morok.ir.ops.loop.identity_of",  # likewise
+    "morok.ir.ops.transcendental.TOLERANCE",  # likewise
     "morok.prove.measuring",
     "morok.prove.sources",
     "morok.prove.fingerprints.digest",

@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 import morok
 from morok.ir import interpret
 from morok.ir.dtype import dtypes
+from morok.ir.morok_dialect import MOROK
 from morok.ir.op import Op
 from morok.ir.uop import UOp
+from morok.prove.parametric import tensor_rules
 
 INDEX = dtypes.index
 
@@ -111,3 +113,7 @@ def test_random_expressions_keep_their_elements(e: UOp, above: str) -> None:
     elif above == "concat":
         e = UOp.new(Op.Concat, (e, T), 0)
     assert value(morok.simplify(e)) == value(e)
+
+
+def test_the_prover_takes_the_same_ops_for_tensors() -> None:
+    assert MOROK.of_axes == tensor_rules.OPS

@@ -107,9 +107,10 @@ class Loops(ABC):
         return sorted(self.depends[closed], key=lambda b: (0, b.serial) if isinstance(b, UOp) else (1, b[1]))
 
     def _lengths(self, statement: UOp, axes: Sequence[Axis]) -> list[tuple[Binder, int]]:
-        """Axes that are open in the operands of a statement, with their lengths."""
+        """Axes that are open in a statement, or that it opens, with their lengths."""
         lengths: dict[Axis, int] = {}
-        for node in order(operands(statement), lambda n: [s for s in operands(n) if not self.depends[s].isdisjoint(axes)]):
+        inner = order(operands(statement), lambda n: [s for s in operands(n) if not self.depends[s].isdisjoint(axes)])
+        for node in (statement, *inner):
             for a, n in node.arg if node.op is Op.Unroll else ():
                 lengths["axis", a] = max(n, lengths.get(("axis", a), 0))
         return [(a, lengths[a]) for a in sorted(axes)]

@@ -7,12 +7,11 @@ from typing import Final
 from morok.dialect import built_in
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule
-from morok.ir.shape import OF_AXES
 from morok.prove.forms import mentions_maybe_invalid
 from morok.prove.rule_syntax import ops_of
 
-OPS: Final = OF_AXES
-VIEWS: Final = OPS - {"Concat", "Iota", "ReduceAxis"}
+VIEWS: Final = frozenset({"Reshape", "Permute", "Expand", "Pad", "Shrink", "Flip"})
+OPS: Final = VIEWS | {"Concat", "Iota", "ReduceAxis"}  # the IR's of_axes, without loading it
 MARKS: Final = frozenset({"Detach", "ContiguousBackward", "Contiguous"})  # which change no value
 
 
