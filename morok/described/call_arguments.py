@@ -149,7 +149,7 @@ class Arguments:
             self._parts += (value.__class__, plain, leaves.setdefault(leaf, len(leaves)))
             return
         form, binds = _form(node)
-        found = _leaf(node)
+        found = leaf_of(node)
         number = -1 if found is None else leaves.setdefault(found, len(leaves))
         self._parts += (value.__class__, form, value.device, number, len(binds))
         self._parts += [self.binds.setdefault(b, len(self.binds)) for b in binds]
@@ -208,7 +208,7 @@ def _shared(plain: tuple[Any, ...]) -> tuple[Any, ...]:
     return plain
 
 
-def _leaf(node: UOp) -> UOp | None:
+def leaf_of(node: UOp) -> UOp | None:
     """The Buffer node that a view is one of; None where there is none."""
     return next((n for n in toposort([node]) if n.op is _BUFFER), None)
 
@@ -220,7 +220,7 @@ def _form(node: UOp) -> Form:
         order = toposort([node])
         binds = tuple([n for n in order if n.op is _BIND])
         mapping = {b: UOp.var(f"{b.src[0].arg[0]}#{k}", b.dtype, *b.src[0].arg[1:]) for k, b in enumerate(binds)}
-        leaf = _leaf(node)
+        leaf = leaf_of(node)
         if leaf is not None:
             mapping[leaf] = placeholder(0, leaf.dtype, leaf.arg, leaf.src[1].arg)
         form = substitute([node], mapping)[0]

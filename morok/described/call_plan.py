@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from morok.described.call_arguments import Arguments, Stands, rebuilt
+from morok.described.call_arguments import Arguments, Stands, leaf_of, rebuilt
 from morok.described.description import Described, built, is_same_array
 from morok.described.overlaps import Spans
 from morok.described.reach import Reach
@@ -305,7 +305,7 @@ class Plan:
             given = list(call.tensors.values())
             if any(given[k] is not t for k, t in self._kept.items()):
                 return False
-            own = {content(t.uop).serial for t in self._kept.values()}
+            own = {leaf.serial for t in self._kept.values() if (leaf := leaf_of(t.uop)) is not None}
             if any(leaf.serial in self._captured and leaf.serial not in own for leaf in call.leaves):
                 return False
         elif not self._captured.isdisjoint(call.serials):

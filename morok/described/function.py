@@ -14,7 +14,7 @@ from typing import Any, Final, Generic, ParamSpec, TypeVar, cast
 from morok.arguments import function as callable_
 from morok.caller import caller
 from morok.config import all_key
-from morok.described.call_arguments import Arguments, Stands
+from morok.described.call_arguments import Arguments, Stands, leaf_of
 from morok.described.call_plan import Plan
 from morok.described.description import Described, agree, described, lazies
 from morok.described.reach import Reach
@@ -23,7 +23,7 @@ from morok.ir.uop import UOp
 from morok.passes.appended import appended_key
 from morok.tensor.describing import current
 from morok.tensor.realize import is_watched, realize
-from morok.tensor.stored import constant, content, stored_buffer
+from morok.tensor.stored import constant, stored_buffer
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -148,9 +148,9 @@ class Jitted(Generic[P, R]):
 
 
 def _shared(call: Arguments, made: Described, stands: Stands) -> set[int]:
-    """The arguments whose memory the function reaches by itself, too."""
+    """The arguments whose memory, or memory of which they are a view, the function reaches by itself, too."""
     reached = {node for node in made.buffers if node in call.leaves}
-    return {key for key, t in call.tensors.items() if content(call.nodes.get(key, t.uop)) in reached} - stands.kept
+    return {key for key, t in call.tensors.items() if leaf_of(call.nodes.get(key, t.uop)) in reached} - stands.kept
 
 
 def jit(function: Callable[P, R]) -> Jitted[P, R]:

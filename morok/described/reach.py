@@ -14,7 +14,7 @@ import os
 import sys
 import sysconfig
 import types
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from itertools import chain, repeat
 from operator import attrgetter, is_
@@ -75,12 +75,14 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
 class Reach:
     """The values that these objects can reach now.
 
-    values   what is at each place; places are paths in words
+    values   what is at each place; places are paths in words, numbered where several have the same words, as an attribute of an
+             object and one of its class, or two arguments of one class
     tensors  the tensors among it, each once
     """
 
     def __init__(self, roots: Iterable[tuple[str, Any]]) -> None:
         self.values: dict[str, Any] = {}
+        self._places: Counter[str] = Counter()  # of each path
         self.tensors: list[Lazy] = []
         self._seen: dict[int, Any] = {}
         self._views: list[Iterable[Any]] = []
@@ -124,7 +126,8 @@ class Reach:
         return "" if gone is None else f"{gone} is gone"
 
     def _visit(self, path: str, value: Any, names: frozenset[str]) -> None:
-        self.values[path] = value
+        self._places[path] += 1
+        self.values[path if self._places[path] == 1 else f"{path} ({self._places[path]})"] = value
         kind = type(value)
         if kind in _LEAVES or isinstance(value, (np.generic, np.ndarray, UOp)):
             return

@@ -93,12 +93,11 @@ def _realize(tensors: Sequence[Lazy], device: str) -> None:
     if done is not None:
         done(plan.buffers)
     mapping: dict[UOp, UOp] = {}
+    nodes = dict(enumerate(prepared.nodes[: prepared.schedule.inputs]))  # one for each memory: who writes there asks who else has it
     for node, number in numbers.items():
-        if number < prepared.schedule.inputs:
-            buffer = prepared.nodes[number]
-        else:
-            buffer = registry.new_buffer(node.dtype, prepared.memory[number].size, device, plan.buffers[number])
-        mapping[node] = held(buffer, shape_of(node))
+        if number not in nodes:
+            nodes[number] = registry.new_buffer(node.dtype, prepared.memory[number].size, device, plan.buffers[number])
+        mapping[node] = held(nodes[number], shape_of(node))
     for t, root, shape in asked:
         if root in mapping:
             t._compiled = prepared.schedule

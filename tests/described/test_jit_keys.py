@@ -209,6 +209,73 @@ def test_modes_keep_their_plans() -> None:
     assert f.plans == 2
 
 
+class Gain:
+    gain = 1.0
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return x * self.gain
+
+
+class SlottedGain:
+    __slots__ = ("gain",)
+
+    def __init__(self) -> None:
+        self.gain = 1.0
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return x * self.gain
+
+
+def _shadowed() -> tuple[Callable[[Tensor], Tensor], Any]:
+    """An attribute of the object that is jitted, and one of its class."""
+    gain = Gain()
+    gain.gain = 2.0
+    return gain, gain
+
+
+def _slotted() -> tuple[Callable[[Tensor], Tensor], Any]:
+    """A slot of the object that is jitted, and its descriptor in the class."""
+    gain = SlottedGain()
+    return gain, gain
+
+
+def _of_one_class(k: int) -> tuple[Callable[[Tensor], Tensor], Any]:
+    """Two objects of one class, of which one changes."""
+    gains = Gain(), Gain()
+    gains[0].gain, gains[1].gain = 3.0, 5.0
+    return lambda x: gains[0](x) - gains[1](x), gains[k]
+
+
+def _of_one_name(k: int) -> tuple[Callable[[Tensor], Tensor], Any]:
+    """Two classes of one name."""
+    first, second = type("Gain", (), {"gain": 3.0}), type("Gain", (), {"gain": 5.0})
+    gains = first(), second()  # a class's name is all that a path says of it
+    return lambda x: x * gains[0].gain - x * gains[1].gain, (first, second)[k]
+
+
+@pytest.mark.parametrize(
+    "program",
+    [_shadowed, _slotted, lambda: _of_one_class(0), lambda: _of_one_class(1), lambda: _of_one_name(0), lambda: _of_one_name(1)],
+    ids=["object and class", "slot and class", "first object", "second object", "first class", "second class"],
+)
+def test_places_that_are_called_alike_are_told_apart(program: Callable[[], tuple[Any, Any]]) -> None:
+    function, changed = program()
+    jitted, x = morok.jit(function), tensor(3)
+    for gain in (changed.gain, 7.0, 11.0):
+        changed.gain = gain
+        np.testing.assert_array_equal(jitted(x).numpy(), function(x).numpy())
+
+
+def test_two_arguments_of_one_class_are_told_apart() -> None:
+    def function(x: Tensor, first: Gain, second: Gain) -> Tensor:
+        return first(x) - second(x)
+
+    jitted, x, first, second = morok.jit(function), tensor(3), Gain(), Gain()
+    for changed in (first, second, first):
+        changed.gain += 3.0
+        np.testing.assert_array_equal(jitted(x, first, second).numpy(), function(x, first, second).numpy())
+
+
 def test_equal_values_in_the_place_of_others_are_no_change() -> None:
     m = Net()
     f = morok.jit(m)

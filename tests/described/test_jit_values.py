@@ -339,6 +339,23 @@ def test_an_argument_that_the_function_reaches_too() -> None:
         np.testing.assert_allclose(weight.numpy(), numbers, rtol=1e-6)
 
 
+@pytest.mark.parametrize("view", [lambda t: t.T, lambda t: t.flip(1), lambda t: t[:1], lambda t: t.reshape(4)])
+def test_a_view_of_what_the_function_reaches_and_writes(view: Callable[[Tensor], Tensor]) -> None:
+    def seen(wrap: Callable[[Any], Any]) -> list[Any]:
+        state = Tensor([[1.0, 2.0], [3.0, 4.0]]).realize()
+        given = view(state)
+
+        @wrap
+        def function(x: Tensor) -> Tensor:
+            out = state.sum() + x
+            state.assign(state * 2 - 4)
+            return out
+
+        return [t.tolist() for _ in range(3) for t in (function(given), given, state)]
+
+    assert seen(morok.jit) == seen(lambda f: f)
+
+
 @pytest.mark.parametrize("seeded", [True, False])
 def test_random_numbers_are_those_without_jit(seeded: bool) -> None:
     def f(x: Tensor) -> tuple[Tensor, ...]:

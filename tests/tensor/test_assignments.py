@@ -185,6 +185,24 @@ def test_a_copy_of_what_is_overwritten_has_memory_of_its_own() -> None:
     np.testing.assert_array_equal(copy.numpy(), was)
 
 
+def test_tensors_that_one_computation_makes_equal_are_written_apart() -> None:
+    """Scheduling finds that two tensors are one computation: they share memory until one of them is written."""
+    a = data(4)
+    a[1] = 7.0
+    was = a.numpy().copy()
+    a[2] = 8.0
+    x, y = a.contiguous(), a.contiguous()
+    a.assign(a * 2)
+    y.realize()
+    a.realize()
+    y[0] = 9.0
+    Tensor.realize_batch([y])
+    was[2] = 8.0
+    np.testing.assert_array_equal(x.numpy(), was)
+    np.testing.assert_array_equal(y.numpy(), [9.0, *was[1:]])
+    np.testing.assert_array_equal(a.numpy(), was * 2)
+
+
 def test_what_reads_between_two_assignments_reads_in_between() -> None:
     a, c = data(4), data(4, seed=1)
     source = c.numpy()
