@@ -13,7 +13,7 @@ import numpy as np
 
 from morok.caller import caller
 from morok.described.value_keys import PLAIN, value_key
-from morok.errors import JitArgumentError
+from morok.errors import JitArgumentError, UsageError
 from morok.ir.cell import facts_of
 from morok.ir.graph import substitute, toposort
 from morok.ir.number import to_bits
@@ -162,6 +162,21 @@ class Arguments:
         """The tensor over an array."""
         return self._arrays[id(value)]
 
+    def copied(self, written: Iterable[int]) -> list[tuple[np.ndarray[Any, Any], Lazy]]:
+        """The arrays among some arguments, which are to be written, whose memory their tensors do not share: they have another
+        layout. UsageError for one that is read-only.
+        """
+        if not self._arrays:
+            return []
+        tensors = list(self.tensors.values())
+        found = [(self.spelled(t), t) for t in (tensors[k] for k in written)]
+        arrays = [(array, t) for array, t in found if isinstance(array, np.ndarray) and not np.shares_memory(array, t.numpy())]
+        if not all(array.flags.writeable for array, _ in arrays):
+            raise UsageError(
+                "a jitted function writes to an argument that is a read-only array", place=caller(), hint="give it array.copy()"
+            )
+        return arrays
+
 
 def _with_memory(t: Lazy, nodes: dict[int, UOp]) -> UOp:
     """A tensor's node over memory: a constant gets some, noted in `nodes`; another lazy one is computed. Views stay views."""
@@ -260,6 +275,28 @@ def rebuilt(value: Any, replace: Callable[[Any], Any]) -> Any:
                 object.__setattr__(made, f.name, replace(getattr(value, f.name)))
         return made
     return None
+
+
+def over_arrays(value: Any, made: dict[int, tuple[Any, Lazy]], depth: int = 0) -> Any:
+    """`value` with tensors in place of arrays, also of those in containers; itself where it has none. `made` is what an array, by
+    its identity, has become.
+    """
+    if isinstance(value, np.ndarray):
+        if id(value) not in made:
+            made[id(value)] = value, Tensor(value)
+        return made[id(value)][1]
+    if depth == _DEEP or type(value) in PLAIN or isinstance(value, (Lazy, Module, UOp)):
+        return value
+    changed = False
+
+    def replaced(part: Any) -> Any:
+        nonlocal changed
+        now = over_arrays(part, made, depth + 1)
+        changed |= now is not part
+        return now
+
+    now = rebuilt(value, replaced)
+    return now if changed else value
 
 
 class Stands:

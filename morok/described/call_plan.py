@@ -261,6 +261,7 @@ class Plan:
         self._alive = [*call.objects, *call.values]  # what the key means by its identity
         given = list(call.tensors.values())
         self._kept = {k: t for k, t in enumerate(given) if id(t) in stands.kept}
+        self._given = [w.given for w in made.writes if w.given is not None]
         self._in_place = [(w.tensor, w.given) for w in made.writes if w.in_place]
         self._becomes = [(w.tensor, w.given, len(made.new) + k) for k, w in enumerate(w for w in made.writes if not w.in_place)]
         # results, and what is written otherwise than in place, are new tensors, each with memory of its own
@@ -324,6 +325,7 @@ class Plan:
             if number is not None:
                 # of views of each other the description knew, and what had been written then
                 refuse_view(list(call.tensors.values())[number], call.tensors)
+        copied = call.copied(self._given) if self._given else []
         keys = GENERATOR.replay(self.events) if self.events else []
         binds = [int(b.src[1].arg) for b in call.binds] if call.binds else []
         leaves = Leaves(call)
@@ -331,8 +333,8 @@ class Plan:
         slots = [part.run(leaves, keys, binds, shapes) for part, shapes in zip(self._parts, self._shapes, strict=True)]
         for tensor, node in after:
             registry.put(tensor, node)
-        if self._becomes or self.pattern != _SINGLE:
-            return self._finished(slots, call, args, kwargs)
+        if self._becomes or copied or self.pattern != _SINGLE:
+            return self._finished(slots, call, args, kwargs, copied)
         return self._outputs[0].made(slots, self.binds, call)
 
     def _claim(self, call: Arguments, leaves: Leaves) -> list[tuple[Lazy, UOp]]:
@@ -380,8 +382,15 @@ class Plan:
             self._holders = (now, [0 if t is None else _holders(t.uop) for t in known])
         return self._holders[1]
 
-    def _finished(self, slots: list[list[_Slot | None]], call: Arguments, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The result, where it is not a single tensor, with the tensors that the call changes."""
+    def _finished(
+        self,
+        slots: list[list[_Slot | None]],
+        call: Arguments,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        copied: list[tuple[np.ndarray[Any, Any], Lazy]],
+    ) -> Any:
+        """The result, where it is not a single tensor, with the tensors and the `copied` arrays that the call changes."""
         given = list(call.tensors.values())
         new: dict[int, Lazy] = {}
 
@@ -402,6 +411,8 @@ class Plan:
             t = tensor if tensor is not None else given[number or 0]
             t._compiled = None
             registry.put(t, make("new", k).uop)
+        for array, t in copied:
+            array[...] = t.numpy()
         return built(self.pattern, make)
 
 

@@ -14,7 +14,7 @@ from typing import Any, Final, Generic, ParamSpec, TypeVar, cast
 from morok.arguments import function as callable_
 from morok.caller import caller
 from morok.config import all_key
-from morok.described.call_arguments import Arguments, Stands, leaf_of
+from morok.described.call_arguments import Arguments, Stands, leaf_of, over_arrays
 from morok.described.call_plan import Plan
 from morok.described.description import Described, agree, described, lazies
 from morok.described.reach import Reach
@@ -74,7 +74,7 @@ class Jitted(Generic[P, R]):
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if current() is not None or is_watched():  # part of what is described; who watches sees every kernel
-            return self.__wrapped__(*args, **kwargs)
+            return self._inlined(args, kwargs)
         call = Arguments(args, kwargs)
         key = (call.key, all_key(), appended_key())
         for plan in self._plans.get(key, ()):
@@ -84,6 +84,11 @@ class Jitted(Generic[P, R]):
             plan, call = self._found(key, call, args, kwargs)
         plan.used = next(_uses)
         return cast(R, plan.run(call, args, kwargs))
+
+    def _inlined(self, args: Any, kwargs: Any) -> R:
+        """The value of a call without a plan: arrays are tensors there, too."""
+        made: dict[int, tuple[Any, Any]] = {}
+        return self.__wrapped__(*over_arrays(args, made), **over_arrays(kwargs, made))
 
     def _found(self, key: Hashable, call: Arguments, args: Any, kwargs: Any) -> tuple[Plan, Arguments]:
         """A plan for this key where none fits at first sight: one that fits all the same, or a new one."""

@@ -13,6 +13,7 @@ import pytest
 import morok
 from morok import Tensor, Variable, config, nn
 from morok.errors import UsageError
+from morok.tensor.realize import watching
 
 Array = np.ndarray[Any, Any]
 
@@ -191,6 +192,62 @@ def test_arrays_that_a_function_reaches_are_inputs(dtype: Any, shape: str) -> No
         table += 3
         table[0, 2] = -7
     assert g.plans == 1
+
+
+LAYOUTS: dict[str, Callable[[], Array]] = {
+    "in order": lambda: np.arange(4, dtype=np.float32).reshape(2, 2),
+    "columns first": lambda: np.asfortranarray(np.arange(4, dtype=np.float32).reshape(2, 2)),
+    "a part": lambda: np.arange(8, dtype=np.float32).reshape(2, 4)[:, ::2],
+    "backwards": lambda: np.arange(4, dtype=np.float32).reshape(2, 2)[::-1],
+    "other byte order": lambda: np.arange(4, dtype=np.float32).reshape(2, 2).astype(">f4"),
+    "one row": lambda: np.ones((1, 2), np.float32),
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
+def test_an_array_that_is_written(layout: Callable[[], Array]) -> None:
+    @morok.jit
+    def function(x: Any, y: Tensor) -> Any:
+        x[0] = y.sum()
+        x[-1] += 1
+        return x, y * 2
+
+    for k in range(3):
+        x, expected = layout(), layout()
+        same, twice = function(x, Tensor([1.0 + k, 2.0]))
+        expected[0] = 3 + k
+        expected[-1] += 1
+        assert same is x
+        np.testing.assert_array_equal(x, expected)
+        assert twice.tolist() == [2.0 + 2 * k, 4.0]
+
+
+def test_an_array_that_cannot_be_written() -> None:
+    fixed = np.broadcast_to(np.float32(1), (2, 2))
+
+    @morok.jit
+    def function(x: Any) -> Any:
+        x.assign(x + 1)
+        return x * 2
+
+    with pytest.raises(UsageError, match="read-only"):
+        function(fixed)
+
+
+def test_arrays_are_tensors_in_functions_without_a_plan_too() -> None:
+    array = np.array([-1, 2], np.float32)
+
+    @morok.jit
+    def inner(x: Any, more: list[Any]) -> Any:
+        return x.relu() + more[0][0].exp2()
+
+    @morok.jit
+    def outer(y: Tensor) -> Any:
+        return inner(array, [(array,)]) * y
+
+    assert outer(Tensor([1.0, 2.0])).tolist() == [0.5, 12.0]
+    with watching(lambda _: lambda _: None):
+        assert inner(array, [(array,)]).tolist() == [0.5, 6.0]
 
 
 def test_results_own_their_memory() -> None:
