@@ -119,35 +119,31 @@ def built(pattern: Any, make: Callable[[str, Any], Any]) -> Any:
 def described(
     function: Callable[..., Any], stands: Stands, keys: list[UOp], roots: Sequence[tuple[str, Any]], name: str, shifted: bool
 ) -> Described:
-    """One description of the function. Whatever it writes is undone, and an exception of its own goes on."""
+    """One description of the function, whose writes nobody else sees. An exception of the function goes on."""
     born = registry.new_name()
     noted = Description(born, keys, lambda device: registry.new_buffer(dtypes.u64, 1, device))
     before = Reach(roots)
-    try:
-        with noted.active():
-            args, kwargs = stands.anew(shifted)
-            started = {key: t.uop for key, t in stands.tensors.items()}
-            result = function(*args, **kwargs)
-            del args, kwargs
-        pattern = Pattern(stands, noted)
-        shape = pattern.of(result)
-        new = [New(t.uop, t.device, type(t)) for t in pattern.new]
-        numbers = {key: k for k, key in enumerate(stands.given.tensors)}
-        writes = [
-            Write(None, numbers[key], t.uop, t.device, _is_in_place(t.uop, started[key]))
-            for key, t in stands.tensors.items()
-            if key not in stands.kept and t.uop is not started[key]
-        ]
-        given = {id(t): numbers[key] for key, t in stands.tensors.items() if key in stands.kept}
-        writes += [
-            Write(None if key in given else t, given.get(key), t.uop, t.device, _is_in_place(t.uop, old))
-            for key, (t, old) in noted.before.items()
-            if t.uop is not old
-        ]
-        changed = stands.changed()
-    finally:
-        for tensor, old in noted.before.values():
-            registry.put(tensor, old)
+    with noted.active():
+        args, kwargs = stands.anew(shifted)
+        started = {key: t.uop for key, t in stands.tensors.items()}
+        result = function(*args, **kwargs)
+        del args, kwargs
+    pattern = Pattern(stands, noted)
+    shape = pattern.of(result)
+    new = [New(t.uop, t.device, type(t)) for t in pattern.new]
+    numbers = {key: k for k, key in enumerate(stands.given.tensors)}
+    writes = [
+        Write(None, numbers[key], t.uop, t.device, _is_in_place(t.uop, started[key]))
+        for key, t in stands.tensors.items()
+        if key not in stands.kept and t.uop is not started[key]
+    ]
+    given = {id(t): numbers[key] for key, t in stands.tensors.items() if key in stands.kept}
+    writes += [
+        Write(None if key in given else t, given.get(key), now, t.device, _is_in_place(now, old))
+        for key, (t, old) in noted.before.items()
+        if (now := noted.now[key]) is not old
+    ]
+    changed = stands.changed()
     del result
     pattern.new.clear()
     if changed:

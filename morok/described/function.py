@@ -5,8 +5,6 @@ from __future__ import annotations
 import functools
 import inspect
 import itertools
-import os
-import threading
 import types
 from collections.abc import Callable, Hashable
 from typing import Any, Final, Generic, ParamSpec, TypeVar, cast
@@ -20,6 +18,7 @@ from morok.described.description import Described, agree, described, lazies
 from morok.described.reach import Reach
 from morok.errors import JitDifferenceError, JitError, MorokError, UsageError
 from morok.ir.uop import UOp
+from morok.locks import WRITES
 from morok.passes.appended import appended_key
 from morok.tensor.describing import current
 from morok.tensor.realize import is_watched, realize
@@ -32,16 +31,6 @@ MOST: Final = 64  # plans of one function
 _VARIANTS: Final = 4  # plans of one key, which differ in what the function reaches
 _RETRIES: Final = 4
 _uses: Final = itertools.count(1)
-_lock = threading.RLock()  # one description at a time: tensors that it writes are not themselves meanwhile
-
-
-def _in_child() -> None:
-    """The thread that described something in the parent does not exist here."""
-    global _lock
-    _lock = threading.RLock()
-
-
-os.register_at_fork(after_in_child=_in_child)
 
 
 class Jitted(Generic[P, R]):
@@ -92,7 +81,7 @@ class Jitted(Generic[P, R]):
 
     def _found(self, key: Hashable, call: Arguments, args: Any, kwargs: Any) -> tuple[Plan, Arguments]:
         """A plan for this key where none fits at first sight: one that fits all the same, or a new one."""
-        with _lock:
+        with WRITES:  # one description at a time; what it says still holds when its plan is made
             plans = self._plans.get(key, ())
             for plan in plans:
                 realize([t for t in plan.tensors if stored_buffer(t.uop) is None and constant(t.uop) is None])

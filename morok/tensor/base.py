@@ -13,6 +13,7 @@ from morok.ir.op import Op
 from morok.ir.shape import Shape, shape_of
 from morok.ir.uop import UOp
 from morok.tensor import registry
+from morok.tensor.describing import described_as, descriptions
 
 if TYPE_CHECKING:
     from morok.tensor.tensor import Tensor
@@ -93,23 +94,32 @@ class Lazy:
     ('CPU:1', 'Buffer')
     """
 
-    __slots__ = ("uop", "device", "_compiled", "__weakref__")
+    __slots__ = ("_uop", "device", "_compiled", "__weakref__")
     # NumPy leaves operators between an array and one of these to us.
     __array_priority__: ClassVar[float] = 1000.0
     __array_ufunc__: ClassVar[None] = None
 
-    uop: UOp
+    _uop: UOp  # what all threads see, but for a description that has written the tensor
     device: str
     _compiled: Any
 
     @classmethod
     def _make(cls, uop: UOp, device: str) -> Self:
         made = object.__new__(cls)
-        made.uop = uop
+        made._uop = uop
         made.device = device
         made._compiled = None
         registry.register(made)
         return made
+
+    @property
+    def uop(self) -> UOp:
+        """The node that describes the elements.
+
+        >>> (Tensor([1.0]) + 2.0).uop.op.name
+        'Add'
+        """
+        return described_as(self) if descriptions else self._uop
 
     def _like(self, uop: UOp) -> Self:
         return self._make(uop, self.device)

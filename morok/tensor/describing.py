@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 _UNKNOWN: Final = object()  # under which a Buffer node keeps what it stands for, in words
 _current: Final[contextvars.ContextVar[Description | None]] = contextvars.ContextVar("morok description", default=None)
 current: Final = _current.get
+descriptions: Final[list[Description]] = []  # those that any thread is at
 
 
 def unknown(node: UOp, what: str) -> UOp:
@@ -51,11 +52,19 @@ def refuse(what: str) -> JitValueError:
     )
 
 
+def described_as(tensor: Lazy) -> UOp:
+    """The node of a tensor as this thread or task sees it, while functions are described."""
+    description = current()
+    found = description.now.get(id(tensor)) if description is not None else None
+    return tensor._uop if found is None else found
+
+
 class Description:
     """One description.
 
     made      the tensors that it made
     before    of the tensors written in it that had been there, what they were: by identity
+    now       what they are in it, and nowhere else: other threads, and the program afterwards, see what they were
     assigned  the Assign nodes of these writes
     keys      a node for each random key, in the order in which they are drawn; those of an earlier description are used again
     events    the seeds that are set, and None for each key that is drawn
@@ -68,6 +77,7 @@ class Description:
     def __init__(self, born: int, keys: list[UOp], new_key: Callable[[str], UOp]) -> None:
         self.made: list[weakref.ref[Lazy]] = []
         self.before: dict[int, tuple[Lazy, UOp]] = {}
+        self.now: dict[int, UOp] = {}
         self.assigned: set[UOp] = set()
         self.keys = keys
         self.events: list[int | None] = []
@@ -82,9 +92,11 @@ class Description:
     def active(self) -> Iterator[None]:
         """This description is the current one, in this thread or task."""
         token = _current.set(self)
+        descriptions.append(self)
         try:
             yield
         finally:
+            descriptions.remove(self)
             _current.reset(token)
 
     def note(self, tensor: Lazy) -> None:
@@ -95,12 +107,15 @@ class Description:
     def is_own(self, tensor: Lazy) -> bool:
         return id(tensor) in self._own
 
-    def write(self, tensor: Lazy, uop: UOp) -> None:
-        """A tensor is about to become `uop`."""
-        if not self.is_own(tensor):
-            self.before.setdefault(id(tensor), (tensor, tensor.uop))
-            if uop.op is Op.Assign:
-                self.assigned.add(uop)
+    def write(self, tensor: Lazy, uop: UOp) -> bool:
+        """Let a tensor that had been there be `uop` in this description; False for one that the description made."""
+        if self.is_own(tensor):
+            return False
+        self.before.setdefault(id(tensor), (tensor, tensor.uop))
+        self.now[id(tensor)] = uop
+        if uop.op is Op.Assign:
+            self.assigned.add(uop)
+        return True
 
     def key(self, device: str) -> UOp:
         """The node of the next random key."""

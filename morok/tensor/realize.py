@@ -93,7 +93,9 @@ def _realize(tensors: Sequence[Lazy], device: str) -> None:
     if done is not None:
         done(plan.buffers)
     mapping: dict[UOp, UOp] = {}
-    nodes = dict(enumerate(prepared.nodes[: prepared.schedule.inputs]))  # one for each memory: who writes there asks who else has it
+    nodes = dict(
+        enumerate(prepared.nodes[: prepared.schedule.inputs])
+    )  # one for each memory: who writes there asks who else has it
     for node, number in numbers.items():
         if number not in nodes:
             nodes[number] = registry.new_buffer(node.dtype, prepared.memory[number].size, device, plan.buffers[number])

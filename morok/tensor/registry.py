@@ -16,11 +16,12 @@ from morok.ir.graph import substitute
 from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.locks import TENSORS
-from morok.tensor.describing import current
+from morok.tensor.describing import current, descriptions
 
 if TYPE_CHECKING:
     from morok.runtime.buffer import Buffer
     from morok.tensor.base import Lazy
+    from morok.tensor.describing import Description
 
 
 class Reference(weakref.ref[Any]):
@@ -31,7 +32,7 @@ class Reference(weakref.ref[Any]):
     __eq__ = object.__eq__
 
 
-_tensors: Final[dict[Reference, None]] = {}
+_tensors: Final[dict[Reference, Description | None]] = {}  # with the description that made a tensor
 _forget: Final = _tensors.__delitem__  # no Python: an interrupt that arrived in it would be lost
 _names: Final = itertools.count()
 changes: Final = [0]  # how often a tensor has become another node: while it stays, every tensor that was there is what it was
@@ -39,15 +40,16 @@ _MEMORY: Final = object()  # under which a Buffer node keeps its memory
 
 
 def register(tensor: Lazy) -> None:
-    _tensors[Reference(tensor, _forget)] = None
     description = current()
+    _tensors[Reference(tensor, _forget)] = description
     if description is not None:
         description.note(tensor)
 
 
 def tensors() -> list[Lazy]:
-    """The live tensors."""
-    return [t for r in list(_tensors) if (t := r()) is not None]
+    """The live tensors, without those of descriptions in other threads, which are never computed."""
+    mine = current()
+    return [t for r, made in list(_tensors.items()) if (made is None or made is mine) and (t := r()) is not None]
 
 
 def new_buffer(dtype: DType, size: int, device: str, memory: Buffer | None = None) -> UOp:
@@ -77,32 +79,38 @@ def new_name() -> int:
 def put(tensor: Lazy, uop: UOp) -> None:
     """Let a tensor be another node."""
     with TENSORS:
-        tensor.uop = uop
+        tensor._uop = uop
         changes[0] += 1
 
 
 def write(tensor: Lazy, uop: UOp) -> None:
-    """Let a tensor become what the program writes to it."""
+    """Let a tensor become what the program writes to it: for a description alone, if it was there before."""
     description = current()
-    if description is not None:
-        description.write(tensor, uop)
-    put(tensor, uop)
+    if description is None or not description.write(tensor, uop):
+        put(tensor, uop)
 
 
 def replace(tensor: Lazy, old: UOp, new: UOp) -> None:
     """Put `new` in the place of `old`, unless another thread was here in the meantime, and knows better."""
     with TENSORS:
-        if tensor.uop is old:
-            tensor.uop = new
+        if tensor._uop is old:
+            tensor._uop = new
             changes[0] += 1
 
 
 def become(mapping: Mapping[UOp, UOp]) -> None:
     """Replace nodes in the graphs of all live tensors."""
-    alive = [(t, uop) for t in tensors() if not _is_stored(uop := t.uop)]
+    alive = [(t, uop) for r in list(_tensors) if (t := r()) is not None and not _is_stored(uop := t._uop)]
+    written = [(d, key, uop) for d in list(descriptions) for key, uop in list(d.now.items())]
     # tensors share their graphs, so one substitution over all of them touches each node once
-    for (tensor, old), new in zip(alive, substitute([uop for _, uop in alive], mapping), strict=True):
-        replace(tensor, old, new)
+    made = iter(substitute([*[uop for _, uop in alive], *[uop for _, _, uop in written]], mapping))
+    for tensor, old in alive:
+        replace(tensor, old, next(made))
+    for description, key, old in written:
+        new = next(made)
+        with TENSORS:
+            if description.now.get(key) is old:
+                description.now[key] = new
 
 
 def _is_stored(uop: UOp) -> bool:

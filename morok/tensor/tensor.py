@@ -123,15 +123,15 @@ class Tensor(Lazy):
 
     def __init__(self, data: Any, dtype: Any = None, device: str | None = None) -> None:
         if isinstance(data, Tensor):
-            self.uop = data.uop if dtype is None else data.cast(dtype).uop
+            self._uop = data.uop if dtype is None else data.cast(dtype).uop
             self.device = data.device
         else:
             self.device = creation.default_device(device)
             if isinstance(data, (list, tuple)) and any(isinstance(d, Tensor) for d in data):
                 joined = _stacked(data, dtype)
-                self.uop, self.device = joined.uop, joined.device
+                self._uop, self.device = joined.uop, joined.device
             else:
-                self.uop = creation.from_data(data, dtype, self.device)
+                self._uop = creation.from_data(data, dtype, self.device)
         self._compiled = None
         registry.register(self)
 
@@ -555,7 +555,7 @@ class Tensor(Lazy):
         if uop.op is not Op.Assign and stored.stored_buffer(uop) is None:
             description = current()
             if description is not None and description.is_own(self):  # there is no memory that anybody could look at
-                self.uop, self._compiled = expanded(new.uop, self.shape), None
+                self._uop, self._compiled = expanded(new.uop, self.shape), None
                 return self
             self._give_memory()
             uop = self.uop
@@ -588,7 +588,7 @@ class Tensor(Lazy):
         if self.uop.op is not Op.Assign and stored.stored_buffer(self.uop) is None:
             description = current()
             if (description is None and not has_variable(key)) or (description is not None and description.is_own(self)):
-                self.uop, self._compiled = changed.uop, None
+                self._uop, self._compiled = changed.uop, None
                 return
             self._give_memory()  # what each call, and each value of a variable, writes has one place
         self.assign(changed)

@@ -555,6 +555,71 @@ def test_threads() -> None:
     assert (pure.plans, add.plans) == (1, 1)
 
 
+def test_other_threads_see_nothing_of_a_description() -> None:
+    """What a function writes while it is described is written for that description alone."""
+    state, more = Tensor([1.0, 2.0]).realize(), Tensor([5.0, 5.0]) + 1
+    described, looked = threading.Event(), threading.Event()
+    seen: list[Any] = []
+
+    @morok.jit
+    def add(x: Tensor) -> Tensor:
+        state.assign(state + x * more)
+        described.set()
+        assert looked.wait(60)
+        return state.sum()
+
+    def look() -> None:
+        assert described.wait(60)
+        try:
+            seen.extend([state.tolist(), (state * 2).tolist(), more.tolist(), state.uop.op.name])
+            other = Tensor([0.0, 0.0])
+            other.assign(state + 1)  # waits for what reads `other` alone
+            seen.append(other.tolist())
+        except BaseException as problem:
+            seen.append(problem)
+        finally:
+            looked.set()
+
+    thread = threading.Thread(target=look)
+    thread.start()
+    assert add(Tensor([1.0, 1.0])).item() == 15.0
+    thread.join()
+    assert seen == [[1.0, 2.0], [2.0, 4.0], [6.0, 6.0], "Buffer", [2.0, 3.0]]
+    assert state.tolist() == [7.0, 8.0]
+    assert add(Tensor([1.0, 1.0])).item() == 27.0
+
+
+def test_functions_that_write_one_tensor_in_several_threads() -> None:
+    state = Tensor([0.0, 0.0]).realize()
+
+    def writer(k: int) -> Callable[[Tensor], Tensor]:
+        @morok.jit
+        def add(x: Tensor) -> Tensor:
+            before = state * k
+            state.assign(state + x)
+            return before + x[:1]
+
+        return add
+
+    wrong: list[BaseException] = []
+
+    def work(k: int) -> None:
+        try:
+            add = writer(k)
+            for _ in range(10):
+                add(Tensor([1.0, 2.0]))
+        except BaseException as problem:
+            wrong.append(problem)
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(5)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not wrong, wrong[0]
+    assert state.tolist() == [50.0, 100.0]
+
+
 def test_arrays_over_one_memory() -> None:
     """As without jit: nothing orders what is read and what is written."""
     memory = np.zeros(8, np.float32)
