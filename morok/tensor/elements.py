@@ -18,7 +18,7 @@ from morok.ir.dtype import DType, dtypes
 from morok.ir.number import from_bits
 from morok.ir.op import Op
 from morok.ir.uop import UOp
-from morok.runtime.buffer import BITS, Buffer
+from morok.runtime.buffer import BITS, NUMPY, Buffer
 from morok.runtime.device import device
 from morok.tensor import (
     registry,
@@ -116,27 +116,31 @@ def sizes_of(x: AnyTensor) -> tuple[int, ...]:
 
 
 def representation(self: AnyTensor) -> str:
-    """Shape, dtype, device, and the values if they have been computed: nothing is computed for it."""
-    state = "lazy" if stored.stored_buffer(self.uop) is None else "realized"
-    return f"<Tensor {show(self.shape)} {self.dtype} {self.device} {state}{_values_in_memory(self)}>"
+    """Shape, dtype, device, and the values if they have been computed, or are one number: nothing is computed for it."""
+    node, fixed = stored.stored_buffer(self.uop), stored.constant(self.uop)
+    state = "constant" if fixed is not None else "lazy" if node is None else "realized"
+    return f"<Tensor {show(self.shape)} {self.dtype} {self.device} {state}{_values(self, node, fixed)}>"
 
 
-def _values_in_memory(x: AnyTensor) -> str:
+def _values(x: AnyTensor, node: UOp | None, fixed: UOp | None) -> str:
     """The elements in lines where there are several axes, above 1,000 of them the edges of each axis.
 
-    Nothing for elements that are not in memory, or of which there is no known number.
+    Nothing for elements that are neither in memory nor one number, or of which there is no known number.
     """
-    node = stored.stored_buffer(x.uop)
     memory = None if node is None else registry.memory_of(node)
-    if memory is None or not memory.is_allocated or x.device == "NULL":
+    if fixed is None and (memory is None or not memory.is_allocated or x.device == "NULL"):
         return ""
     try:
         shape = sizes_of(x)
     except ShapeError:  # a variable without a value
         return ""
-    array = memory.numpy()[: math.prod(shape)].reshape(shape)
-    if memory.dtype in BITS:
-        array = _decoded(memory.dtype, array)
+    if fixed is not None:
+        array = np.broadcast_to(np.array(fixed.arg, np.float32 if x.dtype in BITS else NUMPY[x.dtype]), shape)
+    else:
+        assert memory is not None
+        array = memory.numpy()[: math.prod(shape)].reshape(shape)
+        if memory.dtype in BITS:
+            array = _decoded(memory.dtype, array)
     text = np.array2string(array, threshold=MOST, separator=", ")
     return f"\n{text}" if "\n" in text else f" {text}"
 
@@ -152,8 +156,9 @@ def formatted(self: AnyTensor, spec: str) -> str:
     """A scalar as Python formats its number; other tensors as their repr, without a format."""
     text(spec, "a format")
     if self.ndim == 0:
+        number = self.item()
         try:
-            return format(self.item(), spec)
+            return format(number, spec)
         except ValueError:
             raise refused(spec, "a format", "one that Python's numbers have") from None
     if spec:

@@ -81,6 +81,7 @@ def other_names(method: Callable[P, R]) -> Callable[P, R]:
     own = frozenset(p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY))
     # how many positional arguments there are where one is given by position
     beyond = {p.name: k + 1 for k, p in enumerate(parameters) if p.kind in (p.POSITIONAL_OR_KEYWORD, p.VAR_POSITIONAL)}
+    taken = own | {"axis", "dim"} if "axes" in beyond else own
 
     def renamed(args: Sequence[Any], named: Mapping[str, Any]) -> tuple[Sequence[Any], dict[str, Any]]:
         out = {name: value for name, value in named.items() if name in own}
@@ -89,12 +90,12 @@ def other_names(method: Callable[P, R]) -> Callable[P, R]:
                 continue
             mine = _OTHER.get(name)
             if mine not in own:
-                mine = "axes" if "axes" in beyond and mine is not None else None
+                mine = "axes" if "axes" in beyond and name in ("axis", "dim") else None
             if mine is None:
                 raise ArgumentTypeError(
                     f"{method.__name__}() has no argument {shown(name)}",
                     place=caller(),
-                    expected=f"one of {', '.join(sorted(own - {'self', 'cls'}))}",
+                    expected=f"one of {', '.join(sorted(taken - {'self', 'cls'}))}",
                 )
             if mine in out or len(args) >= beyond.get(mine, len(args) + 1):
                 raise ArgumentTypeError(

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from morok import Tensor, Variable, dtypes
-from morok.errors import DTypeError, MorokError
+from morok.errors import DeviceError, DTypeError, MorokError
 from morok.tensor import realize
 
 
@@ -29,12 +29,26 @@ def test_values_of_a_realized_tensor(nothing_runs: None) -> None:
 
 
 def test_lazy_tensors_stay_lazy(nothing_runs: None) -> None:
-    for t in (Tensor([1.0]) + 1, Tensor(1.0), Tensor([[1.0, 2.0]]).T, Tensor.empty(3), Tensor([1.0], device="NULL")):
+    for t in (Tensor([1.0]) + 1, Tensor([[1.0, 2.0]]).T, Tensor.empty(3), Tensor([1.0], device="NULL")):
         before = t.uop
         text = repr(t)
         assert text.endswith(("lazy>", "realized>"))
         assert t.uop is before
     assert repr(Tensor([1.0]) + 1) == "<Tensor (1,) f32 CPU lazy>"
+
+
+def test_a_constant_needs_no_memory_to_be_shown(nothing_runs: None) -> None:
+    before = (t := Tensor.zeros(2, 1) + 1).uop
+    assert repr(t) == "<Tensor (2, 1) f32 CPU constant\n[[1.],\n [1.]]>"
+    assert t.uop is before
+    assert repr(Tensor(2.5)) == "<Tensor () f32 CPU constant 2.5>"
+    assert repr(Tensor.full((2,), -1.5, dtype="bf16")) == "<Tensor (2,) bf16 CPU constant [-1.5, -1.5]>"
+    assert repr(Tensor.full((1,), 2**64 - 1, dtype="u64")) == f"<Tensor (1,) u64 CPU constant [{2**64 - 1}]>"
+    assert len(repr(Tensor.full((1 << 20, 1 << 20), -0.0))) < 500
+
+
+def test_a_constant_is_shown_when_it_is_realized() -> None:
+    assert repr(Tensor.zeros(2).realize()) == "<Tensor (2,) f32 CPU constant [0., 0.]>"
 
 
 def test_an_assigned_tensor_is_lazy_until_it_is_computed() -> None:
@@ -87,6 +101,8 @@ def test_integers_are_formatted_as_numbers(spec: str) -> None:
 def test_a_format_that_does_not_fit() -> None:
     with pytest.raises(ValueError, match="format"):
         f"{Tensor(1.5):d}"
+    with pytest.raises(DeviceError, match="NULL"):
+        f"{Tensor([1.5], device='NULL').sum():.2f}"
     for x in (np.ones(1), np.ones((2, 2))):
         with pytest.raises(TypeError):
             f"{x:.2f}"

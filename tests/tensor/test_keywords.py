@@ -109,5 +109,8 @@ def test_names_and_positions() -> None:
         np.testing.assert_array_equal(t.flip(dim=axes).numpy(), np.flip(X, axes))
     with pytest.raises(TypeError, match="has no argument 'keepdims'"):
         t.softmax(keepdims=True)  # type: ignore[call-arg]
+    for name in ("keepdim", "keepdims"):
+        with pytest.raises(TypeError, match=f"has no argument '{name}'"):
+            t.flip(**{name: 1})  # type: ignore[arg-type]
     with pytest.raises(IndexError, match="axis 3"):
         t.sum(dim=3)
