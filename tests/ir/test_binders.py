@@ -135,6 +135,12 @@ def test_what_opens_more_of_an_axis_than_is_gone_through_has_no_value(kind: Axis
         evaluate(short.reduce(Op.Add, long))
 
 
+def test_an_axis_that_is_closed_inside_says_nothing_of_one_that_is_open() -> None:
+    stored = [-1] * 8
+    run(UOp.sink(OUT.index(unroll(0, 2)).store(contract(unroll(0, 4).cast(i32), 0, 4).gep(3))), {0: stored})
+    assert stored == [3, 3] + [-1] * 6
+
+
 def test_rules_ask_a_vectorized_range_for_the_axis_that_it_is() -> None:
     axes, inside = MOROK.facts["axes"], MOROK.facts["inside"]
     for x in OPENERS.values():

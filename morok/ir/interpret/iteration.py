@@ -41,10 +41,10 @@ def closed(node: UOp) -> frozenset[Binder]:
 
 
 def lengths(node: UOp) -> list[tuple[Binder, UOp | int]]:
-    """The binders that a Range, an Unroll or a Contract names, with what it says of their lengths; of any other node none."""
+    """The binders that a Range or an Unroll names, with what it says of their lengths; of any other node none."""
     if node.op is Op.Range:
         return [(binder(node), node.src[0])]
-    return [(("axis", a), n) for a, n in node.arg] if node.op in (Op.Unroll, Op.Contract) else []
+    return [(("axis", a), n) for a, n in node.arg] if node.op is Op.Unroll else []
 
 
 def run_tasks(task: Task) -> Any:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from morok.errors import IRError, ShapeError
-from morok.ir.interpret.iteration import Frame, Loops, Task, binder, lengths
+from morok.ir.interpret.iteration import Frame, Loops, Task, binder
 from morok.ir.interpret.lane_values import INVALID, Pointer, Poison, known, lane
 from morok.ir.interpret.storage import ALLOCATED, NAMED, element
 from morok.ir.op import Op
@@ -50,7 +50,7 @@ class Places(Loops):
             for t, lanes in enumerate(part):
                 collected[t].extend(lanes)
 
-        yield self._nest({b: [n] for b, n in lengths(node)}, [True] * len(self.threads), body)
+        yield self._nest({("axis", a): [n] for a, n in node.arg}, [True] * len(self.threads), body)
         return [tuple(c) for c in collected]
 
     def _place(self, node: UOp) -> Task:
