@@ -17,12 +17,11 @@ from morok.ir.op import NO_INSTRUCTION, REDUCE_OPS, TABLE, AxisType, Op, OpDef, 
 from morok.ir.ops.loop import identity
 from morok.ir.places import PASSING, PLACES, STORAGE
 from morok.ir.provenance import Origin, rewritten
-from morok.ir.ranges import free_of, free_of_axes, replace_range
+from morok.ir.ranges import axes_of, free_of, free_of_axes, replace_range
 from morok.ir.shape import OF_AXES, has_shape, same_axes, shape_of
 from morok.ir.structural_order import precedes
-from morok.ir.uop import UOp, binary, came_from, cast, rebuilt, sketch
+from morok.ir.uop import UOp, binary, came_from, cast, rebuilt, sketch, vconst
 
-_UNROLL: Final = Op.Unroll
 _LISTED: Final = frozenset({Op.Reshape, Op.Expand, Op.Shrink})  # ops whose operands give the shape
 _ALIKE: Final = frozenset({Op.Permute, Op.Pad, Op.Flip, Op.After, Op.Barrier})  # ops that have a shape if their operand has one
 _INDEX: Final = Op.Index
@@ -103,6 +102,14 @@ def _identity(op: Op, dtype: DType) -> Any:
     if op not in REDUCE_OPS or (dtype.is_index and op in (Op.Max, Op.Min)):
         raise Undefined
     return identity(op, dtype)
+
+
+def _inside(node: UOp) -> UOp:
+    """The lanes of all iterations of the axes that a node opens by itself; of one that opens none the node."""
+    axes = axes_of(node)
+    if not axes:
+        return node
+    return node.src[0] if node.op is Op.Unroll else vconst(node.dtype, range(axes[0][1]))
 
 
 class _Morok:
@@ -188,8 +195,8 @@ class _Morok:
         "safe_cast": safe_cast,
         "identity": _identity,
         "subst": replace_range,
-        "axes": lambda n: n.arg if n.op is _UNROLL else (),
-        "inside": lambda n: n.src[0] if n.op is _UNROLL else n,
+        "axes": axes_of,
+        "inside": _inside,
         "free_of_axes": free_of_axes,
         "launched": launched,
         "counts": counts,

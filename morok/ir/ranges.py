@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from morok.ir.cell import facts_of
-from morok.ir.op import Op, Undefined
+from morok.ir.op import BINDERS, AxisType, Op, Undefined
 
 if TYPE_CHECKING:
     from morok.ir.uop import UOp
@@ -16,8 +16,12 @@ _memo_axes: Final = "axes"
 
 # The index of the first operand that is a closed range (those of Wmma are in its metadata).
 CLOSES: Final = {Op.Bufferize: 1, Op.Reduce: 1, Op.Store: 2, Op.End: 1}
+VECTOR_AXES: Final = frozenset({AxisType.Upcast, AxisType.Unroll})  # the kinds of ranges that are axes
 _NONE: Final[frozenset[UOp]] = frozenset()
+_NO_AXES: Final[frozenset[int]] = frozenset()
 _RANGE: Final = Op.Range
+_UNROLL: Final = Op.Unroll
+_CONTRACT: Final = Op.Contract
 
 
 def remember(node: UOp, key: str, value: object) -> None:
@@ -25,12 +29,70 @@ def remember(node: UOp, key: str, value: object) -> None:
     facts_of(node)[key] = value
 
 
+def vector_axis(r: UOp) -> int | None:
+    """The number of the axis that a range is: one of kind Upcast or Unroll is the axis of its number, as an Unroll opens it and
+    a Contract closes it (docs/ops.md). None for any other node.
+    """
+    return r.arg[0] if r.op is _RANGE and r.arg[1] in VECTOR_AXES else None
+
+
+def axes_of(x: UOp) -> tuple[tuple[int, int], ...]:
+    """The axes that a node opens by itself, with their lengths. Undefined where one has no number as its length, or none."""
+    if x.op is _UNROLL:
+        found: tuple[tuple[int, int], ...] = x.arg
+        return found
+    axis = vector_axis(x)
+    if axis is None:
+        return ()
+    end = x.src[0]
+    if end.op is not Op.Const or end.arg < 1:
+        raise Undefined(f"axis {axis} has no constant length")
+    return ((axis, int(end.arg)),)
+
+
+def closed_by(node: UOp) -> tuple[frozenset[UOp], frozenset[int]]:
+    """The ranges that `node` closes, and the axes."""
+    first = CLOSES.get(node.op)
+    if first is None:
+        return _NONE, frozenset([a for a, _ in node.arg]) if node.op is _CONTRACT else _NO_AXES
+    binders = node.src[first:]
+    ranges = [r for r in binders if r.op is _RANGE]
+    axes = [a for r in binders if r.op is _UNROLL for a, _ in r.arg]
+    vectors = [a for r in ranges if (a := vector_axis(r)) is not None]
+    if vectors:
+        ranges = [r for r in ranges if vector_axis(r) is None]
+    return frozenset(ranges), frozenset(axes + vectors) if axes or vectors else _NO_AXES
+
+
+def binders(src: tuple[UOp, ...], first: int) -> tuple[UOp, ...]:
+    """Operands of an op that closes loops, from `first` on, once loops were replaced in them: an expression stands for the ranges
+    in it, and for the lanes that some have become.
+    """
+    if all(s.op in BINDERS for s in src[first:]):
+        return src
+    found: list[UOp] = []
+    seen: set[UOp] = set()
+    for s in src[first:]:
+        stack = [s]
+        while stack:
+            n = stack.pop()
+            if n in seen:
+                continue
+            if n.op is _RANGE or n.op is _UNROLL or (n is s and n.op is Op.Const):
+                found.append(n)
+            else:
+                stack += reversed(n.src)
+            if n.op is not Op.Const:
+                seen.add(n)
+    return (*src[:first], *found)
+
+
 def open_ranges(root: UOp) -> frozenset[UOp]:
     """The ranges below `root` that nothing closes on the way up; a Range is open in itself."""
     found: frozenset[UOp] | None = root.memo.get(_memo)
     if found is None:
         for node in unknown(root, _memo):
-            found = _compute(node)
+            found = _left_open(node, [_of(s) for s in node.src])
             remember(node, _memo, found)
         assert found is not None
     return found | {root} if root.op is _RANGE else found
@@ -42,13 +104,8 @@ def all_open_ranges(nodes: Iterable[UOp]) -> dict[UOp, frozenset[UOp]]:
     """
     found: dict[UOp, frozenset[UOp]] = {}
     for node in nodes:
-        op, src = node.op, node.src
-        merged = _merged([found[s] for s in src])
-        if op is _RANGE:
-            merged |= {node}
-        elif op in CLOSES:
-            merged = merged.difference(*[{r} if r.op is _RANGE else found[r] for r in src[CLOSES[op] :]])
-        found[node] = merged
+        left = _left_open(node, [found[s] for s in node.src])
+        found[node] = left | {node} if node.op is _RANGE else left
     return found
 
 
@@ -61,18 +118,15 @@ def _merged(sets: Sequence[frozenset[UOp]]) -> frozenset[UOp]:
     return merged
 
 
-def _compute(node: UOp) -> frozenset[UOp]:
-    """The open ranges of `node`, without itself."""
-    merged = _merged([_of(s) for s in node.src])
-    return merged - closed_by(node) if node.op in CLOSES else merged
-
-
-def closed_by(node: UOp) -> set[UOp]:
-    """The ranges that `node` closes; the open ranges of its operands must be in their memos."""
-    closed: set[UOp] = set()
-    for r in node.src[CLOSES[node.op] :] if node.op in CLOSES else ():
-        closed |= {r} if r.op is Op.Range else _of(r)
-    return closed
+def _left_open(node: UOp, below: Sequence[frozenset[UOp]]) -> frozenset[UOp]:
+    """The ranges that are open in a node's operands, without those that it closes."""
+    merged = _merged(below)
+    if not merged or (node.op not in CLOSES and node.op is not _CONTRACT):
+        return merged
+    ranges, axes = closed_by(node)
+    if axes:
+        ranges |= {r for r in merged if vector_axis(r) in axes}
+    return merged - ranges
 
 
 def _of(node: UOp) -> frozenset[UOp]:
@@ -82,7 +136,7 @@ def _of(node: UOp) -> frozenset[UOp]:
 
 
 def open_axes(root: UOp) -> frozenset[int]:
-    """The axes that an Unroll below `root` opens and nothing closes on the way up."""
+    """The axes that an Unroll below `root` opens, or a range that is one, and nothing closes on the way up."""
     if _memo_axes not in root.memo:
         for node in unknown(root, _memo_axes):
             remember(node, _memo_axes, _compute_axes(node))
@@ -91,15 +145,13 @@ def open_axes(root: UOp) -> frozenset[int]:
 
 
 def _compute_axes(node: UOp) -> frozenset[int]:
-    below: list[frozenset[int]] = [s.memo[_memo_axes] for s in node.src]
-    merged = frozenset().union(*below)
-    if node.op is Op.Unroll:
-        return merged | {i for i, _ in node.arg}
-    if not merged:
-        return merged
-    if node.op is Op.Contract:
-        return merged - {i for i, _ in node.arg}
-    return merged.difference(*below[CLOSES[node.op] :]) if node.op in CLOSES else merged
+    merged: frozenset[int] = _NO_AXES.union(*[s.memo[_memo_axes] for s in node.src])
+    if node.op is _UNROLL:
+        return merged | {a for a, _ in node.arg}
+    axis = vector_axis(node)
+    if axis is not None:
+        return merged | {axis}
+    return merged - closed_by(node)[1] if merged else merged
 
 
 def free_of(x: UOp, r: UOp) -> bool:
@@ -107,7 +159,8 @@ def free_of(x: UOp, r: UOp) -> bool:
     for storage `r`, if `x` does not mention it.
     """
     if r.op is _RANGE:
-        return r not in open_ranges(x)
+        axis = vector_axis(r)
+        return r not in open_ranges(x) if axis is None else axis not in open_axes(x)
     if r.dtype.is_ptr:
         return r not in x.toposort()
     return open_ranges(x).isdisjoint(open_ranges(r)) and open_axes(x).isdisjoint(open_axes(r))
@@ -122,14 +175,16 @@ def replace_range(root: UOp, r: UOp, value: UOp) -> UOp:
     """`root` with `value` for the range `r` wherever it is open: an op that closes `r` inside keeps it, as it is another loop's.
     What comes after `r` (After) comes after the ranges of `value`: it is what their earlier iterations have left.
 
-    Raises Undefined if a loop inside closes a range that `value` depends on, which it would capture. Callers outside rules give
-    that loop an id of its own first; a rule does not apply. Linear in the graph.
+    Raises Undefined if a loop inside closes a range that `value` depends on, which it would capture, or if `r` is an axis that
+    another node opens, and if it is no range. Callers outside rules give that loop an id of its own first; a rule does not apply.
+    Linear in the graph.
     """
     if root is r:
         return value
-    if r.op is not Op.Range:  # lanes of an unrolled loop, which nothing binds
-        return root.substitute({r: value})
-    free = open_ranges(value)
+    if r.op is not _RANGE:
+        raise Undefined(f"{r.op.name} is no range")
+    axis = vector_axis(r)
+    free, axes = open_ranges(value), open_axes(value)
     waited = tuple(sorted(free, key=lambda x: x.arg[0])) or (value,)
     done: dict[UOp, UOp] = {r: value}
     open_ranges(root)
@@ -139,7 +194,7 @@ def replace_range(root: UOp, r: UOp, value: UOp) -> UOp:
         if node in done:
             stack.pop()
             continue
-        if r not in open_ranges(node):
+        if r not in open_ranges(node) if axis is None else axis not in open_axes(node):
             done[node] = node
             continue
         waiting = [s for s in node.src if s not in done]
@@ -147,8 +202,10 @@ def replace_range(root: UOp, r: UOp, value: UOp) -> UOp:
             stack += waiting
             continue
         stack.pop()
-        closed = closed_by(node)
-        if not free.isdisjoint(closed):
+        if axis is not None and (vector_axis(node) == axis or (node.op is _UNROLL and axis in [a for a, _ in node.arg])):
+            raise Undefined(f"{node.op.name} opens the axis too")
+        ranges, closed = closed_by(node)
+        if not free.isdisjoint(ranges) or not axes.isdisjoint(closed):
             raise Undefined(f"{node.op.name} closes a range of what is put inside it")
         src = [done[s] for s in node.src]
         if node.op is Op.After and r in node.src[1:]:

@@ -27,7 +27,7 @@ from morok.ir.op import AxisType, Op, OpDef
 from morok.ir.ops import TABLE
 from morok.ir.ops import field_values as _arguments
 from morok.ir.provenance import describe
-from morok.ir.ranges import open_ranges
+from morok.ir.ranges import CLOSES, binders, open_ranges
 from morok.ir.shape import shape_of
 from morok.ir.typecheck import ARITY, PARAMS, check_nodes, pointwise_type, wrong_arity
 
@@ -418,7 +418,8 @@ class UOp(Cell):
         return value if isinstance(value, UOp) else UOp.const(value, self.dtype)
 
     def replace(self, src: tuple[UOp, ...]) -> UOp:
-        """This node with other operands; the dtype is computed anew where the op determines it.
+        """This node with other operands; the dtype is computed anew where the op determines it. Where an operand says which loops
+        are closed, an expression stands for the loops in it.
 
         IRTypeError where the operands do not fit the op.
 
@@ -432,6 +433,9 @@ class UOp(Cell):
         for s in src:
             if s.__class__ is not UOp:
                 check_nodes(self.entry, src)
+        first = CLOSES.get(op)
+        if first is not None:
+            src = binders(src, first)
         if len(src) == len(old) and _alike(src, old):  # checked when this node was made
             return intern(op, self.dtype, src, self.arg)
         if op in _KEYED_BY_OPERANDS:
@@ -785,7 +789,7 @@ def rebuilt(node: UOp, src: tuple[UOp, ...]) -> UOp:
     outer = maker.origin
     maker.origin = node.origin
     try:
-        return intern(op, node.dtype, src, node.arg) if alike else node.replace(src)
+        return intern(op, node.dtype, src, node.arg) if alike and op not in CLOSES else node.replace(src)
     finally:
         maker.origin = outer
 

@@ -8,12 +8,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Final
 
 from morok.errors import LoweringError
 from morok.ir.dtype import AddrSpace
 from morok.ir.launch import BLOCKS, THREADS, launched
 from morok.ir.op import AxisType, Op
+from morok.ir.ranges import VECTOR_AXES
 from morok.ir.uop import UOp
 from morok.marks import helper
 from morok.passes.affine import place_sums, unit_stride_ids
@@ -21,8 +21,6 @@ from morok.passes.node_order import nodes_of
 from morok.passes.rebuilding import range_ids
 
 Axes = tuple[tuple[int, int], ...]
-
-VECTOR_AXES: Final = frozenset({AxisType.Upcast, AxisType.Unroll})
 
 
 @dataclass(slots=True)

@@ -29,22 +29,15 @@ def const_end(r: UOp) -> int | None:
 
 
 def flatten_ranges(root: UOp) -> UOp:
-    """Every op that closes ranges names them one by one: an expression in a binder position stands for the ranges in it, and for
-    the lanes that some have become."""
+    """Every op that closes ranges names no number in place of one: a range of one iteration may have become that."""
 
     def visit(node: UOp, src: tuple[UOp, ...]) -> UOp | None:
         first = CLOSES[node.op]
-        if all(s.op in _CLOSED for s in src[first:]):
+        found = [s for s in src[first:] if s.op in _CLOSED]
+        if len(found) == len(src) - first:
             return None
-        found: dict[UOp, None] = {}
-        for s in src[first:]:
-            if s.op in _CLOSED:
-                found[s] = None
-            else:
-                found.update(dict.fromkeys(n for n in s.toposort() if n.op in _CLOSED))
         if not found and node.op is Op.End:
             return src[0]
-        # a range of one iteration may have become a number
         return UOp.new(node.op, (*src[:first], *found), node.arg, node.dtype if node.op is Op.Reduce else None)
 
     return rebuild(root, CLOSES, visit)

@@ -143,6 +143,52 @@ def test_arithmetic_is_strict_in_invalid_and_comparison_undefined() -> None:
         evaluate(UOp.invalid_at() < 3)
 
 
+def stored(place: UOp, inside: bool) -> UOp:
+    """The store of an index that is Invalid where nothing is inside."""
+    return place.store(UOp.const(inside).where(UOp.const(3), UOp.invalid_at()))
+
+
+CELL, SHARED, GLOBAL = reg(0, 2, index), local(0, 2, index), param(1, 2, index)
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda inside: CELL.after(stored(CELL.index(0), inside)).index(0).load(),
+        lambda inside: CELL.after(stored(CELL.index(0), inside)).index(0),
+        lambda inside: (
+            CELL.after(CELL.index(0).store(UOp.const(0)), stored(CELL.index(1), inside)).index(0).load(index.vec(2)).gep(1)
+        ),
+        lambda inside: UOp.new(Op.Barrier, (SHARED, stored(SHARED.index(0), inside))).index(0),
+        lambda inside: GLOBAL.after(stored(GLOBAL.index(0), inside)).index(UOp.const(0), gate=UOp.const(True)).load(),
+    ],
+)
+def test_memory_holds_no_invalid(read) -> None:
+    """No node says of what it reads that it may be Invalid, and rules take it for a number."""
+    assert not read(False).invalid
+    out = param(0, 4, i32)
+    for inside in (True, False):
+        program = UOp.sink(out.index(read(inside) * 0).store(UOp.const(1, i32)))
+        buffers = {0: [0] * 4, 1: [1, 2]}
+        if inside:
+            run(program, buffers)
+            assert buffers[0] == [1, 0, 0, 0]
+        else:
+            with pytest.raises(UndefinedError, match="Invalid is stored"):
+                run(program, buffers)
+
+
+def test_what_is_left_in_a_buffer_is_not_invalid() -> None:
+    with pytest.raises(UndefinedError, match="Invalid is stored"):
+        run(UOp.sink(stored(GLOBAL.index(0), False)), {1: [1, 2]})
+    buffers = {1: [1, 2]}
+    run(
+        UOp.sink(stored(GLOBAL.index(0), False), GLOBAL.after(stored(GLOBAL.index(0), False)).index(0).store(UOp.const(7))),
+        buffers,
+    )
+    assert buffers[1] == [7, 2], "no value stands there where another one is stored afterwards"
+
+
 def test_outside_a_buffer() -> None:
     i = UOp.range(5, 0)
     with pytest.raises(UndefinedError, match="element 4 of 4"):

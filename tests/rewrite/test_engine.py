@@ -13,6 +13,7 @@ from rule_text import rules
 
 from morok.errors import RewriteLimitError
 from morok.ir.dtype import dtypes
+from morok.ir.interpret import run
 from morok.ir.op import AxisType, Op
 from morok.ir.uop import UOp, live
 from morok.rewrite.engine import InitialSubstitution, Limits, Rebuild, graph_rewrite, rewrite_all
@@ -30,6 +31,9 @@ for op in binary [Add, Mul, Lt] {
 where_true: Where(@true, t, _f) ~> t
 where_false: Where(@false, _t, f) ~> f
 """
+
+
+OUT = UOp.new(Op.DefineGlobal, (), 0, dtypes.i32.ptr(8))
 
 
 def index(name: str = "x") -> UOp:
@@ -205,9 +209,41 @@ def test_binders_are_kept_and_what_is_below_them_rewritten():
     assert out.src[1] is inside
     assert out.src[0] is end.src[0] * 2
     everywhere = frozenset({"value", "place", "order", "binder"})
-    with pytest.raises(Exception, match="Range"):
-        # a Reduce over what is no range is no program: the caller who fires on binders must know what closes them
-        raise RuntimeError(graph_rewrite(reduce, drop, positions=everywhere).src[1].op is Op.Range or "Range gone")
+    assert len(graph_rewrite(reduce, drop, positions=everywhere).src) == 1, "what no loop is left in closes none"
+
+
+def test_what_a_rule_puts_in_the_place_of_a_binder_names_loops():
+    """The caller who fires on binders must know what closes them; an expression stands for the loops in it."""
+    r, outer, inner = UOp.range(8, 0), UOp.range(4, 1), UOp.range(2, 2)
+    out = OUT.index(r).store(r.cast(dtypes.i32)).end(r)
+    split = rules(
+        "split: Range { end: @const(n): index, axis, renumbered, .. } if n == 8"
+        " ~> Add(Mul(Range { end: 4, id: 1, axis, renumbered }, 2), Range { end: 2, id: 2, axis, renumbered })"
+    )
+    everywhere = frozenset({"value", "place", "order", "binder"})
+    value = outer * 2 + inner
+    assert graph_rewrite(out, split, positions=everywhere) is OUT.index(value).store(value.cast(dtypes.i32)).end(outer, inner)
+
+
+def test_no_rule_of_values_changes_which_loops_are_closed():
+    """An axis is the same one after its range became lanes, where rules fire and where none does."""
+    r = UOp.range(4, 0, AxisType.Upcast)
+    third = UOp.new(Op.Contract, (r.cast(dtypes.i32),), ((0, 4),)).gep(3)
+    program = UOp.sink(OUT.index(r).store(third).end(r))
+    lanes = rules(
+        "lanes: Range { end: @const(n): index, id, axis: Upcast, .. } ~> Unroll { src: VConst(k for k in 0..n), axes: [[id, n]] }"
+    )
+    alike = rules("alike: Contract { src: x: i32, axes: a } if free_of_axes(x, a) ~> Gep(x, [0 for _k in 0..width(a)])")
+    everywhere = frozenset({"value", "place", "order", "binder"})
+    for made in (
+        program,
+        graph_rewrite(program, alike),
+        graph_rewrite(program, lanes),
+        graph_rewrite(program, lanes, positions=everywhere),
+    ):
+        stored = [0] * 8
+        run(made, {0: stored})
+        assert stored == [3, 3, 3, 3, 0, 0, 0, 0]
 
 
 def test_places_can_be_held_too():

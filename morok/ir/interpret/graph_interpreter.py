@@ -54,7 +54,7 @@ class Graph(Places):
         if op is Op.DefineVar:
             return [self._variable(node)] * len(each)
         if op is Op.Range:
-            return [(self.bound(node),)] * len(each)
+            return self.ready(node) or (yield from self._counter(node))
         if op is Op.Special:
             return [(self._special(node, t),) for t in each]
         if op is Op.Bind:
@@ -163,7 +163,7 @@ class Graph(Places):
                     # lanes of one result lie side by side
                     total[t] = tuple([fold(op, d, a, lanes[i * group : (i + 1) * group], node) for i, a in enumerate(total[t])])
 
-        yield self._loop(node.src[1:], self._frame(node).active, body, folds=True)
+        yield self._loop(node, self._frame(node).active, body, folds=True)
         return [tuple([Poison("over no index", node) if v is NOTHING else v for v in lanes]) for lanes in total]
 
     # Statements.
@@ -171,7 +171,7 @@ class Graph(Places):
     def _execute(self, node: UOp) -> Task:
         """The effect of `node`; of a statement at every iteration of the axes that are open in it."""
         if node in self.spread:
-            yield self._nest(self.spread[node], 0, self._frame(node).active, lambda _: self._done(node))
+            yield self._nest(self.spread[node], self._frame(node).active, lambda _: self._done(node))
         else:
             yield self._done(node)
         return True
@@ -181,9 +181,9 @@ class Graph(Places):
         op, src = node.op, node.src
         active = self._frame(node).active
         if op is Op.End:
-            yield self._loop(src[1:], active, lambda _: self.execute(src[0]))
+            yield self._loop(node, active, lambda _: self.execute(src[0]))
         elif op is Op.Store:
-            yield self._loop(src[2:], active, lambda on: self._store(node, on))
+            yield self._loop(node, active, lambda on: self._store(node, on))
         elif op is Op.After:
             for s in src[1:]:
                 yield self.execute(s)

@@ -13,18 +13,38 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from typing import Any
 
 from morok.errors import IRError
-from morok.ir.interpret.lane_values import INVALID, Lanes, known
+from morok.ir.interpret.lane_values import INVALID, Lanes, Poison, known
 from morok.ir.interpret.step_limit import Steps
 from morok.ir.interpret.storage import Memory, Storage
 from morok.ir.interpret.walk import operands, order
 from morok.ir.op import Op
-from morok.ir.ranges import CLOSES
+from morok.ir.ranges import CLOSES, closed_by, vector_axis
 from morok.ir.uop import UOp
 
 Axis = tuple[str, int]  # an axis of Unroll and Contract, bound like a range
 Binder = UOp | Axis
+Lengths = dict[Binder, list["UOp | int"]]  # of a range its end, of an axis all that something says of its length
 Task = Generator["Task", Any, Any]
 PerThread = list[Lanes]
+
+
+def binder(r: UOp) -> Binder:
+    """What the loop of a range binds: the range, or the axis that it is."""
+    axis = vector_axis(r)
+    return r if axis is None else ("axis", axis)
+
+
+def closed(node: UOp) -> frozenset[Binder]:
+    """The ranges and axes that a node closes."""
+    ranges, axes = closed_by(node)
+    return ranges.union([("axis", a) for a in axes])
+
+
+def lengths(node: UOp) -> list[tuple[Binder, UOp | int]]:
+    """The binders that a Range or an Unroll names, with what it says of their lengths; of any other node none."""
+    if node.op is Op.Range:
+        return [(binder(node), node.src[0])]
+    return [(("axis", a), n) for a, n in node.arg] if node.op is Op.Unroll else []
 
 
 def run_tasks(task: Task) -> Any:
@@ -46,15 +66,17 @@ def run_tasks(task: Task) -> Any:
 class Frame:
     """One loop that is running: its range, the iteration, the threads that take part, the values computed in it.
 
+    ends            the number of iterations, for each thread; None where one is looked at alone
     folds           True for the loop of a Reduce
     entered, began  the times, by the memory's clock, when the loop and its present iteration began
     """
 
-    __slots__ = ("active", "at", "began", "binder", "entered", "folds", "memo")
+    __slots__ = ("active", "at", "began", "binder", "ends", "entered", "folds", "memo")
 
     def __init__(self, binder: Binder | None, active: list[bool], folds: bool = False, clock: int = 0) -> None:
         self.binder = binder
         self.at = 0
+        self.ends: list[int] | None = None
         self.folds = folds
         self.entered = self.began = clock
         self.active = active
@@ -69,7 +91,7 @@ class Loops(ABC):
         self.steps = steps
         self.variables = variables
         self.depends: dict[UOp, frozenset[Binder]] = {}
-        self.spread: dict[UOp, list[tuple[Binder, int]]] = {}  # the open axes of statements, with their lengths
+        self.spread: dict[UOp, Lengths] = {}  # the open axes of statements, with their lengths
         self.specials: list[UOp] = []
         self._survey(roots)
         self.threads: list[dict[UOp, int]] = [{}]
@@ -83,37 +105,29 @@ class Loops(ABC):
                 continue
             below = [self.depends[s] for s in operands(node)]
             merged: frozenset[Binder] = frozenset().union(*below)
-            first = CLOSES.get(node.op)
-            if first is not None:
-                merged -= {b for r in node.src[first:] for b in self._binders(r)}
-            elif node.op is Op.Range:
-                merged |= {node}
+            if merged:
+                merged -= closed(node)
+            if node.op is Op.Range:
+                merged |= {binder(node)}
             elif node.op is Op.Unroll:
                 merged |= {("axis", a) for a, _ in node.arg}
-            elif node.op is Op.Contract:
-                merged -= {("axis", a) for a, _ in node.arg}
             elif node.op is Op.Special:
                 self.specials.append(node)
             axes = [b for b in merged if not isinstance(b, UOp)]
             if axes and node.dtype.kind == "void":
-                self.spread[node] = self._lengths(node, axes)
+                self.spread[node] = self._open(node, axes)
                 merged = merged.difference(axes)
             self.depends[node] = merged
 
-    def _binders(self, closed: UOp) -> list[Binder]:
-        """The ranges that a binder operand closes."""
-        if closed.op is Op.Range:
-            return [closed]
-        return sorted(self.depends[closed], key=lambda b: (0, b.serial) if isinstance(b, UOp) else (1, b[1]))
-
-    def _lengths(self, statement: UOp, axes: Sequence[Axis]) -> list[tuple[Binder, int]]:
+    def _open(self, statement: UOp, axes: Sequence[Axis]) -> Lengths:
         """Axes that are open in a statement, or that it opens, with their lengths."""
-        lengths: dict[Axis, int] = {}
+        found: Lengths = {a: [] for a in sorted(axes)}
         inner = order(operands(statement), lambda n: [s for s in operands(n) if not self.depends[s].isdisjoint(axes)])
         for node in (statement, *inner):
-            for a, n in node.arg if node.op is Op.Unroll else ():
-                lengths["axis", a] = max(n, lengths.get(("axis", a), 0))
-        return [(a, lengths[a]) for a in sorted(axes)]
+            for b, n in lengths(node):
+                if b in found and n not in found[b]:
+                    found[b].append(n)
+        return found
 
     # Running.
 
@@ -149,26 +163,51 @@ class Loops(ABC):
                     return frame
         return self.frames[0]
 
-    def bound(self, binder: Binder) -> int:
-        for frame in reversed(self.frames):
-            if frame.binder == binder:
-                return frame.at
-        if binder in self.variables:
-            return int(self.variables[binder])
-        said = binder.text() if isinstance(binder, UOp) else f"axis {binder[1]} of Unroll"
+    def bound(self, name: Binder) -> int:
+        """The iteration that a loop is in, or the value that the caller gives."""
+        at = binder(name) if isinstance(name, UOp) else name
+        frame = self._running(at)
+        if frame is not None:
+            return frame.at
+        for given in (at, name):
+            if given in self.variables:
+                return int(self.variables[given])
+        said = name.text() if isinstance(name, UOp) else f"axis {name[1]} of Unroll"
         raise IRError(f"{said} has no value outside its loop")
+
+    def _running(self, at: Binder) -> Frame | None:
+        """The innermost loop that binds a range or an axis."""
+        return next((f for f in reversed(self.frames) if f.binder == at), None)
+
+    def iteration(self, axis: Axis, ends: Sequence[int], node: UOp) -> list[int | Poison]:
+        """The iteration of an axis that `node` opens with these lengths, for each thread. It has none where its own length lacks
+        it, or where it would have more than the loop.
+        """
+        at, frame = self.bound(axis), self._running(axis)
+        most = ends if frame is None or frame.ends is None else frame.ends
+        said = f"iteration {at} of axis {axis[1]}, which has {{}} here"
+        return [at if at < n <= m else Poison(said.format(n), node) for n, m in zip(ends, most, strict=True)]
+
+    def _counter(self, r: UOp) -> Task:
+        """The number of a range that is an axis, for each thread."""
+        axis = binder(r)
+        assert not isinstance(axis, UOp)
+        if self._running(axis) is None:
+            return [(self.bound(r),)] * len(self.threads)
+        ends = yield self.value(r.src[0])
+        return [(i,) for i in self.iteration(axis, [size(e[0], r) for e in ends], r)]
 
     def carried(self, storage: Storage, offset: int) -> list[Frame]:
         """The loops that are running and have stored this lane in an earlier iteration."""
         writer = storage.writers.get(offset)
         if writer is None:
             return []
-        time, loops = storage.stored[offset], self.depends[writer].union(*[self._binders(c) for c in writer.src[2:]])
+        time, loops = storage.stored[offset], self.depends[writer] | closed(writer)
         return [f for f in self.frames if f.entered <= time < f.began and f.binder in loops]
 
     def ready(self, node: UOp) -> PerThread | None:
         """The lanes of `node` if they need no task, else None."""
-        if node.op is Op.Range:
+        if node.op is Op.Range and vector_axis(node) is None:
             return [(self.bound(node),)] * len(self.threads)
         found: PerThread | None = self._frame(node).memo.get(node)
         return found
@@ -206,44 +245,57 @@ class Loops(ABC):
             memo[key] = found
         return found
 
-    def _loop(self, closed: Sequence[UOp], active: list[bool], body: Callable[[list[bool]], Task], folds: bool = False) -> Task:
-        """Run `body` for every iteration of the ranges that `closed` denotes, the first outermost."""
-        binders: list[Binder] = []
-        sizes: dict[Binder, int] = {}
-        for c in closed:
-            if c.op is Op.Unroll:
-                sizes.update({("axis", a): n for a, n in c.arg})
-            binders += [b for b in self._binders(c) if b not in binders]
-        # a range whose end depends on another runs inside it
-        waiting, binders = binders, []
+    def _loop(self, node: UOp, active: list[bool], body: Callable[[list[bool]], Task], folds: bool = False) -> Task:
+        """Run `body` for every iteration of the ranges and axes that `node` closes, the first outermost."""
+        found: Lengths = {}
+        for r in node.src[CLOSES[node.op] :]:
+            for b, n in lengths(r):
+                found.setdefault(b, []).append(n)
+        yield self._nest(found, active, body, folds)
+
+    def _nest(self, loops: Lengths, active: list[bool], body: Callable[[list[bool]], Task], folds: bool = False) -> Task:
+        """Run `body` for every iteration of these loops, the first outermost; one whose end depends on another runs inside it."""
+        waiting, binders = list(loops), []
         while waiting:
-            ready = [b for b in waiting if not (isinstance(b, UOp) and (self.depends[b] - {b}) & set(waiting))]
+            below = {b: frozenset().union(*[self.depends[n] for n in loops[b] if isinstance(n, UOp)]) for b in waiting}
+            ready = [b for b in waiting if below[b].isdisjoint(waiting)]
+            if not ready:
+                raise IRError("the lengths of loops depend on one another")
             binders += ready
             waiting = [b for b in waiting if b not in ready]
-        yield self._nest([(b, sizes.get(b, 0)) for b in binders], 0, active, body, folds)
+        yield self._run([(b, loops[b]) for b in binders], 0, active, body, folds)
 
-    def _nest(
+    def _run(
         self,
-        binders: list[tuple[Binder, int]],
+        loops: list[tuple[Binder, list[UOp | int]]],
         depth: int,
         active: list[bool],
         body: Callable[[list[bool]], Task],
-        folds: bool = False,
+        folds: bool,
     ) -> Task:
-        if depth == len(binders):
+        if depth == len(loops):
             yield body(active)
             return
-        binder, size = binders[depth]
-        ends = [size] * len(active)
-        if isinstance(binder, UOp):
-            ends = [e[0] for e in (yield self.value(binder.src[0]))]
-        frame = Frame(binder, active, folds, self.memory.clock)
+        name, said = loops[depth]
+        ends = [0] * len(active)
+        for n in said:
+            found = (yield self.value(n)) if isinstance(n, UOp) else [(n,)] * len(active)
+            ends = [
+                max(e, size(f[0], n)) if a or f[0].__class__ is int else e for e, f, a in zip(ends, found, active, strict=True)
+            ]
+        frame = Frame(name, active, folds, self.memory.clock)
+        frame.ends = ends
         self.frames.append(frame)
-        for i in range(max([known(e) for e, a in zip(ends, active, strict=True) if a], default=0)):
+        for i in range(max([e for e, a in zip(ends, active, strict=True) if a], default=0)):
             self.steps.take(1)
             frame.at = i
             frame.active = [a and i < e for a, e in zip(active, ends, strict=True)]
             frame.memo = {}
             frame.began = self.memory.clock
-            yield self._nest(binders, depth + 1, frame.active, body, folds)
+            yield self._run(loops, depth + 1, frame.active, body, folds)
         self.frames.pop()
+
+
+def size(end: Any, of: Any) -> int:
+    """The number of iterations of a loop; UndefinedError where its end has no value, or is Invalid."""
+    return int(known(Poison("the end of a loop is Invalid", of) if end is INVALID else end))

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from morok.errors import IRError, ShapeError
-from morok.ir.interpret.iteration import Frame, Loops, Task
+from morok.ir.interpret.iteration import Frame, Loops, Task, binder
 from morok.ir.interpret.lane_values import INVALID, Pointer, Poison, known, lane
 from morok.ir.interpret.storage import ALLOCATED, NAMED, element
 from morok.ir.op import Op
@@ -31,15 +31,18 @@ class Places(Loops):
         """Unroll picks the lanes of the present iteration of its axes; Contract collects those of all iterations."""
         src = node.src[0]
         if node.op is Op.Unroll:
-            at, count = 0, node.dtype.count
-            for axis, size in node.arg:
-                number = self.bound(("axis", axis))
-                if number >= size:
-                    beyond = Poison(f"iteration {number} of axis {axis}, which has {size} here", node)
-                    return [(beyond,) * count] * len(self.threads)
-                at = at * size + number
+            count = node.dtype.count
+            at: list[Any] = [0] * len(self.threads)
+            for axis, n in node.arg:
+                numbers = self.iteration(("axis", axis), [n] * len(at), node)
+                at = [
+                    k if isinstance(k, Poison) else i if isinstance(i, Poison) else k * n + i
+                    for k, i in zip(at, numbers, strict=True)
+                ]
             whole = yield get(src)
-            return [lanes[at * count : (at + 1) * count] for lanes in whole]
+            return [
+                (k,) * count if isinstance(k, Poison) else v[k * count : (k + 1) * count] for k, v in zip(at, whole, strict=True)
+            ]
         collected: list[list[Any]] = [[] for _ in self.threads]
 
         def body(active: list[bool]) -> Task:
@@ -47,7 +50,7 @@ class Places(Loops):
             for t, lanes in enumerate(part):
                 collected[t].extend(lanes)
 
-        yield self._nest([(("axis", a), n) for a, n in node.arg], 0, [True] * len(self.threads), body)
+        yield self._nest({("axis", a): [n] for a, n in node.arg}, [True] * len(self.threads), body)
         return [tuple(c) for c in collected]
 
     def _place(self, node: UOp) -> Task:
@@ -226,7 +229,7 @@ class Places(Loops):
                 at.insert(0, flat % n)
                 flat //= n
         for r, i in zip(ranges, at, strict=True):
-            frame = Frame(r, self._frame(node).active)
+            frame = Frame(binder(r), self._frame(node).active)
             frame.at = i
             self.frames.append(frame)
         lanes = (yield self.value(node.src[0]))[thread]

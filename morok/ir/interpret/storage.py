@@ -109,7 +109,9 @@ class Memory:
         return storage.data[offset]
 
     def store(self, at: Any, value: Any, node: UOp, thread: int) -> None:
-        """Write a lane; nothing at an Invalid place. Raises UndefinedError outside the buffer."""
+        """Write a lane; nothing at an Invalid place, and no value where the lane is Invalid: a load does not show that it may be
+        Invalid, so memory holds none. Raises UndefinedError outside the buffer.
+        """
         if at is INVALID:
             return
         known(at)
@@ -122,7 +124,7 @@ class Memory:
             if reader != thread and epoch == self.epoch:
                 raise Poison(f"element {offset} was read by another thread since the last barrier", node).error()
             storage.written[offset] = (thread, self.epoch)
-        storage.data[offset] = value
+        storage.data[offset] = Poison("Invalid is stored, which is no value", node) if value is INVALID else value
         storage.writers[offset] = node
         storage.stored[offset] = self.tick()
 

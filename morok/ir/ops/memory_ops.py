@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from morok.ir.dtype import STORAGE_FLOATS, DType, PtrType, dtypes
-from morok.ir.op import TABLE, Op, OpDef, Operand, Position
+from morok.ir.op import BINDERS, TABLE, Op, OpDef, Operand, Position
 from morok.ir.shape import differ, has_shape, shape_of
 
 if TYPE_CHECKING:
@@ -45,10 +45,14 @@ def wanted(src: Operands, arg: Any, want: DType | None) -> DType:
 
 
 def ranged(src: Operands, first_range: int) -> None:
-    """TypeError unless the operands from `first_range` on can be loops: ranges, nodes made of ranges, or numbers instead."""
+    """TypeError unless the operands from `first_range` on say themselves which loops are closed (`BINDERS`). An expression would
+    close what it happens to mention, and a rule that fires in it, or below, would change that.
+    """
     for r in src[first_range:]:
         if not r.dtype.is_integral:
             raise TypeError(f"ranges of dtype index (or an int after stage 15), not {r.dtype}")
+        if r.op not in BINDERS:
+            raise TypeError(f"a Range, an Unroll, or a number where there is no loop, not {r.op.name}")
 
 
 def on_device(src: Operands, arg: Any, want: DType | None) -> DType:

@@ -43,7 +43,7 @@ class AnyOrder(Graph):
                 for i in range(count if active[t] else 0):
                     items[t][i] += lanes[i * group : (i + 1) * group]
 
-        yield self._loop(node.src[1:], self._frame(node).active, body, folds=True)
+        yield self._loop(node, self._frame(node).active, body, folds=True)
         if any(not lane for lanes in items for lane in lanes):  # a fold of nothing is in no order
             return (yield from super()._reduce(node))
         return [tuple([self.folded(op, d, lane, node) for lane in lanes]) for lanes in items]

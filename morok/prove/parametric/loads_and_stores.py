@@ -18,6 +18,7 @@ from morok.prove.parametric.rule_values import Branch, Items, Register, Shared, 
 from morok.prove.parametric.sequences import behind
 from morok.prove.parametric.setting import Setting, occurs
 from morok.prove.parametric.statements import behind_gates, listed, statement, within_loops
+from morok.prove.parametric.tensor_rules import may_be_invalid
 from morok.prove.rule_syntax import ops_of
 from morok.prove.semantics.term import Unsupported
 from morok.prove.smt import Applicable, Expr
@@ -191,8 +192,11 @@ def store(r: Reading, op: str, parts: Parts, at: Any) -> Statement:
     """An effect for every lane: the value of the lane to its place."""
     part, behind = _without_wait(r, parts["index"])
     place, value = index(r, "Index", part, at) if isinstance(part, Parts) else r.one(part), r.one(parts["value"])
-    if behind is not None and (place.uniform or place.register is not None or place.shared is not None):
+    read_again = place.register is not None or place.shared is not None
+    if behind is not None and (place.uniform or read_again):
         raise Unsupported("a store of another kind behind a store")
+    if read_again and (may_be_invalid(r.rule) or "Invalid" in ops_of(r.rule)):
+        raise Unsupported("a store of what may be Invalid, to where it is read: memory holds no Invalid")
     if place.register is not None:
         return within_loops(r, registers.store(place, value), parts.get("ranges"))
     if place.shared is not None:

@@ -125,18 +125,18 @@ def world(node: UOp, rng: random.Random) -> World | None:
         if loop.arg[1].name in VECTOR_AXES:  # the axis of its number
             variables[("axis", loop.arg[0])] = variables[loop]
     for axis, length in lengths_of(node):
-        variables[("axis", axis)] = rng.randrange(length)
+        variables.setdefault(("axis", axis), rng.randrange(length))
     stored = [n for n in node.toposort() if n.op in (Op.Buffer, Op.DefineGlobal)]
     return World(variables, {n: [element(n.dtype, rng) for _ in range(length_of(n))] for n in stored})
 
 
 def lengths_of(node: UOp) -> tuple[tuple[int, int], ...]:
-    """The axes that are open in a graph, with the lengths that it opens them with."""
+    """The axes that are open in a graph, with the lengths that an Unroll opens them with."""
     axes = open_axes(node)
     if not axes:
         return ()
     lengths = {i: n for at in node.toposort() if at.op is Op.Unroll for i, n in at.arg}
-    return tuple((i, lengths[i]) for i in sorted(axes))
+    return tuple((i, lengths[i]) for i in sorted(axes & lengths.keys()))
 
 
 @dataclass(frozen=True, slots=True)

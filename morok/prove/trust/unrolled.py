@@ -105,13 +105,14 @@ class UnrolledMaker:
         return self.place(dtypes.i32, 1, everywhere=True).store(self.spread(dtypes.i32, 1))
 
     def binders(self, p: Any, axis: AxisType) -> tuple[UOp, ...]:
-        """Loops, and Unrolls that close an axis."""
+        """Loops, and Unrolls and vectorized ranges that close an axis."""
         found: list[UOp] = []
         left = list(self.there)
         for k in range(self.rng.randrange(3)):
             if left and self.rng.random() < 0.7:
                 i, n = left.pop(self.rng.randrange(len(left)))
-                found.append(UOp.new(Op.Unroll, (vconst(dtypes.index, range(n)),), ((i, n),)))
+                unrolled = UOp.new(Op.Unroll, (vconst(dtypes.index, range(n)),), ((i, n),))
+                found.append(unrolled if self.rng.random() < 0.6 else UOp.range(n, i, AxisType.Upcast))
             else:
                 found.append(UOp.range(self.rng.choice((1, 2, 3)), 10 + k, axis))
         return tuple(found)
