@@ -327,11 +327,6 @@ def register(dialect: Dialect) -> None:
     _registry[name] = dialect
 
 
-def registered() -> tuple[Dialect, ...]:
-    """The dialects that were registered; the built-in one once it was asked for."""
-    return tuple(_registry.values())
-
-
 def built_in(dialect: Dialect) -> bool:
     """True for Morok's own dialect, and for no copy of it: its evaluation and construction are tested in CI, and are no part of
     digests.

@@ -47,7 +47,7 @@ _WRAPPERS: Final = (property, functools.cached_property, staticmethod, classmeth
 _DOCSTRING: Final = 0x4000000  # CO_HAS_DOCSTRING of Python 3.13
 _SKIPPED: Final = frozenset(  # of a class: what Python keeps there, and what nothing runs
     ("__dict__", "__weakref__", "__doc__", "__module__", "__annotations__", "__firstlineno__", "__static_attributes__",
-     "_abc_impl")
+     "_abc_impl", "__slotnames__")
 )  # fmt: skip
 
 

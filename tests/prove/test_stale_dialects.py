@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import importlib
 import os
 import re
@@ -15,10 +16,11 @@ import pytest
 from mistaken import Saturating, clip, dialect, with_op
 
 import morok.dsl
-from morok.dialect import verify
+from morok.dialect import register, verify
 from morok.dsl.check import check_text
 from morok.errors import UnprovedRuleError
-from morok.prove import admission, foreign, promises
+from morok.prove import admission, foreign, ledger, promises
+from morok.rewrite.library import load_rules
 
 FILES = {
     "satdialect.py": """
@@ -354,6 +356,14 @@ def test_what_methods_look_up_in_the_dialect_counts(name: str, method: Any, chan
     assert (foreign.common_digest(made, frozenset()) != before) == does
 
 
+def test_a_copy_of_the_dialect_changes_nothing() -> None:
+    """Python notes in its class how it is copied."""
+    made = dialect()
+    before = foreign.common_digest(made, frozenset())
+    copy.copy(made)
+    assert foreign.common_digest(made, frozenset()) == before
+
+
 def test_the_facts_that_the_language_asks_unasked_are_listed() -> None:
     text = "".join(file.read_text() for file in Path(morok.dsl.__path__[0]).rglob("*.py"))
     asked = {*re.findall(r'(?<!_)facts?(?:\.get)?[\[(]"(\w+)"', text), *re.findall(r'"F_(\w+)"', text)}
@@ -410,3 +420,40 @@ def test_a_contract_of_a_helper_that_builds_an_op_of_which_no_rule_speaks(
     assert state() == "tested"
     with_op(made, "Max", evaluate=lambda d, a, b: clip(a + b))
     assert state() == "false"
+
+
+@pytest.fixture
+def negations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Saturating, Path]:
+    """A dialect of one op, and a file with a rule of it, which goes by the name that the dialect was registered under."""
+    monkeypatch.setenv("MOROK_CACHE_DIR", str(tmp_path / "cache"))
+    made = dialect()
+    made.ops = {"Neg": made.ops["Neg"]}
+    file = tmp_path / "neg.rules"
+    file.write_text(f'dialect {made.name}\n\ngroup g "g"\n\nr: Neg(Neg(x)) ~> x\n')
+    return made, file
+
+
+def test_a_dialect_that_calls_itself_otherwise_counts(negations: tuple[Saturating, Path]) -> None:
+    made, file = negations
+    made.name = "another name"
+    load_rules(file)
+    with_op(made, "Neg", evaluate=lambda d, a: min(-a, 50))
+    with pytest.raises(UnprovedRuleError, match="no proof"):
+        load_rules(file, prove=False)
+
+
+def test_a_dialect_that_is_registered_meanwhile_does_not_count(
+    negations: tuple[Saturating, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another thread does so between what is asked of the file and what is asked of the ledger."""
+    (made, file), real = negations, ledger.unchanged
+    load_rules(file)
+    register(with_op(copy.copy(made), "Neg", evaluate=lambda d, a: min(-a, 50)))
+
+    def unchanged(*given: Any) -> Any:
+        register(made)
+        return real(*given)
+
+    monkeypatch.setattr(ledger, "unchanged", unchanged)
+    with pytest.raises(UnprovedRuleError, match="no proof"):
+        load_rules(file, prove=False)
