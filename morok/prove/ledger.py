@@ -254,7 +254,7 @@ def sources_of(content: bytes, dialect: Dialect | None) -> str:
 
 
 def dialect_digest(dialect: Dialect) -> str:
-    """A digest of all that proofs about a foreign dialect may depend on, and of what it says of itself; "" for the built-in one."""
+    """All that proofs about a foreign dialect may depend on, and what it says of itself; "" for the built-in one."""
     if dialects.built_in(dialect):
         return ""
     from morok.prove import sources  # lazy: rules of the built-in dialect are loaded without it
