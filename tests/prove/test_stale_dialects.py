@@ -457,3 +457,45 @@ def test_a_dialect_that_is_registered_meanwhile_does_not_count(
     monkeypatch.setattr(ledger, "unchanged", unchanged)
     with pytest.raises(UnprovedRuleError, match="no proof"):
         load_rules(file, prove=False)
+
+
+# The module of a solver function `f`, and the module of its own that is edited.
+SOLVED = {
+    "a name that is made": ("import {k}\nglobals()['f'] = lambda w, d, a: {k}.K", "k"),
+    "a name that is made in a loop": (
+        "def g(n): return lambda w, d, a: n\nimport {k}\nfor n in ('f',): globals()[n] = g({k}.K)",
+        "k",
+    ),
+    "a name that is set": ("import sys, {k}\nsetattr(sys.modules[__name__], 'f', lambda w, d, a: {k}.K)", "k"),
+    "a constant that is set from here": ("import {k}, {o}\n{k}.L = {o}.L\ndef f(w, d, a): return {k}.L", "o"),
+    "a constant that another module sets": ("import {k}, {p}\ndef f(w, d, a): return {k}.K", "p"),
+    "a pattern": ("import types, {k}\ndef f(w, d, a):\n    match {k}:\n        case types.ModuleType(K=n): return n", "k"),
+    "a default argument": ("import {k}\ndef f(w, d, a, m={k}): return m.K", "k"),
+    "the modules that are loaded": ("import sys, {k}\ndef f(w, d, a): return sys.modules['{k}'].K", "k"),
+    "a docstring": ("from {o} import g\ndef f(w, d, a): return g.__doc__", "o"),
+    "a module beside, called as one of Python's": ("import turtledemo\ndef f(w, d, a): return turtledemo.K", "turtledemo"),
+}
+
+
+@pytest.mark.parametrize(("text", "edited"), SOLVED.values(), ids=SOLVED.keys())
+def test_however_a_solver_function_is_made_it_counts(
+    text: str, edited: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    """Which is read, and never run."""
+    monkeypatch.syspath_prepend(tmp_path)
+    tag = f"{list(SOLVED).index(request.node.callspec.id)}"
+    names = {n: f"solved_{n}{tag}" for n in "fkop"}
+    patch = f"import {names['k']}\n{names['k']}.K = "
+    for name, content in {
+        "f": text.format(**names),
+        "k": "K = 1\n",
+        "o": "L = 1\ndef g():\n    'a text'\n",
+        "p": f"{patch}1\n",
+        "turtledemo": "K = 1\n",
+    }.items():
+        (tmp_path / f"{names.get(name, name)}.py").write_text(content)
+    found = foreign.static_digest(names["f"], "f")
+    assert foreign.static_digest(names["f"], "f") == found
+    file = tmp_path / f"{names.get(edited, edited)}.py"
+    file.write_text(file.read_text().replace("1\n", "2\n").replace("a text", "another"))
+    assert foreign.static_digest(names["f"], "f") != found
