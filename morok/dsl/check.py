@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
-from morok.dialect import Dialect, find
+from morok.dialect import Dialect, built_in, find
 from morok.dsl import syntax as S
 from morok.dsl.checked import Binding, CheckedFile, CheckedGroup, CheckedRule, Instance, Ty
 from morok.dsl.contract import COMPILE_TIME, mistakes
@@ -22,6 +22,8 @@ from morok.dsl.file_bytes import decode, read_bytes
 from morok.dsl.functions import FUNCTIONS, SPECIAL
 from morok.dsl.helpers import Definition, Unreadable, definition, outline, several
 from morok.dsl.infer import Namer, T
+from morok.dsl.match.clauses import Clauses
+from morok.dsl.match.patterns import MOST_CLAUSES, clauses_of
 from morok.dsl.node_expressions import Expressions
 from morok.dsl.parse import excerpt, raise_all, recover, suggest
 from morok.dsl.pattern_checks import Patterns
@@ -33,11 +35,13 @@ from morok.errors import (
     MorokError,
     Place,
     RuleError,
+    RuleLimitError,
     RuleTypeError,
     UnknownNameError,
 )
 
 MAX_INSTANCES: Final = 20_000
+_OF_MOROK: Final = frozenset(("contract", "arcp"))  # assumptions of products and sums, quotients and reciprocals by name
 
 
 def check_file(path: str | Path, dialect: Dialect | None = None, pack: str = "") -> CheckedFile:
@@ -283,6 +287,13 @@ class _FileChecker:
             self.add(*wrong)
 
 
+def _orders(p: Any) -> int:
+    """At most so many orders of operands, and choices of ops, are to be tried for a pattern."""
+    own = 2 * len(p.ops) if isinstance(p, S.POp) else 1
+    below = [_orders(q) for q in S.children(p)]
+    return own * (sum(below) if isinstance(p, S.PAlternatives) else math.prod(below))
+
+
 @dataclass(slots=True)
 class _RuleChecker:
     file: _FileChecker
@@ -298,9 +309,15 @@ class _RuleChecker:
 
     def check(self) -> CheckedRule | None:
         try:
-            return self._check()
+            found = self._check()
+            if found is not None and _orders(found.syntax.pattern) > MOST_CLAUSES:
+                clauses_of(found, Clauses(self.dialect))  # which are counted
         except Stop:
             return None
+        except RuleLimitError as limit:
+            self.file.errors.append(limit)
+            return None
+        return found
 
     def _check(self) -> CheckedRule | None:
         r, rule = self.resolver, self.rule
@@ -313,6 +330,8 @@ class _RuleChecker:
                     f"one of {', '.join(FLAGS)}",
                     suggest(flag, FLAGS),
                 )
+            elif flag in _OF_MOROK and not built_in(self.dialect):
+                r.report(RuleTypeError, f"`{flag}` says something of the built-in dialect's ops alone", rule.target)
         root = r.types.fresh()
         pattern = Patterns(r).pattern(rule.pattern, root)
         r.settle_equal_values()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import stat
 from pathlib import Path
 from typing import Final
 
@@ -11,7 +14,11 @@ MAX_BYTES: Final = 1 << 20
 
 
 def read_bytes(path: str | Path) -> bytes:
-    """The bytes of a rule file, at most MAX_BYTES + 1, enough to show that it is too long. OSError if it cannot be read."""
+    """The bytes of a rule file, at most MAX_BYTES + 1, enough to show that it is too long. OSError if it cannot be read, or is no
+    regular file: a pipe would be waited for, and is read once.
+    """
+    if not stat.S_ISREG(os.stat(path).st_mode):
+        raise OSError(errno.EINVAL, "it is no regular file", str(path))
     with Path(path).open("rb") as file:
         return file.read(MAX_BYTES + 1)
 

@@ -12,7 +12,7 @@ from morok.arguments import flag, function, several, text, whole
 from morok.arguments import path as path_of
 from morok.dsl.checked import CheckedRule
 from morok.dsl.file_bytes import read_bytes
-from morok.errors import MorokError, UnprovedRuleError, UsageError
+from morok.errors import MorokError, RuleError, UnprovedRuleError, UsageError
 from morok.marks import trusting
 from morok.out_of_memory import needs_memory
 from morok.prove import found_earlier, ledger, obligation_store, promises
@@ -41,7 +41,7 @@ def packed_files(paths: Iterable[Source]) -> list[tuple[Path, str]]:
     """The same files, each with the pack that its rules' names begin with."""
     found: list[tuple[Path, str]] = []
     for p in map(Path, paths):
-        below = [f for f in sorted(p.rglob("*.rules")) if not f.is_dir()] if p.is_dir() else [p] if p.is_file() else []
+        below = folders.files_of(p) if p.is_dir() or p.is_file() else []
         if not below:
             what = "holds no .rules files" if p.is_dir() else "is no file" if p.exists() else "does not exist"
             raise UsageError(f"{p} {what}", expected="a .rules file or a folder of them")
@@ -159,8 +159,13 @@ class _Proving:
         """
         if not self.ledgers.use_cache or self.ledgers.write or self.smt2 is not None or self.ledgers.frozen:
             return None
-        known = ledger.unchanged(file.path, file.content, self.ledgers.trust_ledger)
-        calling = known is not None and not folders.is_built_in(file.path) and any(r.helpers for r in known.values())
+        own = folders.is_built_in(file.path)
+        try:
+            dialect = None if own else file.foreign
+        except RuleError:  # which are told where its rules are read
+            return None
+        known = ledger.unchanged(file.path, file.content, self.ledgers.trust_ledger, dialect)
+        calling = known is not None and not own and any(r.helpers for r in known.values())
         return None if calling else known
 
     def _read_rules(self, file: RuleFile) -> None:
@@ -422,9 +427,10 @@ def record_verdicts(judged: Sequence[Judged], write: bool, remember: bool, conte
     contents  the bytes of the files of which all rules are among these, and no others: their pages forget every other rule
     """
     found: dict[str, tuple[bytes, dict[str, str]]] = {}
-    for file in dict.fromkeys(r.file for r, _ in judged):
+    dialects = {r.file: r.dialect for r, _ in judged}  # of a file that was read they are of one
+    for file, dialect in dialects.items():
         mine = [(r.own, v, v.digest or ledger.rule_digest(r)) for r, v in judged if r.file == file]
-        complete = file in contents and ledger.current(r for r, _ in judged if r.file == file)
+        complete = file in contents
         own = ledger.machine_path(file) if remember or not folders.is_built_in(file) else None
         for path in filter(None, (ledger.page_path(file) if write else None, own)):
             old = ledger.page_at(path)
@@ -440,7 +446,7 @@ def record_verdicts(judged: Sequence[Judged], write: bool, remember: bool, conte
                 ledger.write_page(path, page)
         if complete:
             found[file] = contents[file], {name: digest for name, _, digest in mine}
-            ledger.remember(*found[file])
+            ledger.remember(*found[file], dialect)
     if write:
         ledger.seal_up(found)
 

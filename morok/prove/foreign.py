@@ -14,11 +14,12 @@ import importlib
 import re
 import sys
 import types
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
 
 from morok.dialect import Dialect, OpInfo
-from morok.prove.distributions import distribution_digest, find
+from morok.prove.distributions import distribution_digest, find, installed, moroks, pythons
 from morok.prove.fingerprints import digest
 from morok.prove.function_digest import DYNAMIC, Without, code_of, has_docstring
 from morok.prove.static import Closure, Found, Module
@@ -122,13 +123,33 @@ def static_digest(module: str, function: str) -> str:
     found = Closure(reader.read).of([(module, function)])
     at = reader.read(module)
     parts = [found.said(), "" if at is not None else f"no {module}"]
-    for name in sorted(found.outside):
-        if name.partition(".")[0] not in _BESIDE:
-            found.dynamic.add(name)  # code of another language, or none at all
-    for name in sorted({m for m, _ in found.text}):
-        parts.append(_difference(reader, found, name))
+    found.dynamic |= {name for name in found.outside if not _is_beside(name)}  # code of another language, or none at all
+    inside = {m for m, _ in found.text}
+    parts += [_difference(reader, found, name) for name in sorted(inside)]
+    loaded = _loaded_with(reader, inside)
+    found.dynamic |= {name for name, at_ in loaded.items() if at_.loose}
+    if found.dynamic:  # which may reach any of them
+        found.dynamic |= loaded.keys()
     parts += [distribution_digest(m) for m in sorted(found.dynamic)]
     return digest("\n".join(parts))
+
+
+def _loaded_with(reader: _Reader, names: Iterable[str]) -> dict[str, Module]:
+    """The modules of these names, and those that are imported with them, whose statements run before their functions do."""
+    found: dict[str, Module] = {}
+    todo = list(names)
+    while todo:
+        name = todo.pop()
+        at = None if name in found else reader.read(name)
+        if at is not None:
+            found[name] = at
+            todo += at.named_modules()
+    return found
+
+
+def _is_beside(name: str) -> bool:
+    """True for a module of Python's, of the solver's or of Morok's own: one beside somebody's own may be named like one."""
+    return name.partition(".")[0] in _BESIDE and (pythons(name) or moroks(name) or installed(name))
 
 
 class _Reader:
@@ -144,7 +165,7 @@ class _Reader:
     def read(self, name: str) -> Module | None:
         if name not in self.known:
             self.known[name] = None
-            if name.partition(".")[0] not in _BESIDE and (file := find(name)) is not None and file.suffix == ".py":
+            if not _is_beside(name) and (file := find(name)) is not None and file.suffix == ".py":
                 self.known[name] = self._module(name, file)
         return self.known[name]
 

@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import contextlib
-import contextvars
-import copyreg
 import dis
 import functools
 import hashlib
 import importlib.util
 import inspect
-import io
 import math
+import operator
 import os
 import re
-import struct
 import sys
-import threading
 import types
-import weakref
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
+from morok.prove import seen_objects as objects
 from morok.prove.distributions import (
     distribution_digest,
     distribution_files,
@@ -34,20 +30,42 @@ from morok.prove.distributions import (
 )
 
 DYNAMIC: Final = frozenset(  # by these code may reach what it does not mention
-    ("getattr", "setattr", "delattr", "eval", "exec", "compile", "globals", "locals", "vars", "__import__", "import_module",
-     "attrgetter", "methodcaller")
+    ("getattr", "setattr", "delattr", "eval", "exec", "compile", "globals", "locals", "vars", "dir", "__import__",
+     "import_module", "attrgetter", "methodcaller", "__dict__", "__getattribute__", "__globals__", "__builtins__", "__code__",
+     "f_globals", "f_locals", "f_builtins", "_getframe", "get_objects", "get_referrers", "get_referents", "getmembers",
+     "getattr_static", "get_type_hints", "signature", "getdoc", "getsource")
 )  # fmt: skip
+_WORD: Final = re.compile(r"[^\W\d]\w*")
+_NOTHING: Final = object()
+_DOORS: Final = {  # by id: what goes by names that it is given, whatever it is called by
+    id(f): f
+    for f in (getattr, setattr, delattr, eval, exec, compile, globals, locals, vars, dir, __import__, importlib.import_module,
+              operator.attrgetter, operator.methodcaller)
+}  # fmt: skip
+_SCOPES: Final = frozenset(  # and by these the names of its own module
+    ("eval", "exec", "compile", "globals", "locals", "vars", "__globals__", "f_globals", "_getframe", "get_objects")
+)
+_IMPORTS: Final = frozenset(("import_module", "__import__"))  # and by these modules whose names are texts
+_FORMATS: Final = frozenset(("format", "format_map", "vformat"))  # which read attributes of what they are given
 _THIS_PROCESS: Final = os.urandom(16).hex()  # and those that it forks
 _MOST: Final = 1_000_000  # objects that are looked at
 _MUTABLE: Final = (list, dict, set, bytearray)
 _TEXTS: Final[tuple[Any, ...]] = (int, float, complex, str, bytes)
 _SINGLE: Final = (*_TEXTS, bool, type(None), type(...))
 _SEVERAL: Final[tuple[Any, ...]] = (tuple, frozenset, *_MUTABLE)
+_PLAIN: Final = frozenset((*_TEXTS, *_SEVERAL, bool, object))  # of objects of these all is known
 _WRAPPERS: Final = (property, functools.cached_property, staticmethod, classmethod)
 _DOCSTRING: Final = 0x4000000  # CO_HAS_DOCSTRING of Python 3.13
 _SKIPPED: Final = frozenset(  # of a class: what Python keeps there, and what nothing runs
     ("__dict__", "__weakref__", "__doc__", "__module__", "__annotations__", "__firstlineno__", "__static_attributes__",
-     "_abc_impl")
+     "_abc_impl", "__slotnames__")
+)  # fmt: skip
+_SAID: Final = (  # of functions and classes: these count where code names them
+    "__doc__", "__annotations__", "__name__", "__qualname__", "__module__", "__subclasses__"
+)  # fmt: skip
+_MODULES_OWN: Final = frozenset(  # of a module: what Python keeps there
+    ("__name__", "__doc__", "__package__", "__loader__", "__spec__", "__path__", "__file__", "__cached__", "__builtins__",
+     "__annotations__")
 )  # fmt: skip
 
 
@@ -77,13 +95,15 @@ class Without(NamedTuple):
 
 
 class _Walk:
-    """The objects that a function refers to, gone through.
+    """The objects that a function refers to, gone through. No code of theirs is run, whatever it makes of its attributes.
 
     files    of the modules that have any of it
     dynamic  modules with code that reaches what it does not mention, or is not Python
     beside   modules of installed distributions, which are not gone through
-    names    of globals and attributes in its code
+    names    of globals and attributes in its code, and words in texts that it reaches: names may be made of these
     closed   kinds of objects that show nobody what they hold
+    modules  those of the helper's own that it reaches: of these counts what has one of the names, in whatever code that stands;
+             all, where code reaches what it does not mention
     """
 
     def __init__(self, top: str, variable: bool) -> None:
@@ -97,6 +117,11 @@ class _Walk:
         self.beside: set[str] = set()
         self.names: set[str] = set()
         self.closed: set[str] = set()
+        self.modules: dict[int, tuple[Any, bool]] = {}  # with True where all counts
+        self._making: set[str] = set()  # names in code that has run: what it made counts itself
+        self._texts: dict[str, None] = {}  # whose words are no names yet
+        self._sayers: list[Any] = []  # functions, classes and codes: what they say of themselves counts where code names it
+        self._told: set[tuple[int, str]] = set()
         self._own: dict[str, bool] = {}
 
     def own(self, module: str) -> bool:
@@ -110,55 +135,122 @@ class _Walk:
             known = self._own[module] = not (other and (beside or pythons(module) or moroks(module)))
         return known
 
+    def owns(self, kind: type) -> bool:
+        """True of a class of a module of the helper's own, or of none: one that only says that it is of another is its own."""
+        module = objects.module_of(kind)
+        return self.own(module) or not objects.stands_in(kind, module)
+
     def say(self, *what: Any) -> None:
         self.hash.update(repr(what).encode("utf-8", "backslashreplace"))
 
     def walk(self, root: Any) -> None:
         todo = [root]
-        while todo and len(self.seen) < _MOST:
+        while todo:
             at = todo.pop()
             if type(at) in _SINGLE:
                 self.say(type(at).__name__, at if not isinstance(at, int) else hex(at))
-                continue
-            if id(at) in self.seen:
+                if type(at) is str:
+                    self._texts[at] = None
+            elif id(at) in self.seen:
                 self.say("again", self.seen[id(at)][0])
-                continue
-            self.seen[id(at)] = (len(self.seen), at)
-            todo += reversed(self.parts(at))
-        if todo:  # not all of it was gone through
-            self.dynamic.add(self.top)
+            elif len(self.seen) == _MOST:  # nobody has seen all of it: it is another whenever it is asked for
+                self.closed.add(f"more than {_MOST:,} objects")
+                self.say(os.urandom(16))
+                return
+            else:
+                self.seen[id(at)] = (len(self.seen), at)
+                todo += reversed(self.parts(at))
+            if not todo:
+                todo = self.named_parts()[::-1]
+
+    # What counts by its name
+
+    def named_parts(self) -> list[Any]:
+        """What the modules that were reached have by the names that were found, and has not been gone through."""
+        self.names.update(word for text in self._texts for word in _WORD.findall(text))
+        texts, self._texts = self._texts, {}
+        names = self.names | self._making
+        parts: list[Any] = []
+        if "modules" in names:  # of `sys`, by whatever name
+            loaded = [sys.modules.get(t) for t in sorted({*texts, *names})]
+            parts += [m for m in loaded if isinstance(m, types.ModuleType) and self.owns_module(m)]
+            parts = [m for m in parts if id(objects.state(m)) not in self.modules]
+        every = not self.names.isdisjoint(_FORMATS) or bool(self.dynamic)
+        for at, whole in list(self.modules.values()):
+            parts += self.members(at, names, every or whole)
+        for at in self._sayers:
+            parts += self.said(at, names)
+        return parts
+
+    def members(self, scope: dict[str, Any], names: set[str], every: bool) -> list[Any]:
+        """What a module's names that count stand for; its function for the names that it lacks is always asked."""
+        parts: list[Any] = []
+        for n in sorted(n for n in scope if type(n) is str):
+            counts = n in names or n == "__getattr__" or (every and n not in _MODULES_OWN)
+            if counts and (id(scope), n) not in self._told:
+                self._told.add((id(scope), n))
+                self.say("named", n)
+                parts.append(scope[n])
+        return parts
+
+    def said(self, at: Any, names: set[str]) -> list[Any]:
+        """What a function, a class or a code says of itself, as far as code names it."""
+        parts: list[Any] = []
+        for n in _SAID:
+            if n in names and (id(at), n) not in self._told:
+                self._told.add((id(at), n))
+                found = objects.said_of(at, n)
+                self.say("said", n, [t for t in found if type(t) is str])
+                parts += [x for x in found if type(x) is not str]
+        return parts
+
+    def reached(self, scope: dict[str, Any], whole: bool = False) -> None:
+        """Note a module by its names; `whole`: all of these count."""
+        self.modules[id(scope)] = (scope, whole or self.modules.get(id(scope), (scope, False))[1])
+        file = scope.get("__file__")
+        if type(file) is str:
+            self.files.add(file)
+
+    # What is gone through
 
     def parts(self, at: Any) -> list[Any]:
         """The parts of an object that count; its own text is noted."""
-        if isinstance(at, types.FunctionType):
+        kind = type(at)
+        if id(at) in _DOORS:
+            self.dynamic.add(self.top)
+        if kind is types.FunctionType:
             return self.function(at)
-        if isinstance(at, types.CodeType):
-            self.say("code", at.co_code, at.co_names, at.co_argcount, at.co_posonlyargcount, at.co_kwonlyargcount, at.co_flags)
-            self.say(at.co_exceptiontable, _parameters(at), at.co_freevars, at.co_cellvars)
-            self.numbers.update(dict.fromkeys(c for c in at.co_consts if type(c) in (int, float) and c == c))
-            return list(at.co_consts[has_docstring(at) :])
-        if isinstance(at, types.MethodType):
+        if kind is types.CodeType:
+            return self.code(at)
+        if kind is types.MethodType:
             self.say("method")
             return [at.__func__, at.__self__]
-        if type(at) is functools.partial:
+        if kind is functools.partial:
             self.say("partial")
             return [at.func, at.args, at.keywords]
-        if isinstance(at, _WRAPPERS):
+        if issubclass(kind, _WRAPPERS):
             return self.wrapped(at)
-        if type(at) is Without:
+        if kind is Without:
             return self.without(at)
-        if type(at) is types.ModuleType:
-            self.say("module", at.__name__, self.own(at.__name__))
-            return []
-        if isinstance(at, type):
-            return [*self.kind(at), *at.__bases__]
-        if isinstance(at, types.MappingProxyType):
+        if issubclass(kind, types.ModuleType):
+            return self.module(at)
+        if issubclass(kind, type):
+            return [*self.kind(at), *objects.bases(at)]
+        if kind is types.MappingProxyType:
             return [dict(at)]
-        return self.several(at) if type(at) in _SEVERAL else self.other(at)
+        return self.several(at) if kind in _SEVERAL else self.other(at)
+
+    def code(self, at: types.CodeType) -> list[Any]:
+        self.say("code", at.co_code, at.co_names, at.co_argcount, at.co_posonlyargcount, at.co_kwonlyargcount, at.co_flags)
+        self.say(at.co_exceptiontable, _parameters(at), at.co_freevars, at.co_cellvars)
+        self.numbers.update(dict.fromkeys(c for c in at.co_consts if type(c) in (int, float) and c == c))
+        self._sayers.append(at)
+        return list(at.co_consts[has_docstring(at) :])
 
     def function(self, at: types.FunctionType) -> list[Any]:
         """The parts of a function; of another's, which may be a wrapper of the helper's own, what it holds alone."""
-        module = str(at.__globals__.get("__name__") or "")  # where its code is from: `__module__` is what a wrapper says
+        scope = at.__globals__
+        module = objects.home(scope)  # where its code is from: `__module__` is what a wrapper says, `__name__` what a copy says
         parts: list[Any] = [at.__defaults__, at.__kwdefaults__ and tuple(sorted(at.__kwdefaults__.items()))]
         for cell in at.__closure__ or ():
             try:
@@ -173,68 +265,74 @@ class _Walk:
         if file is not None:
             self.files.add(file)
         names = sorted(_names(at.__code__))
-        if at.__code__.co_name != "__init__":  # which has run: what it made counts itself
-            self.names.update(names)
-        scope = at.__globals__
+        (self._making if at.__code__.co_name == "__init__" else self.names).update(names)
         if not DYNAMIC.isdisjoint(names):
-            self.dynamic |= {module, *self.named(at.__code__)}
+            self.dynamic |= {module or self.top, *self.named(at.__code__)}
+        if not _SCOPES.isdisjoint(names):
+            self.reached(scope, whole=True)
+        self._sayers.append(at)
         parts.append(at.__code__)
         for name in names:
-            if name in scope:
-                found = scope[name]
-                parts += [name, found, *self.members(found, names)]
-        for imported in _imported(at.__code__, scope.get("__package__") or ""):
+            found = scope.get(name, objects.builtins_of(at).get(name, _NOTHING))
+            if found is not _NOTHING and id(found) not in _DOORS:  # these are told by their names
+                self.say("global", name)
+                parts.append(found)
+        for imported in [*_imported(at.__code__, scope.get("__package__") or ""), *self.imported_by_text(at.__code__, names)]:
             if (imported in sys.modules or find(imported) is not None) and self.own(imported):
-                with contextlib.suppress(ImportError):  # the helper fails where it cannot be had
-                    parts += [imported, *self.members(importlib.import_module(imported), names)]
+                with contextlib.suppress(Exception):  # the helper fails where it cannot be had
+                    parts.append(importlib.import_module(imported))
         return parts
+
+    def imported_by_text(self, code: types.CodeType, names: Sequence[str]) -> list[str]:
+        return [] if _IMPORTS.isdisjoint(names) else self.named(code)
 
     def named(self, code: types.CodeType) -> list[str]:
         """The modules that texts in this code name: what it reaches dynamically may be of these."""
         texts = {c for at in _codes(code) for c in at.co_consts if isinstance(c, str)}
-        dotted = [t for t in texts if all(part.isidentifier() for part in t.split("."))]
+        dotted = sorted(t for t in texts if all(part.isidentifier() for part in t.split(".")))
         return [t for t in dotted if find(t) is not None and self.own(t)]
 
-    def members(self, module: Any, names: Sequence[str]) -> list[Any]:
-        """What a module of the helper's own has by these names, and the modules among it."""
-        parts: list[Any] = []
-        todo, seen = [module], {id(module)}
-        while todo:
-            at = todo.pop()
-            if not isinstance(at, types.ModuleType) or not self.own(at.__name__):
-                continue
-            for n in names:
-                found = getattr(at, n, None)
-                if found is not None and not (isinstance(found, types.ModuleType) and id(found) in seen):
-                    parts += [n, found]
-                    seen.add(id(found))
-                    todo.append(found)
-        return parts
+    def module(self, at: types.ModuleType) -> list[Any]:
+        """The class of a module; what it has counts by its names."""
+        scope = objects.state(at)
+        self.say("module", scope.get("__name__"), self.owns_module(at))
+        if not self.owns_module(at):
+            return []
+        self.reached(scope)
+        return [type(at)]
+
+    def owns_module(self, at: types.ModuleType) -> bool:
+        """True of a module of the helper's own; one that only has the name of another is its own."""
+        name = objects.state(at).get("__name__")
+        return type(name) is not str or self.own(name) or sys.modules.get(name) is not at
 
     def kind(self, at: type, skipped: frozenset[str] = _SKIPPED) -> list[Any]:
-        self.say("class", at.__module__, at.__qualname__)
-        if not self.own(str(at.__module__)):
+        module = objects.module_of(at)
+        self.say("class", module, objects.qualname(at))
+        if not self.owns(at):
             return []
-        if _compiled(str(at.__module__)):
-            self.dynamic.add(at.__module__)
-        own = [x for n, v in sorted(vars(at).items()) if n not in skipped for x in (n, v)]
-        return [type(at), *own]
+        if _compiled(module):
+            self.dynamic.add(module)
+        self._sayers.append(at)
+        own = [(n, v) for n, v in sorted(objects.members(at).items()) if n not in skipped]
+        self.say([n for n, _ in own])
+        return [type(at), *(v for _, v in own)]
 
     def without(self, at: Without) -> list[Any]:
         """The parts of an object or of a class; of its classes, without these attributes of theirs too."""
-        if isinstance(at.of, type):
-            return [*self.kind(at.of, _SKIPPED | at.names), *(Without(base, at.names) for base in at.of.__bases__)]
-        held = [*sorted(getattr(at.of, "__dict__", {}).items()), *_slots(at.of)]
-        if isinstance(at.of, types.ModuleType):
+        if issubclass(type(at.of), type):
+            return [*self.kind(at.of, _SKIPPED | at.names), *(Without(base, at.names) for base in objects.bases(at.of))]
+        held = [*sorted(objects.state(at.of).items()), *objects.slots(at.of)]
+        if issubclass(type(at.of), types.ModuleType):
             held = [(n, v) for n, v in held if not n.startswith("__")]
-        return [Without(type(at.of), at.names), *_plain(at.of), *(x for n, v in held if n not in at.names for x in (n, v))]
+        parts = [Without(type(at.of), at.names), *self.plain(at.of)]
+        return [*parts, *(x for n, v in held if n not in at.names for x in (n, v))]
 
     def wrapped(self, at: Any) -> list[Any]:
         """The parts of a member of a class that wraps functions: these, the kind of the member, and what it holds besides."""
-        held = [getattr(at, "__dict__", None)] if self.variable and self.own(type(at).__module__) else []
-        if isinstance(at, property):
-            return [type(at), at.fget, at.fset, at.fdel, *held]
-        return [type(at), at.func if isinstance(at, functools.cached_property) else at.__func__, *held]
+        kind = type(at)
+        held = [objects.state(at)] if self.variable and self.owns(kind) else []
+        return [kind, *objects.wrapped(at), *held]
 
     def several(self, at: Any) -> list[Any]:
         if type(at) in _MUTABLE and not self.variable:
@@ -245,44 +343,66 @@ class _Walk:
             return [x for pair in at.items() for x in pair]
         if isinstance(at, bytearray):
             return [bytes(at)]
-        return sorted(at, key=_placeless) if isinstance(at, (set, frozenset)) else list(at)
+        return self.ordered(at) if isinstance(at, (set, frozenset)) else list(at)
+
+    def ordered(self, at: Iterable[Any]) -> list[Any]:
+        """The members of a set, in an order that is the same in every process where their texts differ."""
+        return sorted(at, key=lambda member: objects.text_of(member, self.owns))
+
+    def plain(self, at: Any) -> list[Any]:
+        """The contents of an object of a class that is made of one of Python's, as one of that."""
+        kind = type(at)
+        parts: list[Any] = [base.__repr__(at) for base in _TEXTS if issubclass(kind, base)]
+        if issubclass(kind, dict):
+            return [*parts, *(x for pair in dict.items(at) for x in pair)]
+        for base in _SEVERAL:
+            if issubclass(kind, base):
+                held = list(base.__iter__(at))
+                parts += [len(held), *(self.ordered(held) if issubclass(kind, (set, frozenset)) else held)]
+        return parts
 
     def other(self, at: Any) -> list[Any]:
         """The parts of an object of any other class: the class, what the object is as one of Python's, and what it holds."""
         kind = type(at)
-        self.say("object", kind.__module__, kind.__qualname__, getattr(at, "__qualname__", ""))
-        if isinstance(at, (types.BuiltinFunctionType, types.MethodWrapperType)):
+        self.say("object", objects.module_of(kind), objects.qualname(kind), objects.name_of(at))
+        if issubclass(kind, (types.BuiltinFunctionType, types.MethodWrapperType)):
             module = getattr(at, "__module__", None) or "builtins"
             if self.own(module):
                 self.dynamic.add(module)
             return [] if isinstance(at.__self__, types.ModuleType) else [at.__self__]
-        parts = [kind, getattr(at, "__wrapped__", None), *_plain(at)]
-        if self.variable:
-            held = [x for pair in _slots(at) for x in pair]
-            parts += [getattr(at, "__dict__", None), *held] if self.own(kind.__module__) else []
-            if all(self.own(c.__module__) and not _compiled(c.__module__) for c in kind.__mro__[:-1]):
-                return parts
-        try:
-            view = memoryview(at)
-            if "O" not in view.format:  # else they are addresses
-                self.say(view.format, view.shape, hashlib.sha256(view.tobytes()).hexdigest() if self.variable else "")
-                return parts
-        except (TypeError, ValueError, NotImplementedError):  # it is no array
-            pass
-        shown = repr(at)
-        if len(shown) < 10_000 and " at 0x" not in shown:
-            self.say(shown)
-        return [*parts, *self.held(at)] if self.variable else parts
+        state = objects.state(at)
+        parts = [kind, state.get("__wrapped__"), *self.plain(at)]
+        if self.variable and self.owns(kind):
+            parts += [state, *(x for pair in objects.slots(at) for x in pair)]
+        if all(c in _PLAIN or (self.owns(c) and not _compiled(objects.module_of(c))) for c in objects.mro(kind)):
+            return parts
+        return [*parts, *self.shown(at)]
+
+    def shown(self, at: Any) -> list[Any]:
+        """What an object that is not of Python's code shows of what it holds, where no code of the helper's own is asked."""
+        if not objects.runs(at, ("__buffer__",), self.owns):
+            try:
+                view = memoryview(at)
+                if "O" not in view.format:  # else they are addresses
+                    self.say(view.format, view.shape, hashlib.sha256(view.tobytes()).hexdigest() if self.variable else "")
+                    return []
+            except (TypeError, ValueError, NotImplementedError):  # it is no array
+                pass
+        if not objects.runs(at, objects.SHOWING, self.owns):
+            shown = repr(at)
+            if len(shown) < 10_000 and " at 0x" not in shown:
+                self.say(shown)
+        return self.held(at) if self.variable else []
 
     def held(self, at: Any) -> list[Any]:
         """The contents of an object that is not of Python's code: what it would be made of again, or what it shows of them. One
         that shows nothing is another in each process.
         """
-        found = _reduced(at)
+        found = None if objects.runs(at, objects.REDUCING, self.owns) else objects.reduced(at)
         if found is None:
-            found = _opened(at)
+            found = objects.opened(at)
         if found is None:
-            kind = f"{type(at).__module__}.{type(at).__qualname__}"
+            kind = f"{objects.module_of(type(at))}.{objects.qualname(type(at))}"
             self.closed.add(kind)
             found = [kind, _THIS_PROCESS]
         return found
@@ -304,79 +424,6 @@ def has_docstring(code: types.CodeType) -> bool:
 def _parameters(code: types.CodeType) -> tuple[str, ...]:
     """The names of the parameters that a call may give by name, in order."""
     return code.co_varnames[code.co_posonlyargcount : code.co_argcount + code.co_kwonlyargcount]
-
-
-def _placeless(at: Any) -> str:
-    """The text of an object without the address that it has in this process."""
-    return re.sub(r" at 0x[0-9a-f]+", "", repr(at))
-
-
-def _plain(at: Any) -> list[Any]:
-    """An object of a class that is made of one of Python's, as one of that."""
-    texts = [kind.__repr__(at) for kind in _TEXTS if isinstance(at, kind)]
-    if isinstance(at, dict):
-        return [*texts, dict(dict.items(at))]
-    return [*texts, *(kind(kind.__iter__(at)) for kind in _SEVERAL if isinstance(at, kind))]
-
-
-def _slots(at: Any) -> list[tuple[str, Any]]:
-    """The contents of an object's slots, by name."""
-    members = [(n, d) for c in type(at).__mro__ for n, d in sorted(vars(c).items()) if isinstance(d, types.MemberDescriptorType)]
-    return [(n, d.__get__(at)) for n, d in members if hasattr(at, d.__name__)]
-
-
-def _reduced(at: Any) -> list[Any] | None:
-    """The parts that an object would be made of again, as it is pickled; None of one that is not."""
-    if isinstance(at, (types.BuiltinFunctionType, types.GenericAlias)):
-        return []
-    try:
-        made = copyreg.dispatch_table[type(at)](at) if type(at) in copyreg.dispatch_table else at.__reduce_ex__(4)
-    except Exception:  # whatever its own code does
-        return None
-    if isinstance(made, str):  # it is what goes by that name in some module
-        return [made] if any(vars(m).get(made) is at for m in list(sys.modules.values()) if type(m) is types.ModuleType) else None
-    return [x for part in made for x in (part if isinstance(part, Iterator) else (part,))]
-
-
-def _opened(at: Any) -> list[Any] | None:
-    """The parts that an object which is not pickled shows; None of one that shows nothing of them."""
-    for kinds, parts in _OPENED:
-        if isinstance(at, kinds):
-            return parts(at)
-    return None
-
-
-def _in_context(variable: contextvars.ContextVar[Any]) -> list[Any]:
-    """The default of a context variable, and its present value."""
-
-    def present() -> list[Any]:
-        try:
-            return [variable.get()]
-        except LookupError:
-            return []
-
-    return [contextvars.Context().run(present), present()]
-
-
-def _written(stream: io.IOBase) -> list[Any] | None:
-    """The parts of a file that count: none of one that is only written, and of any other nobody knows what it holds."""
-    try:
-        return None if stream.readable() else []
-    except (OSError, ValueError):  # it is closed
-        return []
-
-
-_OPENED: Final[tuple[tuple[Any, Callable[[Any], list[Any] | None]], ...]] = (
-    (weakref.ReferenceType, lambda at: [at()]),
-    (threading.local, lambda at: [vars(at)]),
-    (contextvars.ContextVar, _in_context),
-    (struct.Struct, lambda at: [at.format]),
-    ((type({}.keys()), type({}.values()), type({}.items())), lambda at: [list(at)]),
-    (types.GetSetDescriptorType, lambda at: [at.__objclass__, at.__name__]),
-    (type(functools.lru_cache(len)), lambda at: []),  # what it wraps counts, and what it remembers does not
-    ((type(threading.Lock()), type(threading.RLock())), lambda at: []),
-    (io.IOBase, _written),
-)
 
 
 def _imported(code: types.CodeType, package: str) -> list[str]:
@@ -413,7 +460,7 @@ def code_of(function: Any, module: str, variable: bool = True) -> Code:
     walk.walk(function)
     file = getattr(sys.modules.get(module), "__file__", None)
     files = walk.files | ({file} if file is not None else set())
-    for name in sorted(walk.dynamic):
+    for name in sorted(filter(None, walk.dynamic)):
         walk.say("all of", name, distribution_digest(name))
         files.update(distribution_files(name))
     for name in sorted(walk.beside):

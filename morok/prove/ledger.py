@@ -110,16 +110,18 @@ def vouched(file: str | Path, entries: Iterable[Entry], trust_ledger: bool = Fal
     return found
 
 
-def unchanged(file: str | Path, content: bytes, trust_ledger: bool = False) -> dict[str, Record] | None:
+def unchanged(
+    file: str | Path, content: bytes, trust_ledger: bool = False, dialect: Dialect | None = None
+) -> dict[str, Record] | None:
     """The records of the rules of a file of these bytes, by their own names: None unless it is known which rules these are, and
-    each has a usable one.
+    each has a usable one. `dialect`: the one that its rules are of, where it is not the built-in one.
 
     The fast path: nothing is parsed and no digest of a rule computed.
     """
     sealed = _sealed_page(file, content)
     if sealed is not None:
         return dict(pages.parse(sealed[0], page_path(file)).records)
-    entries = contents.recall(content, sources_of(content))
+    entries = contents.recall(content, sources_of(content, dialect))
     return None if entries is None else vouched(file, entries, trust_ledger)
 
 
@@ -149,7 +151,7 @@ def _sealed_page(file: str | Path, content: bytes) -> tuple[bytes, bool] | None:
 
 
 def _seal_line(content: bytes, page: bytes, limited: bool) -> str:
-    sources = fingerprints.digest(sources_of(content) + _beyond(folders.proofs_folder())[1] + limited * " limited")
+    sources = fingerprints.digest(sources_of(content, None) + _beyond(folders.proofs_folder())[1] + limited * " limited")
     return seal.line(content, page, sources)
 
 
@@ -214,20 +216,13 @@ def compared(
         entries = contents.of(mine)
     except UnprovedRuleError:  # one was measured in code that rules make which nothing vouches for any more
         return None
-    if current(mine):
-        remember(content, dict(entries))
+    remember(content, dict(entries), mine[0].dialect if mine else None)
     return vouched(file, entries, trust_ledger)
 
 
-def current(rules: Iterable[CheckedRule]) -> bool:
-    """True if these rules are of the dialects that have their names now: what is remembered of a file is of those."""
-    known = dialects.registered()
-    return all(dialects.built_in(r.dialect) or any(d is r.dialect for d in known) for r in rules)
-
-
-def remember(content: bytes, digests: Mapping[str, str]) -> None:
-    """Remember that the rules of a file of these bytes have these digests, by their own names."""
-    contents.keep(content, sources_of(content), digests.items())
+def remember(content: bytes, digests: Mapping[str, str], dialect: Dialect | None) -> None:
+    """Remember that the rules of a file of these bytes, of this dialect, have these digests, by their own names."""
+    contents.keep(content, sources_of(content, dialect), digests.items())
 
 
 def seal_up(found: Mapping[str, tuple[bytes, Mapping[str, str]]]) -> None:
@@ -246,27 +241,22 @@ def seal_up(found: Mapping[str, tuple[bytes, Mapping[str, str]]]) -> None:
     seal.write(folders.proofs_folder(), lines)
 
 
-def sources_of(content: bytes) -> str:
-    """A digest of all that the meaning of rules in a file of these bytes depends on besides: of the foreign dialects whose names
-    are in it; of the compiler too, where rules may be measured in the code that they become.
+def sources_of(content: bytes, dialect: Dialect | None) -> str:
+    """A digest of all that the meaning of rules in a file of these bytes depends on besides: of the dialect that they are of, as
+    it is now, whatever it is called and whoever has its name by now; of the compiler too, where rules may be measured in the code
+    that they become. `dialect`: None for the built-in one, which is not loaded for it.
     """
-    found = fingerprints.source_bytes() + foreign_sources(content)
+    found = fingerprints.source_bytes() + ("" if dialect is None else dialect_digest(dialect))
     if b"within" in content:
         late = (folders.rules_folder() / "target" / "decompose.rules").read_bytes()
         found += fingerprints.compiler_bytes() + fingerprints.digest(late)
     return fingerprints.digest(found)
 
 
-def foreign_sources(content: bytes) -> str:
-    """A digest of all that proofs in this rule file may depend on and that is not Morok's; "" for the built-in dialect."""
-    others = [d for d in dialects.registered() if not dialects.built_in(d) and d.name.encode("utf-8", "replace") in content]
-    if not others:
-        return ""
-    return fingerprints.digest("".join(map(dialect_digest, others)))
-
-
 def dialect_digest(dialect: Dialect) -> str:
-    """A digest of all that proofs about a foreign dialect may depend on, and of what it says of itself."""
+    """All that proofs about a foreign dialect may depend on, and what it says of itself; "" for the built-in one."""
+    if dialects.built_in(dialect):
+        return ""
     from morok.prove import sources  # lazy: rules of the built-in dialect are loaded without it
 
     return sources.whole_digest(dialect)
@@ -285,7 +275,7 @@ def recorded(rule: CheckedRule, trust_ledger: bool = False) -> Record | None:
 
 
 __all__ = [
-    "USABLE", "Page", "Record", "beyond", "checking", "compared", "current", "declining", "keep_page", "limits_of",
+    "USABLE", "Page", "Record", "beyond", "checking", "compared", "declining", "keep_page", "limits_of",
     "machine_folder", "machine_path", "outdated", "page_at", "page_path", "read_page", "recorded", "remember", "rule_digest",
     "seal_up", "sealed", "sources_of", "unchanged", "vouched", "write_page",
 ]  # fmt: skip

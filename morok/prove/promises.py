@@ -79,12 +79,12 @@ def _keys(extern: S.Extern, module: str, rules: Sequence[CheckedRule]) -> list[s
     """
     from morok.prove import sources  # lazy: most rules with records ask for no digests
 
-    dialects = {r.dialect.name: r.dialect for r in rules}
-    meant = {name: f"{name} {sources.whole_digest(dialect)}" for name, dialect in dialects.items()}
+    dialects = {id(r.dialect): r.dialect for r in rules}  # two of them may have one name
+    meant = {i: f"{dialect.name} {sources.whole_digest(dialect)}" for i, dialect in dialects.items()}
     keys = []
     for rule in rules:
         said = [canonical(dataclasses.replace(rule.syntax, name="")), typing_of(rule), *map(str, rule.instances)]
-        parts = [f"contract {answering_bytes()}", module, canonical(extern), meant[rule.dialect.name], *said, str(rule.context)]
+        parts = [f"contract {answering_bytes()}", module, canonical(extern), meant[id(rule.dialect)], *said, str(rule.context)]
         keys.append(hashlib.sha256(data("\n".join(parts))).hexdigest())
     return keys
 

@@ -196,20 +196,22 @@ def _said(v: Verdict) -> str:
 def as_github(r: Report) -> str:
     """Annotations of a GitHub workflow."""
 
-    def line(kind: str, place: str, title: str, text: str) -> str:
-        text = text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-        return f"::{kind} {place},title={title}::{text}\n"
+    def escaped(text: str) -> str:
+        return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+    def line(kind: str, text: str, **properties: Any) -> str:
+        said = (f"{name}={escaped(str(v)).replace(':', '%3A').replace(',', '%2C')}" for name, v in properties.items())
+        return f"::{kind} {','.join(said)}::{escaped(text)}\n"
 
     out = []
     for e in r.mistakes:
         row = e.json()
         hints = "".join(f"\n{t}" for t in (f"expected: {e.expected}" if e.expected else "", e.hint) if t)
-        place = f"file={row['file']},line={row['line']},col={row['column']}"
-        out.append(line("error", place, e.code, e.message + hints))
+        out.append(line("error", e.message + hints, file=row["file"], line=row["line"], col=row["column"], title=e.code))
     for v in r.verdicts:
         if not v.usable:
             kind = "warning" if v.verdict == "unknown" or v.untested else "error"
-            out.append(line(kind, f"file={v.file},line={v.line}", f"morok prove {v.code}", _said(v)))
+            out.append(line(kind, _said(v), file=v.file, line=v.line, title=f"morok prove {v.code}"))
     return "".join(out)
 
 

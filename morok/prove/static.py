@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import functools
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +18,9 @@ from morok.prove.function_digest import DYNAMIC
 
 _LOOKS: Final = frozenset(("get", "pop", "values", "items", "setdefault", "__getitem__"))
 _BUILTINS: Final = frozenset(dir(builtins))
+_OPEN: Final = frozenset(  # attributes by which code reaches what it does not mention, and methods by which classes do
+    ("__doc__", "__dict__", "__globals__", "__builtins__", "__subclasses__", "__init_subclass__", "__set_name__", "f_globals")
+)
 _FUNCTIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef)
 _DEFINITIONS: Final = (*_FUNCTIONS, ast.ClassDef)
 
@@ -47,9 +51,11 @@ class Mentions:
     called   names that are called
     tables   names that it looks something up in
     dynamic  it reaches what it does not mention, or calls what it has looked up
+    bare     names that it does not ask for an attribute there
     """
 
     names: set[str] = field(default_factory=set)
+    bare: set[str] = field(default_factory=set)
     chains: set[tuple[str, ...]] = field(default_factory=set)
     attrs: set[str] = field(default_factory=set)
     defined: set[str] = field(default_factory=set)
@@ -75,14 +81,20 @@ def _nodes(tree: ast.AST) -> Iterator[ast.AST]:
 def mentions(tree: ast.AST) -> Mentions:
     """The names, and the names of attributes, in a piece of Python, whatever scope they are of."""
     found = Mentions()
+    asked: set[int] = set()  # nodes of which an attribute is asked: those above come first
     for node in _nodes(tree):
         if isinstance(node, ast.Name):
             if isinstance(node.ctx, ast.Load):
                 found.names.add(node.id)
+                if id(node) not in asked:
+                    found.bare.add(node.id)
         elif isinstance(node, _DEFINITIONS):
             found.defined.add(node.name)
+            found.dynamic |= node.name in _OPEN or (isinstance(node, ast.ClassDef) and bool(node.keywords))
         elif isinstance(node, ast.Attribute):
             found.attrs.add(node.attr)
+            found.dynamic |= node.attr in _OPEN
+            asked.add(id(node.value))
             chain = _chain(node)
             if chain:
                 found.chains.add(chain)
@@ -141,9 +153,11 @@ class Module:
                 self._import(node)
         for statement in self.tree.body:
             self._statement(statement)
-        for statement in self.effects:
-            for name_ in self._changed(statement):
+        changed = [(s, self._changed(s)) for s in self.effects]
+        for statement, names in changed:
+            for name_ in names:
                 self.pieces[name_].append(statement)
+        self._owned = [(s, bool(names)) for s, names in changed if not isinstance(s, _DEFINITIONS)]
 
     def _import(self, node: ast.Import | ast.ImportFrom) -> None:
         if isinstance(node, ast.Import):
@@ -182,6 +196,29 @@ class Module:
                 isinstance(s, (ast.Assign, ast.AnnAssign)) and all(isinstance(t, (ast.Name, ast.Tuple)) for t in _targets(s))
             ):
                 self.effects.append(s)
+
+    @functools.cached_property
+    def loose(self) -> bool:
+        """True if a statement may change what is not told: of another module, or by names that it makes."""
+        return any(not owned or self._reaches_out(s) for s, owned in self._owned)
+
+    def _reaches_out(self, s: ast.stmt) -> bool:
+        seen: set[str] = set()
+        todo: list[ast.AST] = [s]
+        while todo:
+            at = todo.pop()
+            said = mentions(at)
+            if said.dynamic or any(n in self.imports for n in _written(at)):
+                return True
+            todo += [d for n in said.names - seen for d in self.pieces.get(n, ()) if isinstance(d, _DEFINITIONS)]
+            seen |= said.names
+        return False
+
+    def named_modules(self) -> Iterator[str]:
+        """The names of modules that this one imports, or that what it imports from them may be, with the packages above."""
+        for base in {*self.stars, *(b for b, _ in self.imports.values()), *(f"{b}.{n}" for b, n in self.imports.values() if n)}:
+            parts = base.split(".")
+            yield from (".".join(parts[: i + 1]) for i in range(len(parts)))
 
     def _changed(self, s: ast.stmt) -> set[str]:
         """The pieces that a statement may change: those it mentions, and those that functions which it calls write to."""
@@ -315,8 +352,8 @@ class Closure:
             for s in statements:
                 said = self._mentions(s)
                 todo += self.references(at, said)
-                if self.by_class and self._is_dynamic(at, said):
-                    found.dynamic.add(module)
+                if self.by_class:
+                    found.dynamic |= {*([module] if self._is_dynamic(at, said) else []), *self._handed(at, said)}
                 members += [(m, a) for m in among for a in said.attrs - seen_attrs]
                 seen_attrs |= said.attrs
         return found
@@ -349,6 +386,7 @@ class Closure:
         if name in _BUILTINS and not at.stars:
             return []
         found.text[at.name, name] = "not here"
+        found.dynamic.add(at.name)
         return [*((star, name) for star in at.stars), *([(at.name, "__getattr__")] if "__getattr__" in at.pieces else [])]
 
     def _binds(self, module: str, name: str) -> bool:
@@ -370,8 +408,17 @@ class Closure:
             found.append((module, rest[0]))
         return found
 
+    def _handed(self, at: Module, said: Mentions) -> Iterator[str]:
+        """The modules that are mentioned as such: whoever they are handed to may read any of them."""
+        for home in (at.imports[n] for n in said.bare if n in at.imports):
+            name = ".".join(filter(None, home))
+            if self.read(name) is not None and not (home[1] and self._binds(*home)):
+                yield name
+
     def _is_dynamic(self, at: Module, said: Mentions) -> bool:
-        if said.dynamic:
+        if said.dynamic or any(at.imports.get(c[0], ("",))[0] == "sys" and "modules" in c for c in said.chains):
+            return True
+        if any(at.imports.get(n) == ("sys", "modules") for n in said.names):
             return True
         own = said.defined | {"cls", "super"}
         if any(n not in own and n not in _BUILTINS and not at.binds(n) and not at.stars for n in said.called):

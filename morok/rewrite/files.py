@@ -191,6 +191,11 @@ class RuleFile:
             self._dialect = dialects.find(name)
         return self._dialect
 
+    @property
+    def foreign(self) -> Dialect | None:
+        """Its dialect; None for the built-in one, which is not loaded for it."""
+        return None if self.index.dialect == dialects.BUILT_IN else self.dialect
+
     def part(self, name: str) -> GroupPart:
         """The group of that name, as a part of a rule set."""
         return GroupPart(self, next(g for g in self.index.groups if g.name == name))

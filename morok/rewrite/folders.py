@@ -59,6 +59,15 @@ def page_path(file: str | Path) -> Path:
     return path.parent / "proofs" / (path.stem + ".json")
 
 
+def files_of(where: Path) -> list[Path]:
+    """The rule files that a path names: those below a folder, or the path itself. What is no regular file (a pipe, a device) is
+    none in a folder, but for a link to nothing, of which whoever reads it says so.
+    """
+    if not where.is_dir():
+        return [where]
+    return [f for f in sorted(where.rglob("*.rules")) if f.is_file() or not f.exists()]
+
+
 def pack_of(where: str | Path) -> str:
     """The prefix of the names of rules that come from this file or folder; "" for the built-in ones."""
     return "" if is_built_in(where) else readable(Path(where).resolve().stem)

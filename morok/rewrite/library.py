@@ -222,10 +222,9 @@ def load_rules(
     where = path_of(path, "the path of a rule file")
     prove, trust_ledger = flag(prove, "prove"), flag(trust_ledger, "trust_ledger")
     trust_helpers = flag(trust_helpers, "trust_helpers")
-    files = [f for f in sorted(where.rglob("*.rules")) if not f.is_dir()] if where.is_dir() else [where]
     pack = readable(where.resolve().stem)
     parts: list[GroupPart] = []
-    for file in files:
+    for file in folders.files_of(where):
         try:
             content = read_bytes(file)
         except OSError as problem:

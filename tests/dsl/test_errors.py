@@ -304,6 +304,13 @@ def test_a_mistake_in_a_template_is_one_mistake() -> None:
     assert len(problems("group g\n\nfor op in binary [Add, Sub, Mul] {\n    a: op(x, y) ~> z\n}\n")) == 1
 
 
+def test_more_orders_of_operands_than_are_tried() -> None:
+    many = "(Add|Sub|Mul|Max|Min)"
+    said = problem(f"a: {many}({many}({many}(x: i32, _y), (Add|Mul)(_z, _w)), {many}(_p, _q)) ~> x")
+    assert "MRK104" in said
+    assert "more than 512 orders" in said
+
+
 def test_an_unknown_dialect() -> None:
     (found,) = problems("dialect nowhere\ngroup g\n\na: Neg(Neg(x)) ~> x\n")
     assert "there is no dialect `nowhere`" in found[3]

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import copy
+import dataclasses
 from typing import Any
+
+import pytest
 
 from morok import dialect
 from morok.dialect import NOT_CONST
+from morok.errors import DialectError
 from morok.ir.dtype import dtype, dtypes
 from morok.ir.morok_dialect import MOROK
 from morok.ir.op import TABLE, AxisType, Op
 from morok.ir.uop import UOp
+from morok.prove import sources
 
 D = dtypes
 
@@ -35,6 +41,18 @@ def nodes() -> list[UOp]:
 def test_the_built_in_dialect_is_found_by_name() -> None:
     assert dialect.find("morok") is MOROK
     assert isinstance(MOROK, dialect.Dialect)
+
+
+def test_a_copy_of_the_built_in_dialect_is_another() -> None:
+    """What it evaluates with may be anything: it is digested and verified, and has a name of its own."""
+    made = copy.copy(MOROK)
+    made.ops = {**MOROK.ops, "Add": dataclasses.replace(MOROK.ops["Add"], evaluate=lambda d, a, b: a * b)}
+    assert dialect.built_in(MOROK)
+    assert not dialect.built_in(made)
+    with pytest.raises(DialectError, match="as the built-in dialect is"):
+        dialect.register(made)
+    assert sources.op_digest(made.ops["Add"], made) != sources.op_digest(MOROK.ops["Add"], MOROK)
+    assert sources.dialect_digest(made, frozenset())
 
 
 def test_templates_say_what_the_methods_say() -> None:

@@ -316,3 +316,90 @@ def test_python_s_own_modules_and_installed_ones() -> None:
         "numpy", "z3", "numpy.linalg"
     ]  # fmt: skip
     assert distributions.identity("z3").files
+
+
+# Ways in which a function `f` reaches the constant LIMIT of a module `limits_of_a_test`, or what it says of itself.
+REACHING = {
+    "a default argument": "def f(m=limits): return m.LIMIT",
+    "a closure": "f = (lambda m: lambda: m.LIMIT)(limits)",
+    "an attribute of a class": "class H:\n    m = limits\ndef f(): return H.m.LIMIT",
+    "a table": "T = {1: limits}\ndef f(): return T[1].LIMIT",
+    "an object": "import types\nH = types.SimpleNamespace(m=limits)\ndef f(): return H.m.LIMIT",
+    "what a function returns": "def g(): return limits\ndef f(): return g().LIMIT",
+    "a getter": "import operator\nget = operator.attrgetter('LIMIT')\ndef f(): return get(limits)",
+    "a partial call": "import functools\nf = functools.partial(getattr, limits, 'LIMIT')",
+    "the modules that are loaded": "import sys\ndef f(): return sys.modules['limits_of_a_test'].LIMIT",
+    "a pattern": "import types\ndef f():\n    match limits:\n        case types.ModuleType(LIMIT=n): return n",
+    "a format": "def f(): return '{0.LIMIT}'.format(limits)",
+    "a name that is made": "def f(): return getattr(limits, 'LIM' + str('IT'))",
+    "an attribute that is made": (
+        "class L:\n    def __getattr__(self, n): return getattr(limits, n)\nh = L()\ndef f(): return h.LIMIT"
+    ),
+    "the names of a module": "def f(): return limits.__dict__['LIM' + str('IT')]",
+    "its own names": "LIMIT = limits.LIMIT\ndef f(): return globals()['LIM' + str('IT')]",
+    "Python's names": "import builtins\nbuiltins.LIMIT_OF_A_TEST = limits.LIMIT\ndef f(): return LIMIT_OF_A_TEST",
+    "a docstring": "def f(): return f.__doc__\nf.__doc__ = str(limits.LIMIT)",
+    "an annotation": "def f(): return f.__annotations__['x']\nf.__annotations__ = {'x': limits.LIMIT}",
+    "an annotation of a class": (
+        "class K:\n    x: int\nK.__annotations__['x'] = limits.LIMIT\ndef f(): return K.__annotations__['x']"
+    ),
+    "its name": "def f(): return f.__qualname__\nf.__qualname__ = str(limits.LIMIT)",
+    "a class that is found from above": "class A: pass\nclass B(A): n = limits.LIMIT\ndef f(): return A.__subclasses__()[0].n",
+    "names that are copied from Python's": (
+        "import math\ns = dict(vars(math))\nexec(f'def g(): return {limits.LIMIT}', s)\nf = s['g']"
+    ),
+    "a class of such names": (
+        "import math\ns = dict(vars(math))\nexec(f'class G: n = {limits.LIMIT}', s)\nG = s['G']\ndef f(): return G.n"
+    ),
+    "a module that is called as one of Python's": (
+        "import types\nm = types.ModuleType('math')\nm.n = limits.LIMIT\ndef f(): return m.n"
+    ),
+}
+
+
+@pytest.mark.parametrize("text", REACHING.values(), ids=REACHING.keys())
+def test_however_code_reaches_a_constant_it_counts(text: str) -> None:
+    def found(limit: int) -> tuple[Any, str]:
+        limits.LIMIT = limit  # type: ignore[attr-defined]
+        known: dict[str, Any] = {"__name__": "of_a_test", "limits": limits}
+        exec(text, known)
+        return known["f"](), function_digest.code_of(known["f"], "of_a_test").digest
+
+    limits = types.ModuleType("limits_of_a_test")
+    with pytest.MonkeyPatch.context() as here:
+        here.setitem(sys.modules, "limits_of_a_test", limits)
+        first = found(100)
+        assert found(100) == first
+        assert int(found(60)[0]) == 60
+        assert found(60)[1] != first[1]
+
+
+def test_what_nobody_has_gone_through_is_never_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(function_digest, "_MOST", 100)
+    known: dict[str, Any] = {"__name__": "of_a_test"}
+    exec("TABLE = [(i, i) for i in range(200)]\ndef f(n): return TABLE[n]", known)
+    found, again = (function_digest.code_of(known["f"], "of_a_test") for _ in range(2))
+    assert found.digest != again.digest
+    assert found.closed == ("more than 100 objects",)
+
+
+HOSTILE = {
+    "a table that is asked for attributes": "class H(dict):\n    __getattr__ = dict.__getitem__",
+    "an attribute that is always another object": "class H:\n    def __getattr__(self, n): return H()",
+    "an error": "class H:\n    def __getattribute__(self, n): raise KeyError(n)\n    def __repr__(self): raise KeyError",
+    "a class of such": "class M(type):\n    def __getattribute__(self, n): raise KeyError(n)\nclass H(metaclass=M): pass",
+    "what makes it anew": "import collections\nclass H(collections.deque):\n    def __reduce_ex__(self, n): return RAN.append(n)",
+    "a module that makes what it lacks": (
+        "import types\nclass H(types.ModuleType):\n    def __getattr__(self, n): return RAN.append(n)\n"
+        "    def __init__(self): super().__init__('h')"
+    ),
+}
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
+def test_no_code_is_run_for_the_digest(text: str) -> None:
+    known: dict[str, Any] = {"__name__": "of_a_test", "RAN": []}
+    exec(f"{text}\nHELD = H()\ntry: SET = {{(1, HELD)}}\nexcept TypeError: SET = ()\ndef f(): return HELD.LIMIT, SET", known)
+    found, again = (function_digest.code_of(known["f"], "of_a_test") for _ in range(2))
+    assert found == again
+    assert not known["RAN"]

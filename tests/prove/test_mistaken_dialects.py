@@ -583,3 +583,10 @@ def test_a_fact_that_nobody_tries_says_nothing(folder: Path, fact: str) -> None:
     assert verdict == "refuted", message
     verdict, message = verdict_of(made, "r", f"Max(x: sat, x) if {fact.replace('y', 'x')} ~> x")
     assert verdict == "proved", message
+
+
+@pytest.mark.parametrize("flag", ["contract", "arcp"])
+def test_assumptions_about_ops_of_the_built_in_dialect_are_of_no_other(flag: str) -> None:
+    """There an op called Add may be anything."""
+    with pytest.raises(RuleError, match="built-in dialect's ops alone"):
+        check_text(f'dialect {dialect().name}\n\ngroup g "g"\n\nr: Neg(Neg(x)) ~> x assuming {flag}\n')

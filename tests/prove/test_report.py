@@ -93,3 +93,9 @@ def test_what_no_evaluation_gave_is_null_in_json_and_not_a_word() -> None:
         "rhs": "-0.0",
         "confirmed": False,
     }
+
+
+def test_a_file_s_name_ends_no_property_of_an_annotation() -> None:
+    found = Verdict("g.r", "a,b:c%\n.rules", 3, "refuted")
+    said = report.as_github(report.Report(verdicts=[found]))
+    assert "file=a%2Cb%3Ac%25%0A.rules,line=3" in said

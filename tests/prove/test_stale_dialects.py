@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import importlib
 import os
 import re
@@ -15,10 +16,11 @@ import pytest
 from mistaken import Saturating, clip, dialect, with_op
 
 import morok.dsl
-from morok.dialect import verify
+from morok.dialect import register, verify
 from morok.dsl.check import check_text
 from morok.errors import UnprovedRuleError
-from morok.prove import admission, foreign, promises
+from morok.prove import admission, foreign, ledger, promises
+from morok.rewrite.library import load_rules
 
 FILES = {
     "satdialect.py": """
@@ -354,6 +356,14 @@ def test_what_methods_look_up_in_the_dialect_counts(name: str, method: Any, chan
     assert (foreign.common_digest(made, frozenset()) != before) == does
 
 
+def test_a_copy_of_the_dialect_changes_nothing() -> None:
+    """Python notes in its class how it is copied."""
+    made = dialect()
+    before = foreign.common_digest(made, frozenset())
+    copy.copy(made)
+    assert foreign.common_digest(made, frozenset()) == before
+
+
 def test_the_facts_that_the_language_asks_unasked_are_listed() -> None:
     text = "".join(file.read_text() for file in Path(morok.dsl.__path__[0]).rglob("*.py"))
     asked = {*re.findall(r'(?<!_)facts?(?:\.get)?[\[(]"(\w+)"', text), *re.findall(r'"F_(\w+)"', text)}
@@ -410,3 +420,82 @@ def test_a_contract_of_a_helper_that_builds_an_op_of_which_no_rule_speaks(
     assert state() == "tested"
     with_op(made, "Max", evaluate=lambda d, a, b: clip(a + b))
     assert state() == "false"
+
+
+@pytest.fixture
+def negations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Saturating, Path]:
+    """A dialect of one op, and a file with a rule of it, which goes by the name that the dialect was registered under."""
+    monkeypatch.setenv("MOROK_CACHE_DIR", str(tmp_path / "cache"))
+    made = dialect()
+    made.ops = {"Neg": made.ops["Neg"]}
+    file = tmp_path / "neg.rules"
+    file.write_text(f'dialect {made.name}\n\ngroup g "g"\n\nr: Neg(Neg(x)) ~> x\n')
+    return made, file
+
+
+def test_a_dialect_that_calls_itself_otherwise_counts(negations: tuple[Saturating, Path]) -> None:
+    made, file = negations
+    made.name = "another name"
+    load_rules(file)
+    with_op(made, "Neg", evaluate=lambda d, a: min(-a, 50))
+    with pytest.raises(UnprovedRuleError, match="no proof"):
+        load_rules(file, prove=False)
+
+
+def test_a_dialect_that_is_registered_meanwhile_does_not_count(
+    negations: tuple[Saturating, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another thread does so between what is asked of the file and what is asked of the ledger."""
+    (made, file), real = negations, ledger.unchanged
+    load_rules(file)
+    register(with_op(copy.copy(made), "Neg", evaluate=lambda d, a: min(-a, 50)))
+
+    def unchanged(*given: Any) -> Any:
+        register(made)
+        return real(*given)
+
+    monkeypatch.setattr(ledger, "unchanged", unchanged)
+    with pytest.raises(UnprovedRuleError, match="no proof"):
+        load_rules(file, prove=False)
+
+
+# The module of a solver function `f`, and the module of its own that is edited.
+SOLVED = {
+    "a name that is made": ("import {k}\nglobals()['f'] = lambda w, d, a: {k}.K", "k"),
+    "a name that is made in a loop": (
+        "def g(n): return lambda w, d, a: n\nimport {k}\nfor n in ('f',): globals()[n] = g({k}.K)",
+        "k",
+    ),
+    "a name that is set": ("import sys, {k}\nsetattr(sys.modules[__name__], 'f', lambda w, d, a: {k}.K)", "k"),
+    "a constant that is set from here": ("import {k}, {o}\n{k}.L = {o}.L\ndef f(w, d, a): return {k}.L", "o"),
+    "a constant that another module sets": ("import {k}, {p}\ndef f(w, d, a): return {k}.K", "p"),
+    "a pattern": ("import types, {k}\ndef f(w, d, a):\n    match {k}:\n        case types.ModuleType(K=n): return n", "k"),
+    "a default argument": ("import {k}\ndef f(w, d, a, m={k}): return m.K", "k"),
+    "the modules that are loaded": ("import sys, {k}\ndef f(w, d, a): return sys.modules['{k}'].K", "k"),
+    "a docstring": ("from {o} import g\ndef f(w, d, a): return g.__doc__", "o"),
+    "a module beside, called as one of Python's": ("import turtledemo\ndef f(w, d, a): return turtledemo.K", "turtledemo"),
+}
+
+
+@pytest.mark.parametrize(("text", "edited"), SOLVED.values(), ids=SOLVED.keys())
+def test_however_a_solver_function_is_made_it_counts(
+    text: str, edited: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    """Which is read, and never run."""
+    monkeypatch.syspath_prepend(tmp_path)
+    tag = f"{list(SOLVED).index(request.node.callspec.id)}"
+    names = {n: f"solved_{n}{tag}" for n in "fkop"}
+    patch = f"import {names['k']}\n{names['k']}.K = "
+    for name, content in {
+        "f": text.format(**names),
+        "k": "K = 1\n",
+        "o": "L = 1\ndef g():\n    'a text'\n",
+        "p": f"{patch}1\n",
+        "turtledemo": "K = 1\n",
+    }.items():
+        (tmp_path / f"{names.get(name, name)}.py").write_text(content)
+    found = foreign.static_digest(names["f"], "f")
+    assert foreign.static_digest(names["f"], "f") == found
+    file = tmp_path / f"{names.get(edited, edited)}.py"
+    file.write_text(file.read_text().replace("1\n", "2\n").replace("a text", "another"))
+    assert foreign.static_digest(names["f"], "f") != found

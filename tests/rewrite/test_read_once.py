@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,8 @@ import morok
 from morok import UOp, dtypes
 from morok.dsl.check import check_file
 from morok.dsl.lint import lint
-from morok.errors import RuleLimitError, UnprovedRuleError
-from morok.prove import admission, ledger, workers
+from morok.errors import RuleError, RuleLimitError, UnprovedRuleError
+from morok.prove import admission, api, ledger, workers
 from morok.rewrite import folders
 
 TRUE = 'group double "doubling"\n\nshift: Add(x: i32, x) ~> Shl(x, 1)\n'
@@ -106,12 +107,11 @@ def test_findings_quote_the_text_that_was_checked(pack: Path) -> None:
 
 
 def test_no_more_of_a_file_is_read_than_a_rule_file_may_have(pack: Path) -> None:
-    with pytest.raises(RuleLimitError, match="more than"):
-        check_file("/dev/zero")
     with pack.open("wb") as file:
         file.truncate(1 << 40)
-    with pytest.raises(RuleLimitError, match="more than"):
-        morok.load_rules(pack)
+    for read in (check_file, morok.load_rules):
+        with pytest.raises(RuleLimitError, match="more than"):
+            read(pack)
 
 
 def test_a_link_that_leads_to_a_built_in_file_by_now_makes_no_rule_of_a_pack_built_in(
@@ -132,3 +132,14 @@ def test_a_link_that_leads_to_a_built_in_file_by_now_makes_no_rule_of_a_pack_bui
     save_while_proving(monkeypatch, repoint)
     with pytest.raises(UnprovedRuleError, match="contract that is not true"):
         morok.load_rules(link)
+
+
+def test_pipes_and_devices_are_no_rule_files(pack: Path) -> None:
+    """They would be waited for, or never end; in a folder they are passed over."""
+    pipe = pack.with_name("pipe.rules")
+    os.mkfifo(pipe)
+    for path in (pipe, "/dev/zero"):
+        with pytest.raises(RuleError, match="no regular file"):
+            morok.load_rules(path)
+    assert api.rule_files([pack.parent]) == [pack]
+    assert morok.load_rules(pack.parent)
