@@ -1,8 +1,8 @@
-"""STRIP: folds of neighbouring results side by side, row by row, in a small local buffer.
+"""STRIP: folds of adjacent results, row by row, in a small local buffer.
 
-The sum of a matrix over its rows has a result for each column. With as many of them in registers as fit, memory is read a few
-hundred bytes of each row at a time, which no processor reads ahead well. With a strip of them in a local buffer, the loop over
-results runs inside that of the fold, and memory is read in order. Each result is the same fold, in the same order.
+The sum of a matrix over its rows has a result for each column. With the results in registers, only a few hundred bytes of each
+row are read at a time, which defeats the prefetcher. With a strip of results in a local buffer, the loop over results is inside
+the loop of the fold, and memory is read in order. Each result is the same fold, in the same order.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from morok.passes.range_stages import const_end, new_range
 from morok.passes.rebuilding import next_range_id
 from morok.passes.target import Target
 
-MAX_BYTES: Final = 1 << 16  # of a strip: what a nearer cache keeps
-VECTORS: Final = 2  # of results that are read and written together
-ROWS: Final = (4, 2, 1)  # iterations of the fold for which results are read and written once: as many as divide it
+MAX_BYTES: Final = 1 << 16  # most bytes of a strip: it stays in L2
+VECTORS: Final = 2  # vectors of results per iteration of the loop over a strip
+ROWS: Final = (4, 2, 1)  # rows folded per load and store of a result: the first that divides the length of the fold
 _LOOPS: Final = frozenset({AxisType.Outer, AxisType.Loop, AxisType.Thread})
 
 
 def the_fold(ast: UOp, r: UOp, what: str) -> UOp:
-    """The only fold in the loop over `r`, whose results may be kept in a strip; OptError, called `what`, where there is none."""
+    """The only fold in the loop over `r`, if a strip can hold its results; else OptError, with the prefix `what`."""
     nodes = ast.toposort()
     found = [n for n in nodes if n.op is Op.Reduce and r in n.ranges]
     if len(found) != 1:
@@ -58,7 +58,7 @@ def the_fold(ast: UOp, r: UOp, what: str) -> UOp:
 
 
 def strip(ast: UOp, fold: UOp, r: UOp, target: Target) -> UOp:
-    """`ast` with the results of `fold` for all of the range `r`, of known length, in a local buffer before they are used."""
+    """`ast` with all results of `fold` along the range `r`, of constant length, in a local buffer before their uses."""
     length = const_end(r)
     assert length is not None
     lanes = VECTORS * max(1, target.vector_bytes // max(4, fold.dtype.itemsize))
@@ -89,7 +89,7 @@ def strip(ast: UOp, fold: UOp, r: UOp, target: Target) -> UOp:
 
 
 def _along(r: UOp, length: int, axis: AxisType, lanes: int, ids: Iterator[int]) -> Iterator[tuple[UOp, list[UOp]]]:
-    """The places of a strip, with the loops over them: some lanes at a time, then the rest."""
+    """(index, loops) over a strip: vectors of `lanes`, then the remainder."""
     done = 0
     while done < length:
         step = min(lanes, length - done)
