@@ -283,7 +283,7 @@ class Scheduler:
             amount = self._amount(opt, r)
             if amount > MAX_LANES or not prefix_scan.folds(self.ast, r) or any(n.op is Op.Contract for n in self.nodes):
                 raise OptError(
-                    f"{opt}: a loop that runs in order is in blocks already", expected=f"one of up to {MAX_LANES} lanes"
+                    f"{opt}: a sequential loop without a prefix scan, or in blocks already", expected=f"at most {MAX_LANES} lanes"
                 )
             self.ast = flatten_ranges(prefix_scan.in_blocks(self.ast, r, amount))
             return
@@ -292,7 +292,7 @@ class Scheduler:
     def _vectorize(self, opt: Opt, r: UOp, axis: AxisType) -> None:
         amount = self._amount(opt, r, may_cut=not self.target.has_local)
         if self.fills_within(r):
-            raise OptError(f"{opt}: a local buffer is filled anew in every iteration of axis {opt.axis}")
+            raise OptError(f"{opt}: a local buffer is refilled in every iteration of axis {opt.axis}")
         end = const_end(r)
         assert end is not None
         lanes = self.lanes(r) * amount
@@ -318,11 +318,9 @@ class Scheduler:
         if r.arg[1] not in _PARALLEL:
             raise OptError(f"{opt}: axis {opt.axis} is {r.arg[1].name}", expected="a global axis")
         if any(x.arg[1] is AxisType.GroupReduce for x in self.ranges):
-            raise OptError(
-                f"{opt}: GROUP was applied: what its threads share has no room for another axis", hint="LOCAL before GROUP"
-            )
+            raise OptError(f"{opt}: GROUP was applied: its shared buffer has no room for another axis", hint="LOCAL before GROUP")
         if self.fills_within(r):
-            raise OptError(f"{opt}: a local buffer is filled anew in every iteration of axis {opt.axis}, one for all threads")
+            raise OptError(f"{opt}: a local buffer, one for all threads, is refilled in every iteration of axis {opt.axis}")
         amount = self._amount(opt, r)
         self._check_threads(opt, amount)
         self.split(r, amount, AxisType.Local)
@@ -356,9 +354,9 @@ class Scheduler:
             raise OptError(f"{opt}: axis {opt.axis} is {r.arg[1].name}", expected="an output or a reduced axis")
         end = const_end(r)
         if end is None:
-            raise OptError(f"{opt}: the length of axis {opt.axis} is not a number", expected="an axis whose length is known")
+            raise OptError(f"{opt}: the length of axis {opt.axis} is not constant", expected="an axis of constant length")
         if r in self.ordered_ranges:
-            raise OptError(f"{opt}: a fold continues in that loop", expected="an axis whose iterations run in any order")
+            raise OptError(f"{opt}: a fold continues in that loop", expected="an axis with independent iterations")
         if opt.arg < 2 or end % opt.arg == 0:
             raise OptError(f"{opt}: {end} is a multiple of it already", expected="a number that does not divide the length")
         if opt.arg > 4 * end:
@@ -420,8 +418,8 @@ class Scheduler:
             raise OptError(f"{opt}: buffer {opt.axis} is written", expected="the slot of an input")
         if not all(map(packing.is_plain, reads)):
             raise OptError(
-                f"{opt}: buffer {opt.axis} is read behind a gate, where another read says, or in blocks of an ordered loop",
-                expected="reads at places known before",
+                f"{opt}: buffer {opt.axis} is read under a gate, at an index from memory, or in blocks of a sequential loop",
+                expected="reads without gates, at indices computed from loops",
             )
         loops = self.output_ranges
         if not 0 <= opt.arg <= len(loops):
@@ -430,7 +428,7 @@ class Scheduler:
         for read in reads:
             size = packing.copied_bytes(read, outer)
             if not packing.inner_ranges(read, outer):
-                raise OptError(f"{opt}: nothing inside {opt.arg} loops runs over buffer {opt.axis}", hint="fewer loops outside")
+                raise OptError(f"{opt}: buffer {opt.axis} depends on no loop inside the copy", hint="fewer loops outside")
             if not 0 < size <= packing.MAX_BYTES:
                 raise OptError(f"{opt}: a copy of {size or 'unknown'} bytes", expected=f"at most {packing.MAX_BYTES}")
         self.ast = packing.pack(self.ast, reads[0].src[0].arg, outer, self.target)
@@ -457,9 +455,7 @@ class Scheduler:
         if r.arg[1] not in _PARALLEL:
             raise OptError(f"{opt}: axis {opt.axis} is {r.arg[1].name}", expected="an output axis")
         if self.fills_within(r):
-            raise OptError(
-                f"{opt}: a local buffer is filled anew in every iteration of axis {opt.axis}", hint="BLOCK before PACK"
-            )
+            raise OptError(f"{opt}: a local buffer is refilled in every iteration of axis {opt.axis}", hint="BLOCK before PACK")
         amount = self._amount(opt, r)
         if amount == const_end(r):
             raise OptError(f"{opt}: all of axis {opt.axis} is one block", expected="a smaller one")
@@ -469,11 +465,11 @@ class Scheduler:
         """Check LANES: it changes nothing here, but the vectors of later stages, by `vectors`."""
         most = self.target.vector_bytes // 4
         if most <= 2:
-            raise OptError(f"{opt}: {self.target.name} computes with no vectors", expected="a CPU that does")
+            raise OptError(f"{opt}: {self.target.name} has no vectors, or of two lanes only", expected="a CPU with vectors")
         if not 2 <= opt.arg < most:
             raise OptError(f"{opt}: vectors of {opt.arg} lanes", expected=f"a number in 2..{most}")
         if any(o.op is OptOp.LANES for o in self.applied):
-            raise OptError(f"{opt}: vectors have lanes already", expected="LANES once")
+            raise OptError(f"{opt}: LANES was applied already", expected="LANES at most once")
 
     def _range(self, opt: Opt, among: list[UOp]) -> UOp:
         if opt.axis is None or not 0 <= opt.axis < len(among):
@@ -483,7 +479,7 @@ class Scheduler:
     def _amount(self, opt: Opt, r: UOp, may_cut: bool = False) -> int:
         end = const_end(r)
         if end is None:
-            raise OptError(f"{opt}: the length of axis {opt.axis} is not a number", expected="an axis whose length is known")
+            raise OptError(f"{opt}: the length of axis {opt.axis} is not constant", expected="an axis of constant length")
         amount = opt.arg or end
         if amount < 2 or amount > end:
             raise OptError(f"{opt}: {amount} iterations", expected=f"a number in 2..={end}")

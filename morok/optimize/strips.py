@@ -41,19 +41,19 @@ def the_fold(ast: UOp, r: UOp, what: str) -> UOp:
         or fold.dtype.is_index
         or any(n.op in (Op.Reduce, Op.Unroll) for n in fold.src[0].toposort())
     ):
-        raise OptError(f"{what}: the fold is one of vectors, conditions, places, or other folds", expected="STRIP before UPCAST")
+        raise OptError(f"{what}: the fold is of vectors, bools or indices, or of other folds", expected="STRIP before UPCAST")
     if any(x.arg[1] not in _LOOPS for x in fold.ranges) or any(x.op is not Op.Range or len(x.src) > 1 for x in fold.src[1:]):
-        raise OptError(f"{what}: a loop of the fold, or around it, is vectorized or as long as another", expected="plain loops")
+        raise OptError(f"{what}: a loop of or around the fold is vectorized, or waits for other nodes", expected="plain loops")
     if any(x.arg[1] is not AxisType.Reduce for x in fold.src[1:]) or any(x.src[0].op is not Op.Const for x in fold.src[1:]):
-        raise OptError(f"{what}: the length of the fold is not a number", expected="loops whose length is known")
+        raise OptError(f"{what}: a loop of the fold is shared by threads, or not of constant length", expected="plain loops")
     if max(fold.ranges, key=nesting) is not r:
-        raise OptError(f"{what}: another loop with results of the fold is inside that axis", hint="SWAP them")
+        raise OptError(f"{what}: another loop around the fold is inside that axis", hint="SWAP them")
     if any(n.op in (Op.DefineLocal, Op.Bufferize) for n in nodes):
         raise OptError(f"{what}: the kernel has a local buffer", expected="STRIP before PACK")
     stored = {s.src[0] for s in nodes if s.op is Op.Store}
     written = {p.src[0] for p in stored}
     if any(n.op is Op.Index and n not in stored and n.src[0] in written for n in nodes):
-        raise OptError(f"{what}: the kernel reads a buffer that it writes", expected="buffers that are read or written")
+        raise OptError(f"{what}: the kernel reads a buffer that it writes", expected="no buffer both read and written")
     return fold
 
 

@@ -33,7 +33,7 @@ def check_fences(nodes: Sequence[UOp]) -> None:
 
 
 def _check_waits(nodes: Sequence[UOp]) -> None:
-    """LoweringError if a node waits for other blocks, or for other threads without a barrier: for the End of a launched loop."""
+    """LoweringError if a node waits for all iterations of a launched loop: over blocks, or over threads without a barrier."""
     seen: set[tuple[UOp, bool]] = set()
     stack = [(d, False) for n in nodes if n.op is Op.After for d in n.src[1:]]
     while stack:

@@ -142,7 +142,7 @@ def _unit_dependencies(nodes: list[UOp], parent: dict[UOp, UOp | None]) -> dict[
         if n in parent:
             own = parent[n]
             out[n] = {b for b in below if parent[b] is own}
-            # outwards, a unit hides the units of its own loop, and a loop those inside it
+            # later nodes depend through n on the units of its loop, and through an End on those inside the loop
             gone = (own, n.src[1]) if n.op is Op.End else (own,)
             below = frozenset({n}) | frozenset(b for b in below if parent[b] not in gone)
         needs[n] = below

@@ -16,7 +16,7 @@ from morok.passes.rebuilding import rebuild
 def add_local_buffers(root: UOp) -> UOp:
     """`root` without Bufferize: each becomes a DefineLocal, filled over the ranges of the Bufferize in row-major order.
 
-    LoweringError for other than shared memory, and for sizes that are not constant.
+    LoweringError for another kind of memory, and for sizes that are not constant.
     """
     ids = [n.arg for n in nodes_of(root) if n.op is Op.DefineLocal]
     next_id = max(ids, default=-1) + 1

@@ -95,7 +95,7 @@ def _mergeable(outer: UOp, inner: UOp, nodes: list[UOp], sums: dict[UOp, Linear]
 
 
 def number_by_nesting(root: UOp) -> UOp:
-    """`root` with range ids in nesting order: a merged range has a new, greater id, and would nest inside later ranges."""
+    """`root` with range ids in nesting order: a merged range has a new, greater id, and would otherwise nest too far inside."""
     order: dict[UOp, None] = {}
     for n in reversed(nodes_of(root)):
         if n.op in CLOSES:

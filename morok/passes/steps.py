@@ -94,7 +94,7 @@ def set_apart(ast: UOp, target: Target) -> UOp:
 
 
 def apply_opts(ast: UOp, target: Target) -> UOp:
-    """The kernel after the optimizations in its Sink, else those of MOROK_OPTS, else those of the heuristics."""
+    """The kernel after the optimizations in its Sink, else those of MOROK_OPTS, else (without MOROK_NOOPT) the heuristics."""
     info = ast.arg if isinstance(ast.arg, KernelInfo) else KernelInfo()
     given = info.opts if info.opts is not None else read(config.OPTS.value) or None
     if given is None:

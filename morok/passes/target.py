@@ -82,8 +82,9 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class KernelInfo:
-    """The field of a kernel's Sink, kept through all stages.
+    """The metadata of a kernel's Sink, kept through all stages.
 
+    name  of the kernel
     opts  the optimizations to apply in stage 7, None to let the optimizer choose; after stage 7 the applied ones
     """
 

@@ -123,7 +123,7 @@ class Renderer:
             raise CompileError(
                 f"kernel {self.frame.name} needs {self.shared} bytes of shared memory",
                 expected=f"at most {CUDA.local_bytes}",
-                hint="use fewer threads a block, or smaller tiles",
+                hint="use fewer threads in a block, or smaller tiles",
             )
         self.values[u] = [f"local{u.arg}"]
         self.line(f"__shared__ __align__(16) {memory(u.dtype.base.scalar())} local{u.arg}[{size}];")
@@ -157,7 +157,7 @@ class Renderer:
     def index(self, u: UOp) -> None:
         """Check an Index; its address is part of the accesses that use it."""
         if u.op is Op.Index and u.arg and u.src[-1].dtype.count not in (1, u.src[1].dtype.count):
-            raise CompileError(f"kernel {self.frame.name}: an Index has one gate, or one a place")
+            raise CompileError(f"kernel {self.frame.name}: an Index has one gate, or one for each place")
 
     pointer_index = index
 

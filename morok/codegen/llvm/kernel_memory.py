@@ -151,7 +151,7 @@ class Memory(ABC):
             raise CompileError(f"kernel {self.frame.name}: an Index has one flat offset here, not {len(offsets)}")
         offset = offsets[0]
         if gated and u.src[-1].dtype.count not in (1, offset.dtype.count):
-            raise CompileError(f"kernel {self.frame.name}: an Index has one gate, or one a place")
+            raise CompileError(f"kernel {self.frame.name}: an Index has one gate, or one for each place")
         if offset.dtype.count > 1:
             return  # one address for each lane, computed at their uses
         if offset in self.addresses.steps:

@@ -62,7 +62,7 @@ def rangeify(
 
 
 def in_memory(node: UOp) -> bool:
-    """True if a node is a Bufferize in global memory, filled by a kernel of its own: no row buffer inside a kernel."""
+    """True if a node is a Bufferize in global memory, filled by a kernel of its own, not a row buffer inside a kernel."""
     return node.op is Op.Bufferize and node.arg[1] is AddrSpace.GLOBAL
 
 

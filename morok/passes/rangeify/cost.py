@@ -85,7 +85,7 @@ class Machine:
         return math.inf
 
 
-# Measured on an Intel Xeon and an AMD EPYC, like WORK: of 64 K elements, above the time of a copy. Such a copy takes 8 and 3 us
+# Measured on an Intel Xeon and an AMD EPYC, like WORK: for 64 K elements, beyond the time of a copy. Such a copy takes 8 and 3 us
 # (60 and 180 bytes/ns) from L2; the last-level cache gives 30 and 85, memory 10 and 35 bytes/ns. Padding costs a copy 0.02 ns per
 # element; it costs 0.2 to 0.4 ns in a sum of rows that are padded too, or concatenated off a vector's boundary. A read down a
 # column, or at a quotient of positions, takes 0.5 to 0.8 ns, and 2.6 ns after a product in tiles. Ten multiplications and

@@ -19,7 +19,7 @@ from morok.passes.rangeify.state import MOVEMENT, STORAGE, State, otherwise
 TRANSPARENT: Final = frozenset({Op.Detach, Op.ContiguousBackward, Op.Precast})
 SPLIT_RATIO: Final = 32768  # least elements per result of a reduction in two steps
 SPLIT_PARTS: Final = 256  # most partial results per result of the first step
-SPLIT_LEAST: Final = 8  # the fewest
+SPLIT_LEAST: Final = 8  # the fewest of these
 MOST_PARTS: Final = 16  # most tensors that one kernel concatenates
 
 
