@@ -196,7 +196,7 @@ def _integer_to_float(b: Builder, s: DType, t: DType, lanes: int, x: str) -> str
 
 
 def _sticky(b: Builder, s: DType, lanes: int, x: str) -> str:
-    """`x`; if its magnitude is above 2^53, with its last 12 bits replaced by a sticky bit (1 if any of them was)."""
+    """`x`; if its magnitude is above 2^53, with its last 12 bits replaced by a sticky bit (1 if any of them is 1)."""
     low = b.binary("and", "i64", lanes, x, b.const("i64", lanes, 0xFFF))
     high = b.binary("and", "i64", lanes, x, b.const("i64", lanes, -0x1000))
     some = b.compare("ne", "i64", lanes, low, b.const("i64", lanes, 0))

@@ -2,7 +2,7 @@
 
 The loop-invariant part of an offset is added to the pointer outside of the innermost loop. A constant part becomes a displacement
 at the access. The rest, with the loop counters in it, is computed in 64 bits, the width of addresses. LLVM would do all of this
-itself (loop strength reduction, sinking of addresses), but in a quarter of its time for code generation.
+itself (loop strength reduction, sinking of addresses), at a quarter of its time for code generation.
 """
 
 from __future__ import annotations
