@@ -20,7 +20,7 @@ MOST: Final = 1 << 62  # most elements of a tensor: indices are computed in 64 b
 
 
 def whole(value: Any, what: str, least: int, most: int | None = MOST) -> int:
-    """`value` as an int in least..=most (None: no upper bound); ShapeError for any other value, which it calls `what`."""
+    """`value` as an int in least..=most (None: no upper bound); ShapeError for any other value."""
     n = None if isinstance(value, Lazy) else index_or_none(value)
     if n is None or n < least or (most is not None and n > most):
         expected = f"a whole number of at least {least}" if n is None or n < least else f"a whole number of at most {most}"
@@ -29,7 +29,7 @@ def whole(value: Any, what: str, least: int, most: int | None = MOST) -> int:
 
 
 def each(value: Any, count: int, what: str, least: int) -> tuple[int, ...]:
-    """An int of at least `least` for each of `count` axes, from a list, or from one int for all; ShapeError for other values."""
+    """One int of at least `least` for each of `count` axes, from a list or one int for all; ShapeError otherwise."""
     if not isinstance(value, (tuple, list)):
         return (whole(value, what, least),) * count
     if len(value) != count:
@@ -38,7 +38,7 @@ def each(value: Any, count: int, what: str, least: int) -> tuple[int, ...]:
 
 
 def shape_argument(shape: tuple[Any, ...]) -> Shape:
-    """The shape in *args: `f(2, 3)` and `f((2, 3))` mean the same. ArgumentTypeError for a size that is no int or variable."""
+    """The shape in *args, `f(2, 3)` or `f((2, 3))`. ArgumentTypeError for a size that is no int or variable."""
     if len(shape) == 1 and isinstance(shape[0], (tuple, list)):
         shape = tuple(shape[0])
     sizes: list[int | UOp] = []
@@ -73,7 +73,7 @@ def fitting(sizes: Shape) -> Shape:
 
 
 def axis_in(value: Any, shape: Shape, ndim: int) -> int:
-    """The axis `value` as an int in 0..ndim; negative ones count from the end. AxisError, showing `shape`, for other axes."""
+    """The axis `value` as an int in 0..ndim; negative ones count from the end. AxisError outside."""
     a = index_or_none(value)
     if a is None:
         raise ArgumentTypeError(f"{shown(value)} is no axis", place=caller(), expected=f"an axis in {-ndim}..{ndim}")
