@@ -1,6 +1,6 @@
-"""Accuracy: what rules `within N ulp` become, compiled, run over many operands, and compared with exact values.
+"""Accuracy: rules `within N ulp` are compiled, run on many operands, and compared with exact values.
 
-The prover is handed this package to measure with (morok.prove.measuring).
+The prover uses this package through the Protocol in morok.prove.measuring.
 """
 
 from morok.accuracy.judgement import judge, judge_trial

@@ -1,4 +1,4 @@
-"""Verdicts on rules `within N ulp`: `approximate` where no measured error is larger, and the rule's op allows that one."""
+"""Verdicts on rules `within N ulp`: `approximate` if no measured error is larger, and the rule's op allows that error."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from morok.ir.uop import UOp
 from morok.prove.verdict import Verdict
 from morok.rewrite.ruleset import RuleSet
 
-SLACK: Final = 1e-6  # ulp: by how much C libraries differ
+SLACK: Final = 1e-6  # ulp: the difference between C libraries
 
 
 def judge(rule: CheckedRule) -> Verdict:
     """The verdict on a rule `within N ulp`: `approximate`, if its op allows that error and no measured one is larger.
 
-    Where the ledger has a measurement of the very code that the rule becomes now, the sample is measured again and must agree.
+    If the record has a measurement of the rule's current code, the sample is measured again and must not be worse.
     """
     started = time.perf_counter()
     verdict, message = "approximate", ""
@@ -45,9 +45,10 @@ def judge(rule: CheckedRule) -> Verdict:
 
 
 def judge_trial(rule: CheckedRule, beside: Sequence[CheckedRule]) -> Verdict:
-    """The verdict on a rule that stands in no file, by the build that every machine has; the first operand too far off ends it.
+    """The verdict on a rule outside of a file, from the build that every machine has; the first operand with too large an error
+    refutes it.
 
-    beside  the rules that its target may be made of
+    beside  the rules that its target may use
     """
     started = time.perf_counter()
     verdict, message = "approximate", ""
@@ -77,7 +78,7 @@ def judge_trial(rule: CheckedRule, beside: Sequence[CheckedRule]) -> Verdict:
 
 
 def _subject_of(rule: CheckedRule, instance: Instance, promised: float) -> Subject | tuple[str, str]:
-    """The subject to measure of the rule at one dtype; or the verdict where nothing is to be measured."""
+    """The subject to measure of the rule at one dtype; or (verdict, reason) without measuring."""
     try:
         s = subject(rule, instance)
     except NotMeasurableError as problem:
@@ -93,7 +94,7 @@ def _subject_of(rule: CheckedRule, instance: Instance, promised: float) -> Subje
 
 
 def _judge(rule: CheckedRule, instance: Instance, promised: float) -> tuple[str, str]:
-    """The verdict at one dtype, and the finding in words."""
+    """(verdict, finding in words) at one dtype."""
     s = _subject_of(rule, instance, promised)
     if isinstance(s, tuple):
         return s
@@ -126,7 +127,7 @@ def _point(s: Subject, w: Worst) -> str:
 
 
 def describe(s: Subject, m: Measurement) -> str:
-    """A measurement in a line."""
+    """One line of text about a measurement."""
     most = max(m.worst.values(), key=lambda w: w.ulp)
     how = f"all {m.count} operands" if m.everything else f"a sample of {m.count}"
     return f"{s.dtype}: at most {most.ulp:.4f} ulp over {how}, worst at {_point(s, most)}"

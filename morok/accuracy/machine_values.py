@@ -1,4 +1,4 @@
-"""Values of a graph as machine code computes them: its variables become elements of buffers, one for each choice of values."""
+"""Values of a graph computed by machine code: its variables become elements of buffers, one for each assignment of values."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from morok.runtime.jit import compile_text
 
 
 def values(graph: UOp, variables: Sequence[UOp], worlds: Sequence[Mapping[Any, Any]]) -> list[Any]:
-    """The results of machine code for a graph, one for each choice of values of its variables."""
+    """The results of machine code for a graph, one for each of `worlds`, assignments of values to its variables."""
     cpu, n = device("CPU"), len(worlds)
     kernel = compiled(graph, variables, n)
     out = Buffer.wrap(cpu, np.zeros(n, NUMPY[graph.dtype]), graph.dtype)
@@ -33,7 +33,7 @@ def values(graph: UOp, variables: Sequence[UOp], worlds: Sequence[Mapping[Any, A
 
 
 def compiled(graph: UOp, variables: Sequence[UOp], n: int) -> CPUKernel:
-    """A kernel that computes a graph for n choices of values: its first buffer takes the results."""
+    """A kernel that computes a graph for n assignments; its buffers are the results and one for each variable."""
     at = UOp.range(n, 0, AxisType.Loop, True)
     out, *given = [UOp.new(Op.DefineGlobal, (), k, v.dtype.ptr(n)).index(at) for k, v in enumerate((graph, *variables))]
     made = graph.substitute(dict(zip(variables, given, strict=True)))

@@ -1,7 +1,7 @@
-"""The code that a rule becomes: a kernel that applies its op to every element of a buffer, lowered and rendered.
+"""The code of a rule for measurement: a kernel that applies its op to every element of a buffer, lowered and rendered.
 
-It goes through the 22 stages with the rule in place, once with a product and a sum rounded together ("contracted") and once
-without ("separate").
+There are two builds, both lowered by the 22 stages with the rule: with fused multiply-adds ("contracted"), and without
+("separate").
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ def _kernel(s: Subject, n: int) -> UOp:
 
 
 def instructions(s: Subject, n: int, target: Target, build: str, rules: RuleSet | None) -> list[UOp]:
-    """The instructions of a kernel that applies the op to `n` elements, by `rules` where there are any.
+    """The instructions of a kernel that applies the op to `n` elements, lowered with `rules` if given.
 
-    Whoever watches a program's kernels (`morok trace`, `morok bisect`) is not shown these.
+    Observers of the program's kernels (`morok trace`, `morok bisect`) do not see it.
     """
     target = replace(target, fma=build == "contracted", unsupported=frozenset())
     flags = "contract" if build == "contracted" else ""
@@ -50,7 +50,7 @@ def rendered(listing: Sequence[UOp], name: str, build: str) -> Any:
 
 
 def code_digests(rule: CheckedRule) -> list[str]:
-    """A name for the code that a rule becomes at each dtype; none where it cannot be measured."""
+    """The code digest of a rule at each dtype; [] if it cannot be measured."""
     try:
         return [code_digest(subject(rule, instance)) for instance in rule.instances]
     except NotMeasurableError:
@@ -61,8 +61,8 @@ _VALUE: Final = re.compile(r"%[\w.]+")
 
 
 def arithmetic(s: Subject, build: str) -> str:
-    """The LLVM IR that the rule becomes for one element on a machine without vectors: the arithmetic, without loads, stores and
-    loops. Values are named in the order in which they appear.
+    """The arithmetic in the LLVM IR of the rule for one element on a machine without vectors, without loads, stores and loops.
+    Values are renamed in order of appearance.
     """
     text: str = rendered(instructions(s, 1, Target("LLVM", memory_bytes=8), build, s.rules), "measured", build).text
     names: dict[str, str] = {}
@@ -71,5 +71,5 @@ def arithmetic(s: Subject, build: str) -> str:
 
 
 def code_digest(s: Subject) -> str:
-    """A name for the code that the rule becomes, in both builds."""
+    """A digest of the rule's code, in both builds."""
     return digest("\n\n".join(arithmetic(s, b) for b in BUILDS))

@@ -1,4 +1,4 @@
-"""Measurements: what a rule `within N ulp` becomes, compiled by LLVM and run over many operands.
+"""Measurements of rules `within N ulp`: their code is compiled by LLVM and run on many operands.
 
 Exact values come from the C library in double precision, for f64 from decimal arithmetic.
 """
@@ -31,10 +31,10 @@ def _compile(listing: Sequence[UOp], name: str, build: str) -> CPUKernel:
 
 
 class Runner:
-    """The rule's function and the exact one, over arrays of operands."""
+    """A runner of the rule's compiled function and of the exact one, on arrays of operands."""
 
     def __init__(self, s: Subject, builds: Sequence[str], rules: RuleSet | None = None) -> None:
-        """A runner of `rules`: the subject's own and its companions, by default those of the rule's file."""
+        """A runner of `rules`, by default the subject's rule and its companions in the rule's file."""
         self.subject = s
         self.size = CHUNK
         used = rules or s.rules
@@ -47,7 +47,7 @@ class Runner:
         )
 
     def _run(self, kernel: CPUKernel, d: DType, operands: Sequence[Array]) -> Array:
-        """`kernel` over up to `size` operands."""
+        """The results of `kernel` for up to `size` operands."""
         cpu = device("CPU")
         out = np.zeros(self.size, operands[0].dtype)
         padded = [a if len(a) == self.size else np.concatenate([a, np.zeros(self.size - len(a), a.dtype)]) for a in operands]
@@ -55,7 +55,7 @@ class Runner:
         return out[: len(operands[0])]
 
     def errors(self, bits: Sequence[Array]) -> dict[str, Array]:
-        """The error in ulp of each build's result for each tuple of operands, given as bit patterns."""
+        """The errors, in ulp, of each build's results for tuples of operands, given as bit patterns."""
         s = self.subject
         operands = [ulp.widened(s.dtype, b) for b in bits]
         given = operands if s.dtype is dtypes.f64 else [ulp.stored(s.dtype, b) for b in bits]
@@ -67,24 +67,24 @@ class Runner:
 
 
 def available_builds() -> tuple[str, ...]:
-    """The builds that this machine runs at full speed."""
+    """The builds to measure here: without FMA instructions only "separate"."""
     return BUILDS if host().fma else ("separate",)
 
 
 def compiler() -> str:
-    """The compiler and the machine that it compiled for."""
+    """The compiler and its target CPU, as text."""
     return f"LLVM {llvm_version()} (llvmlite {llvmlite().__version__}), {host_machine().cpu}"
 
 
 def measure(
     s: Subject, exhaustive: bool = False, builds: Sequence[str] | None = None, done: Callable[[int], None] | None = None
 ) -> Measurement:
-    """The worst error of a rule at a dtype over the stated sample, or over everything there is.
+    """The worst errors of a rule at a dtype, over the fixed sample, or over all operands.
 
-    builds  those of BUILDS that are wanted; by default all that this machine has
-    done    hears how many operands have been measured
+    builds  some of BUILDS; by default available_builds()
+    done    called with the number of operands measured so far
     """
-    code = code_digest(s)  # of the rules as they are now, whatever becomes of their file meanwhile
+    code = code_digest(s)  # first, since the rule file may change during the measurement
     runner = Runner(s, builds or available_builds())
     worst: dict[str, Worst] = {}
     count = 0
@@ -100,12 +100,12 @@ def measure(
 
 
 def is_everything(s: Subject, exhaustive: bool) -> bool:
-    """True if a measurement tries every operand that there is."""
+    """True if a measurement covers all operands of the dtype."""
     return s.operands == 1 and (s.dtype.bits == 16 or (exhaustive and s.dtype.bits == 32))
 
 
 def operands(s: Subject, exhaustive: bool) -> Iterator[tuple[Array, ...]]:
-    """The operands to try, as bit patterns, in chunks: everything there is, or the stated sample."""
+    """The operands to measure, as bit patterns, in chunks: the fixed sample, or everything(); pairs are always a sample."""
     if s.operands == 2:
         yield from ulp.pairs(s.dtype)
         return

@@ -1,4 +1,4 @@
-"""The record of measurements, beside the ledger page of the rule file: worst errors, where, over how much, of which code."""
+"""The record of measurements, beside the ledger page of the rule file: worst errors and their operands, for a digest of code."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MAX_BYTES: Final = 16 << 20
 
 @dataclass(frozen=True, slots=True)
 class Worst:
-    """The largest error found, in ulp, and the bit patterns of the operands that it is at."""
+    """The largest error found, in ulp, and the bit patterns of its operands."""
 
     ulp: float
     at: tuple[int, ...]
@@ -30,13 +30,13 @@ class Worst:
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """One rule at one dtype.
+    """The measurement of one rule at one dtype.
 
-    code        a digest of the LLVM IR that the rule becomes: another rule text, or another code generator, gives another
-    count       operands (pairs, of an op of two) measured
-    everything  these are all there are
+    code        a digest of the rule's LLVM IR: it changes with the rule's text and with the code generator
+    count       the number of operands (for an op of two: pairs) measured
+    everything  True if these are all operands of the dtype
     worst       by build: "contracted" (a * b + c rounded once), "separate"
-    compiler    the compiler and the machine that it compiled for
+    compiler    the compiler and its target CPU
     """
 
     rule: str
@@ -49,7 +49,7 @@ class Measurement:
 
 
 def path_of(file: str | Path) -> Path:
-    """The file that keeps the measurements of a rule file's rules."""
+    """The path of the record for a rule file."""
     page = folders.page_path(file)
     return page.with_name(f"{page.stem}.measured.json")
 
@@ -67,19 +67,19 @@ def _read(path: Path, stamp: int) -> dict[tuple[str, str], Measurement]:
 
 
 def read(file: str | Path) -> dict[tuple[str, str], Measurement]:
-    """The measurements of a rule file's rules, by rule and dtype."""
+    """The recorded measurements of a rule file, by (rule, dtype); LedgerError for a damaged record."""
     path = path_of(file)
     return dict(_read(path, path.stat().st_mtime_ns)) if path.is_file() else {}
 
 
 def find(rule: CheckedRule, dtype: str) -> Measurement | None:
-    """The recorded measurement of a rule at a dtype, of whatever code."""
+    """The recorded measurement of a rule at a dtype, even of older code; None without one."""
     return read(rule.file).get((rule.own, dtype))
 
 
 def write(file: str | Path, found: Iterable[Measurement], known: Iterable[str]) -> None:
-    """Put measurements into the record, in the place of older ones, but for those of the same code over more operands; rules that
-    are not `known` any more leave it.
+    """Replace measurements in the record, except those of the same code over more operands; rules that are not `known` are
+    removed.
     """
     rows = read(file)
     for m in found:
@@ -94,7 +94,7 @@ def write(file: str | Path, found: Iterable[Measurement], known: Iterable[str]) 
 
 
 def _measurement(row: dict[str, Any]) -> Measurement:
-    """The measurement of a row; ValueError where it is not as it was written."""
+    """The measurement in a row; ValueError if its checksum is wrong."""
     if row.pop("check") != _check(row):
         raise ValueError(f"the row of {row['rule']} at {row['dtype']} is not what was written")
     return Measurement(**{**row, "worst": {b: Worst(w["ulp"], tuple(w["at"])) for b, w in row["worst"].items()}})

@@ -1,4 +1,4 @@
-"""Subjects of measurement: a rule `within N ulp` at one dtype, and the rules that its op becomes code by."""
+"""Subjects of measurement: a rule `within N ulp` at one dtype, and the rules that lower its op."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ from morok.rewrite.ruleset import RuleSet
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """One rule at one dtype: what is measured. `rules` are those that its op becomes code by: it, and its companions.
+    """One rule at one dtype, to be measured.
 
+    rules    the rule and its companions, which lower its op
     pattern  the op over operands, or over ops of operands and numbers
-    names    of the operands
+    names    the names of the operands
     """
 
     rule: CheckedRule
@@ -38,7 +39,7 @@ class Subject:
         return len(self.names)
 
     def of(self, operands: Sequence[UOp]) -> UOp:
-        """The pattern of these operands."""
+        """The pattern as a graph over these operands."""
         known = dict(zip(self.names, operands, strict=True))
 
         def made(p: S.Pattern) -> UOp:
@@ -53,11 +54,13 @@ class Subject:
 
 
 class NotMeasurableError(Exception):
-    """The rule is none that a kernel of one op would show."""
+    """The error for a rule that a kernel of one op cannot measure."""
 
 
 def subject(rule: CheckedRule, instance: Instance) -> Subject:
-    """The subject to measure of a rule whose pattern is one op over operands of its dtype, or over ops of such and numbers."""
+    """The subject of a rule whose pattern is one op over operands of its dtype, or over ops of operands and numbers;
+    NotMeasurableError for other rules.
+    """
     p = rule.syntax.pattern
     while isinstance(p, S.PBind):
         p = p.inner
@@ -88,12 +91,12 @@ def _approximations(text: str, file: str) -> tuple[CheckedRule, ...]:
 
 
 def companions(rule: CheckedRule) -> tuple[CheckedRule, ...]:
-    """The approximations in the rule's own file that its target uses in turn."""
+    """The rules `within N ulp` in the rule's file, which may lower the ops in its target."""
     return _approximations(rule.text, rule.file) if rule.text else ()
 
 
 def _rules(rule: CheckedRule) -> RuleSet:
-    """The rule and its companions, one object for as long as they are these, so that their matcher is made once."""
+    """The rule and its companions as a rule set, cached, so that its matcher is compiled once."""
     wanted = (rule, *(r for r in companions(rule) if r.own != rule.own))
     for known in _known:
         if len(known) == len(wanted) and all(a is b for a, b in zip(known.rules, wanted, strict=True)):

@@ -1,8 +1,8 @@
-"""Distances of computed values from exact ones: operands to try, exact values, errors in units in the last place.
+"""Errors of computed values in units in the last place (ulp): operands to measure, exact values, errors.
 
-An ulp of a value is the distance of the floats of its binade: 2^(e - p + 1) for 2^e <= |value| < 2^(e+1), p the bits of
-precision, and never less than the least subnormal float. Where the exact value rounds to an infinity or to NaN the computed one
-must be that; where it is a zero, that zero. Such a miss counts as an infinite error.
+An ulp of a value is the spacing of floats in its binade: 2^(e - p + 1) for 2^e <= |value| < 2^(e+1) at a precision of p bits, and
+at least the least subnormal float. If the exact value rounds to an infinity or NaN, or is a zero, the computed value must equal
+it, with the sign of a zero; otherwise the error is infinite.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from morok.ir.ops import exact
 
 Array = np.ndarray[Any, Any]
 
-CHUNK: Final = 1 << 16  # operands a call
-STRIDE: Final = 4093  # prime: the sampled bit patterns of f32 share no low bits
-CENTRAL: Final = 401  # stride where |x| lies in [2^-6, 2^9): most programs' operands
-DOUBLES: Final = 2048  # sampled operands of f64, whose exact values take a Python program each
-MORE_DOUBLES: Final = 1 << 16  # what is added where time is no matter
+CHUNK: Final = 1 << 16  # operands for each launch of a kernel
+STRIDE: Final = 4093  # prime, so that the low bits of the sampled f32 operands vary
+CENTRAL: Final = 401  # stride for |x| in [2^-6, 2^9), the operands of most programs
+DOUBLES: Final = 2048  # sampled operands of f64, whose exact values are computed in Python
+MORE_DOUBLES: Final = 1 << 16  # further operands of f64 with --all
 PAIRS: Final = 1 << 20  # sampled pairs of operands
-FAR: Final = 1 << 20  # ulp: a value so far off is as far from the nearest float as from the exact value
+FAR: Final = 1 << 20  # ulp: above it the distance from the rounded exact value is precise enough
 _SEED: Final = 20240229
 
 BITS: Final = {dtypes.f16: np.uint16, dtypes.bf16: np.uint16, dtypes.f32: np.uint32, dtypes.f64: np.uint64}
@@ -37,7 +37,7 @@ BIAS: Final = {dtypes.f16: 15, dtypes.bf16: 127, dtypes.f32: 127, dtypes.f64: 10
 
 
 def widened(d: DType, bits: Array) -> Array:
-    """The floats of these bit patterns, exactly, as doubles. NaNs are all one quiet NaN: a signalling one is an exception."""
+    """The floats of these bit patterns, exactly, as doubles; every NaN as one quiet NaN, since a signalling one would trap."""
     with np.errstate(invalid="ignore"):
         narrow = (bits.astype(np.uint32) << np.uint32(16)).view(np.float32) if d is dtypes.bf16 else stored(d, bits)
         wide = narrow.astype(np.float64)
@@ -45,7 +45,7 @@ def widened(d: DType, bits: Array) -> Array:
 
 
 def stored(d: DType, bits: Array) -> Array:
-    """These bit patterns as NumPy holds values of `d`: bf16 as its bits."""
+    """These bit patterns as an array of NumPy's dtype for `d`; bf16 as its bits."""
     return bits if d is dtypes.bf16 else bits.view(KINDS[d])
 
 
@@ -58,8 +58,8 @@ def patterns(d: DType, values: Any) -> Array:
 
 
 def special(d: DType) -> Array:
-    """Bit patterns where functions have edges: zeros, infinities, NaN, the ends of subnormal and normal numbers, small integers
-    and halves, the logarithms of the largest and the least results, multiples of pi / 2; with their neighbours and negatives.
+    """The bit patterns of edge cases: zeros, infinities, NaN, the ends of subnormal and normal numbers, small integers and
+    halves, the logarithms of the largest and the least results, multiples of pi / 2; with adjacent floats and negatives.
     """
     f, b = FRACTION[d], BIAS[d]
     ends = [0, 1, (1 << f) - 1, 1 << f, ((2 * b) << f) | ((1 << f) - 1), (2 * b + 1) << f, (2 * b + 1) << f | 1 << (f - 1)]
@@ -73,8 +73,8 @@ def special(d: DType) -> Array:
 
 
 def sample(d: DType) -> Iterator[Array]:
-    """The stated sample of bit patterns of `d`, in chunks: all of them for 16 bits; for f32 every STRIDE-th, and every CENTRAL-th
-    in the middle of the range; for f64 a seeded draw; the special ones always.
+    """The fixed sample of bit patterns of `d`, in chunks: all of them for 16 bits; for f32 every STRIDE-th, and every CENTRAL-th
+    in the middle of the range; for f64 a seeded draw; for both the special ones too.
     """
     parts: list[Array]
     if d.bits == 16:
@@ -95,14 +95,14 @@ def sample(d: DType) -> Iterator[Array]:
 
 
 def _drawn(draw: np.random.Generator, n: int) -> Iterator[Array]:
-    """`n` bit patterns of f64, a quarter over all floats, the others over three ranges."""
+    """`n` random bit patterns of f64: a quarter of them over all floats, a quarter in each of three ranges."""
     yield draw.integers(0, 1 << 64, n // 4, dtype=np.uint64)
     for bound in (1.0, 40.0, 1100.0):
         yield draw.uniform(-bound, bound, n // 4).view(np.uint64)
 
 
 def everything(d: DType) -> Iterator[Array]:
-    """Every bit pattern of `d`, in chunks; for f64 `sample`, and MORE_DOUBLES others."""
+    """Every bit pattern of `d`, in chunks; for f64 the sample and MORE_DOUBLES others."""
     if d.bits == 64:
         yield from sample(d)
         yield from _drawn(np.random.default_rng(_SEED + 1), MORE_DOUBLES)
@@ -112,8 +112,8 @@ def everything(d: DType) -> Iterator[Array]:
 
 
 def _pairs(d: DType) -> Iterator[tuple[Array, Array]]:
-    """The stated sample of pairs: bases over all positive floats and near 1, exponents that keep most results in range; and all
-    pairs of some special operands.
+    """The fixed sample of pairs, for pow: bases over all positive floats and near 1, exponents that keep most results in range;
+    and all pairs of some special operands.
     """
     few = special(d)[:: len(special(d)) // 200]
     first, second = np.meshgrid(few, few)
@@ -133,16 +133,14 @@ def _pairs(d: DType) -> Iterator[tuple[Array, Array]]:
 
 
 def pairs(d: DType) -> Iterator[tuple[Array, Array]]:
-    """The stated sample of pairs of bit patterns, in chunks: bases over all positive floats and near 1, exponents that keep most
-    results in range; and all pairs of some special operands.
-    """
+    """The fixed sample of pairs of bit patterns, in chunks: see _pairs()."""
     for first, second in _pairs(d):
         for at in range(0, len(first), CHUNK):
             yield first[at : at + CHUNK], second[at : at + CHUNK]
 
 
 def errors(d: DType, got: Array, wanted: Array) -> Array:
-    """The error of each value in ulp of `d`: `got` computed, `wanted` exact to far more than `d` holds; both doubles."""
+    """The error of each computed value `got` in ulp of `d`; `wanted` are the exact values, and both are doubles."""
     f, least = FRACTION[d], 2.0 ** (1 - BIAS[d] - FRACTION[d])
     with np.errstate(all="ignore"):
         if d is dtypes.f32:
@@ -162,14 +160,14 @@ def errors(d: DType, got: Array, wanted: Array) -> Array:
 
 
 def errors_of_doubles(op: Op, operands: Sequence[Array], got: Array) -> Array:
-    """The error of each f64 value of `op`, in ulp, against decimal arithmetic with more digits; 0.5 where it is the nearest."""
+    """The error of each f64 value of `op`, in ulp, against decimal arithmetic with more digits; 0.5 for the nearest float."""
     rows = zip(got.tolist(), *(x.tolist() for x in operands), strict=True)
     return np.array([_error_of_double(op, y, tuple(xs)) for y, *xs in rows])
 
 
-@functools.lru_cache(maxsize=CHUNK)  # a chunk is judged once for each build
+@functools.lru_cache(maxsize=CHUNK)  # each build needs the same exact values of a chunk
 def _nearest(op: Op, operands: tuple[float, ...], _signs: tuple[float, ...]) -> float:
-    """The exact value, rounded. The signs are there to tell zeros apart, which compare equal."""
+    """The exact value, rounded. `_signs` makes the cache distinguish zeros of different sign, which compare equal."""
     evaluate = TABLE.entries[op].evaluate
     assert evaluate is not None
     return float(evaluate(dtypes.f64, *operands))
@@ -193,6 +191,6 @@ def _error_of_double(op: Op, y: float, operands: tuple[float, ...]) -> float:
         return abs(y - nearest) / math.ulp(nearest)
     value = _value(op, operands)
     ulp = Fraction(math.ulp(nearest))
-    if abs(value) < abs(nearest) and math.frexp(nearest)[0] in (0.5, -0.5):  # the exact value lies in the binade below
+    if abs(value) < abs(nearest) and math.frexp(nearest)[0] in (0.5, -0.5):  # the exact value is in the binade below
         ulp = max(ulp / 2, Fraction(math.ulp(0.0)))
     return float(abs(Fraction(y) - value) / ulp)

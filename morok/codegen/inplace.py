@@ -1,8 +1,8 @@
-"""Inputs that a kernel has read before it writes: in their memory its result may lie.
+"""Inputs whose memory a kernel's output may reuse, since they are read before they are overwritten.
 
-A softmax reads a row, and then writes one at the same place of its output. Where both lie in the same memory a cache holds half
-as much. Decided from the instructions, whose order is that in which they run: inside of the loops that all accesses share, every
-load comes before the first store, and what one iteration of those loops touches no other does.
+A softmax reads a row, then writes a row at the same place of its output. If both are in the same memory, they take half the
+cache. The condition on the instructions, in execution order: inside the loops common to all accesses, every load precedes the
+first store, and different iterations of those loops access different elements.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ _GLOBAL: Final = Op.DefineGlobal
 
 
 def overwritable(accesses: Sequence[Access]) -> frozenset[int]:
-    """The slots of the buffers in whose memory that of the only buffer which the kernel writes, slot 0, may lie; it must be of
-    their size."""
+    """The slots of inputs whose memory the only output, slot 0, may reuse if it has their size; empty if the kernel writes
+    another buffer.
+    """
     found = [a for a in accesses if a.kept.op is _GLOBAL]
     if any((a.kept.arg == 0) is not a.stores or not a.consecutive for a in found) or not any(a.stores for a in found):
         return frozenset()
@@ -27,12 +28,12 @@ def overwritable(accesses: Sequence[Access]) -> frozenset[int]:
 
 
 def _read_before(accesses: Sequence[Access], slot: int) -> bool:
-    """True if every read of `slot`, in an iteration of the loops around all of them, comes before anything is stored there."""
+    """True if in each iteration of the loops around all accesses every read of `slot` precedes the first store."""
     own = [a for a in accesses if a.stores or a.kept.arg == slot]
     first = next(k for k, a in enumerate(own) if a.stores)
     shared = _shared([a.loops for a in own])
     depth = len(shared)
-    # a loop further in, around a load and a store, would load what an earlier iteration has stored
+    # an inner loop around both a load and a store would load what an earlier iteration stored
     inner = [{r for a in own if a.stores is stores for r in a.loops[depth:]} for stores in (False, True)]
     sizes = {a.dtype.scalar().itemsize for a in own}
     if len(sizes) > 1 or any(not a.stores for a in own[first:]) or not inner[0].isdisjoint(inner[1]):
@@ -43,7 +44,7 @@ def _read_before(accesses: Sequence[Access], slot: int) -> bool:
 
 
 def _shared(nests: Sequence[tuple[UOp, ...]]) -> tuple[UOp, ...]:
-    """The loops with which all these nests begin."""
+    """The common outer loops of these nests."""
     out: list[UOp] = []
     for level in zip(*nests, strict=False):
         if any(r is not level[0] for r in level):
@@ -53,12 +54,12 @@ def _shared(nests: Sequence[tuple[UOp, ...]]) -> tuple[UOp, ...]:
 
 
 def _apart(loops: Sequence[UOp], accesses: Sequence[Access]) -> bool:
-    """True if no two iterations of `loops` touch the same element."""
+    """True if no two iterations of `loops` access the same element."""
     steps = [accesses[0].at.terms.get(r, 0) for r in loops]
     low, high = [], []
     for a in accesses:
         rest = [(t, c) for t, c in a.at.terms.items() if t not in loops]
-        # a counter waits for what runs before its loop, and takes the same values whatever that is
+        # the operands of a Range order its loop, so its values do not depend on `loops`
         mixed = any(t.op is not Op.Range and not t.ranges.isdisjoint(loops) for t, _ in rest)
         if mixed or [a.at.terms.get(r, 0) for r in loops] != steps:
             return False

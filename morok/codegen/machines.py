@@ -1,4 +1,4 @@
-"""The machines that code is generated for, as the pipeline sees them."""
+"""The target machines of code generation, and their `Target` descriptions for the pipeline."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from morok.ir.op import Op
 from morok.out_of_memory import no_memory, room_for
 from morok.passes.target import Target
 
-_LIBRARY: Final = 200 << 20  # bytes of addresses that LLVM takes as it is loaded: it ends the process if it does not get them
+_LIBRARY: Final = 200 << 20  # bytes of address space that LLVM needs to load: without them it ends the process
 CACHES: Final = Path("/sys/devices/system/cpu/cpu0/cache")
-# What stage 18 writes as arithmetic (rules/target/transcendental.rules), so that it vectorizes, and is the same on every machine.
+# The ops that stage 18 decomposes into arithmetic (rules/target/transcendental.rules), to vectorize, equal on every machine.
 TRANSCENDENTAL: Final = frozenset({Op.Exp2, Op.Exp, Op.Log2, Op.Log, Op.Sin, Op.Cos, Op.Tan, Op.Tanh, Op.Erf})
 
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """The processor that LLVM compiles for: its name and features, as LLVM spells them, and its triple."""
+    """A processor for LLVM: its name, features and triple in LLVM's spelling."""
 
     cpu: str
     features: str
@@ -32,12 +32,12 @@ class Machine:
 
     @property
     def is_arm(self) -> bool:
-        """64-bit ARM."""
+        """True for 64-bit ARM."""
         return self.triple.startswith(("aarch64", "arm64"))
 
 
 def llvmlite() -> Any:
-    """The package that binds LLVM. CompileError where LLVM's library cannot be loaded, OutOfMemoryError if it would not fit."""
+    """The package llvmlite. CompileError if LLVM's library cannot be loaded, OutOfMemoryError if there is no memory for it."""
     if "llvmlite.binding" not in sys.modules and not room_for(_LIBRARY):
         raise no_memory("load LLVM")
     try:
@@ -49,24 +49,24 @@ def llvmlite() -> Any:
 
 
 def bindings() -> Any:
-    """LLVM's functions. CompileError where its library cannot be loaded."""
+    """The module `llvmlite.binding`. CompileError if LLVM's library cannot be loaded."""
     return llvmlite().binding
 
 
 def machine(cpu: str, features: str = "") -> Machine:
-    """A processor of this machine's architecture by name; `features` in LLVM's spelling ("+avx2,+fma")."""
+    """The processor of this name, of this machine's architecture; `features` in LLVM's spelling ("+avx2,+fma")."""
     return Machine(cpu, features, bindings().get_process_triple())
 
 
 @functools.cache
 def host_machine() -> Machine:
-    """The processor that this program runs on."""
+    """The processor of this machine."""
     binding = bindings()
     return Machine(binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten(), binding.get_process_triple())
 
 
 def llvm_target(m: Machine) -> Target:
-    """The abilities of LLVM on `m`: the width and the number of its vector registers, and what is one instruction."""
+    """The Target for LLVM on `m`: width and number of vector registers, and available instructions."""
     avx512 = m.has("avx512f")
     if avx512:
         width, registers = 64, 32
@@ -90,24 +90,24 @@ def llvm_target(m: Machine) -> Target:
 
 @functools.cache
 def host() -> Target:
-    """LLVM on this machine, with the caches of its first core."""
+    """The Target for LLVM on this machine, with the caches of its first core."""
     return replace(llvm_target(host_machine()), caches=host_caches())
 
 
 def host_caches(folder: Path = CACHES) -> tuple[int, int]:
-    """Bytes of a core's first data cache and of its second one, as Linux says in `folder`; else of a common processor."""
+    """(L1, L2) data cache bytes of a core, from Linux's files in `folder`; the defaults of Target where there are none."""
     found = dict(enumerate(Target("LLVM").caches, 1))
     for entry in folder.glob("index*"):
         try:
             level, kind, size = [(entry / name).read_text().strip() for name in ("level", "type", "size")]
             if kind != "Instruction" and int(level) in found:
                 found[int(level)] = int(size.removesuffix("K")) << 10
-        except (OSError, ValueError):  # another kernel's format
+        except (OSError, ValueError):  # another version's format
             continue
     return found[1], found[2]
 
 
-# Compute capability 8.0 and later: limits that every such GPU has.
+# The limits common to all GPUs of compute capability 8.0 and later.
 CUDA: Final = Target(
     "CUDA",
     vector_bytes=0,
@@ -119,7 +119,7 @@ CUDA: Final = Target(
     block_max=(1024, 1024, 64),
     block_threads=1024,
     local_bytes=48 * 1024,
-    buffers=480,  # parameters take 4 KiB: pointers of 8 bytes, and room for run-time values
+    buffers=480,  # parameters are limited to 4 KiB: 480 pointers of 8 bytes, the rest for run-time values
     predicated=False,
     unsupported=TRANSCENDENTAL,
 )

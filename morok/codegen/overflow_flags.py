@@ -1,8 +1,8 @@
-"""The values that keep the bounds that their nodes state, whatever a program leaves undefined.
+"""Bounds that hold even for undefined values, as a basis for nsw flags and unchecked shifts and divisions.
 
-Bounds hold where a node has a value. Machine code computes something in the other places too, and a choice or a connective of
-bools may then ignore it: it must be an arbitrary number, not one that the compiler was promised never to see. So what is said to
-the compiler about overflow, shift amounts and divisors rests on bounds only where this module says that they always hold.
+The bounds of a node hold where it is defined. Machine code computes a value elsewhere too, which a select or a connective of
+bools may then ignore: it may be any number, but not poison or undefined behaviour. So overflow, shift amounts and divisors are
+assumed to be in bounds only if `bounded` is true.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _PASSING: Final = frozenset({Op.Gep, Op.Vectorize, Op.Cat, Op.After})
 
 
 def bounded(u: UOp) -> bool:
-    """True if the integer or bool `u` lies within its bounds even where it, or something that it is made of, is undefined."""
+    """True if the integer or bool `u` is within its bounds even where it, or one of its operands, is undefined."""
     if _FACT not in u.memo:
         for node in unknown(u, _FACT):
             remember(node, _FACT, _holds(node))
@@ -33,7 +33,7 @@ def _holds(u: UOp) -> bool:
     if d.is_float:
         return True  # floats have no bounds
     if not TABLE.entries[u.op].pointwise and u.op not in _PASSING:
-        return True  # constants, counters and what is read: nothing is computed that could go astray
+        return True  # constants, counters and loads: no arithmetic
     operands = u.src[:1] if u.op is Op.After else u.src
     if d.is_int and d.min == u.vmin and u.vmax == d.max:
         return True
@@ -47,7 +47,7 @@ def _holds(u: UOp) -> bool:
 
 
 def exact_range(op: Op, x: UOp, y: UOp) -> tuple[int | float, int | float]:
-    """The bounds of the sum, difference or product of two integers, before it wraps."""
+    """(least, greatest) exact value of the sum, difference or product of two integers, without wrapping."""
     if op is Op.Add:
         return x.vmin + y.vmin, x.vmax + y.vmax
     if op is Op.Sub:
@@ -57,13 +57,13 @@ def exact_range(op: Op, x: UOp, y: UOp) -> tuple[int | float, int | float]:
 
 
 def cannot_wrap(u: UOp) -> bool:
-    """True if the integer sum, difference or product `u` never leaves its dtype."""
+    """True if the integer sum, difference or product `u` never wraps."""
     low, high = exact_range(u.op, *u.src)
     return u.dtype.min <= low and high <= u.dtype.max and all(map(bounded, u.src))
 
 
 def amount_fits(u: UOp) -> bool:
-    """True if the amount of the shift `u` is never negative and never the dtype's width or more."""
+    """True if the amount of the shift `u` is always in [0, width of the dtype)."""
     n = u.src[1]
     return n.vmin >= 0 and n.vmax < u.dtype.scalar().bits and bounded(n)
 
@@ -74,6 +74,6 @@ def may_be_zero(y: UOp) -> bool:
 
 
 def may_overflow(x: UOp, y: UOp) -> bool:
-    """True if the signed division x / y may be that of the least number by -1."""
+    """True if the division x / y is signed and may be that of the least number by -1."""
     least = x.vmin <= x.dtype.min or not bounded(x)
     return x.dtype.is_signed and least and (y.vmin <= -1 <= y.vmax or not bounded(y))

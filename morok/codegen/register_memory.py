@@ -1,7 +1,7 @@
-"""Accumulators: which memory of DefineReg becomes values, and where control flow changes them.
+"""Promotion of accumulators from DefineReg memory to values (mem2reg), and the merges of these values at control flow.
 
-A DefineReg whose every access is at a constant index is a set of intervals of lanes; each interval is a value that loops
-carry. Accesses that overlap without being equal fall back to one value a lane; a computed index needs real memory.
+A DefineReg with constant indices in all accesses is a set of intervals of lanes; each interval becomes a loop-carried value.
+Accesses that overlap without being equal fall back to one value for each lane; a computed index needs real memory.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _STORE: Final = Op.Store
 
 
 class Slot:
-    """A value that stands for `lanes` consecutive lanes of a register from `start` on; a register has one for each."""
+    """The value of `lanes` consecutive lanes of a register from `start` on; each interval of a register has one Slot."""
 
     __slots__ = ("dtype", "lanes", "reg", "start")
 
@@ -46,12 +46,12 @@ class Slot:
 class Registers:
     """The registers of one kernel.
 
-    slots    the values of each register that needs no memory, by start
-    touched  what each Load and Store of such a register touches, in order
-    merged   for each Range the slots whose value an iteration takes from the one before, or what follows the loop from what was
-             before it; for each If those stored inside and read behind it
+    slots    the slots of each register that needs no memory, by start
+    touched  the slots of each Load and Store of such a register, in order
+    merged   for each Range the slots that need a phi: carried from iteration to iteration or, if the loop may not run, used
+             outside of it; for each If the slots stored inside and used outside of it
     memory   registers that need memory
-    shared   loops of which each thread runs a part
+    shared   `shared_loops`
     """
 
     shared: frozenset[UOp] = frozenset()
@@ -62,7 +62,7 @@ class Registers:
 
 
 def _interval(a: Access) -> tuple[int, int] | None:
-    """First lane and number of lanes of an access to a register at one constant index, ungated; None of others."""
+    """(first lane, number of lanes) of an ungated access to a register at a constant index; None for others."""
     place = a.place
     if place.op is not _INDEX or len(place.src) != 2 or place.src[1].op is not _CONST or place.src[1].dtype.count != 1:
         return None
@@ -74,7 +74,7 @@ def _interval(a: Access) -> tuple[int, int] | None:
 
 
 def _partition(intervals: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Disjoint intervals covering the same lanes: the given ones where they are disjoint, else single lanes."""
+    """Disjoint intervals that cover the same lanes: the given ones if they are disjoint, else single lanes."""
     ordered = sorted(set(intervals))
     for (a, n), (b, _) in pairwise(ordered):
         if a + n > b:
@@ -83,7 +83,7 @@ def _partition(intervals: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def analyze(instructions: Sequence[UOp], survey: Survey) -> Registers:
-    """The use that `instructions` make of their registers, from what was found about them."""
+    """The Registers of `instructions`, from their survey."""
     result = Registers(shared_loops(survey))
     found: dict[UOp, set[tuple[int, int]]] = {u: set() for u in instructions if u.op is _REG}
     intervals: list[tuple[Access, tuple[int, int]]] = []
@@ -107,7 +107,7 @@ def analyze(instructions: Sequence[UOp], survey: Survey) -> Registers:
 
 
 def _covering(slots: dict[int, Slot], start: int, lanes: int) -> tuple[Slot, ...]:
-    """The slots that hold so many lanes from `start` on."""
+    """The slots of `lanes` lanes from `start` on."""
     first = slots[start]
     if first.lanes == lanes:
         return (first,)
@@ -118,8 +118,9 @@ def _covering(slots: dict[int, Slot], start: int, lanes: int) -> tuple[Slot, ...
 
 
 def shared_loops(found: Survey) -> frozenset[UOp]:
-    """The loops of a kernel that threads share: its THREAD axes, whose iterations they divide among them, and the outermost loops
-    beside those that store to buffers, which one thread runs. What else there is every thread does for itself.
+    """The loops that are not run in full by every thread: THREAD axes, whose iterations the threads divide, and outermost other
+    loops with stores to global buffers, which one thread runs. Every thread runs all other code itself. Empty without THREAD
+    axes.
     """
     threads = [loop.ranges for loop in found.loops if loop.is_shared_by_threads]
     shared = {ranges[-1] for ranges in threads}
@@ -139,8 +140,12 @@ def runs(loop: UOp) -> bool:
 
 @dataclass(slots=True)
 class _Region:
-    """An open Range or If, from the instruction number `start` on: the slots stored anywhere inside, those stored in every
-    execution, those read before that."""
+    """An open Range or If, from instruction number `start` on.
+
+    written  slots stored anywhere inside
+    surely   slots stored in every execution
+    exposed  slots that may be read before they are stored inside
+    """
 
     opener: UOp | None
     start: int
@@ -150,13 +155,13 @@ class _Region:
 
 
 def _find_merged(instructions: Sequence[UOp], result: Registers) -> None:
-    """Fill `merged`: a loop carries what it stores and, in an iteration, may read before it stores it. An accumulator that a
-    loop sets anew is not carried by that loop, only by those inside; and what only the instructions of a loop read is nothing
-    to what follows.
+    """Fill in `merged`. A loop carries a slot that it stores, if an iteration may read the slot before storing it. So an
+    accumulator that a loop initializes is carried only by the loops inside. A slot without reads outside of a loop is not merged
+    after it.
     """
     touched = result.touched
     regions = [_Region(None, 0)]
-    reads: dict[Slot, tuple[int, int]] = {}  # the numbers of the first and the last instruction that reads it
+    reads: dict[Slot, tuple[int, int]] = {}  # numbers of the first and the last instruction that reads the slot
     for k, u in enumerate(instructions):
         if u.op is _LOAD and u in touched:
             for slot in touched[u]:
@@ -183,7 +188,7 @@ def _find_merged(instructions: Sequence[UOp], result: Registers) -> None:
             regions.append(_Region(u, k))
         elif op is _END or op is _ENDIF:
             if len(regions) == 1:
-                return  # closed without being opened: the renderer says so
+                return  # never opened: an error that the renderer reports
             region = regions.pop()
             outer = regions[-1]
             outer.written.update(region.written)
@@ -192,7 +197,7 @@ def _find_merged(instructions: Sequence[UOp], result: Registers) -> None:
             if op is _END and runs(opener) and opener not in result.shared:
                 result.merged[opener] = tuple([s for s in region.written if s in exposed])
                 outer.surely |= region.surely
-            else:  # afterwards a slot may hold what it held before
+            else:  # it may not have run, so slots may keep their values
                 outside = {s for s, (first, last) in reads.items() if first < region.start or last > k}
                 kept = tuple([s for s in region.written if s in exposed or s in outside])
                 result.merged[opener] = kept

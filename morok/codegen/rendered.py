@@ -1,4 +1,4 @@
-"""The result of a renderer, and the questions that it answers."""
+"""The result of a renderer: the kernel's text, its parameters, and facts for compiler and launcher."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from typing import Final, Literal
 from morok.ir.dtype import DType
 from morok.ir.uop import UOp
 
-WHOLE: Final = 1 << 32  # the part of a kernel's THREAD axes that is all of them: part 0 of 1, as `Rendered.parts` says it
-# What LLVM has to do for a kernel: code of the text as it stands; code in good order; vectors of its scalar loops first.
+WHOLE: Final = 1 << 32  # part 0 of 1 of a kernel's THREAD axes, in the encoding of `Rendered.parts`
+# LLVM's effort for a kernel: code from the text as it stands; optimized code generation; vectorization of scalar loops before.
 Effort = Literal["plain", "code", "all"]
-CONTRACT: Final = frozenset({"contract"})  # a * b + c may be rounded once; nothing else may change
+CONTRACT: Final = frozenset({"contract"})  # the only liberty by default: a * b + c may be rounded once
 
 
 def symbol(name: str) -> str:
-    """The function's name of the kernel `name` in a program's text: no name that C, libm, CUDA or LLVM have."""
+    """The name of the function of the kernel `name`; its prefix keeps it apart from names of C, libm, CUDA and LLVM."""
     return "kernel_" + re.sub(r"\W", "_", name, flags=re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """A run-time value of a kernel in least..=most: one 8-byte slot of `vars`, holding the value in its own dtype."""
+    """A run-time value of a kernel, in least..=most: an 8-byte slot of `vars` with the value in its own dtype."""
 
     name: str
     dtype: DType
@@ -32,7 +32,7 @@ class Variable:
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """A buffer of a kernel: its slot, the dtype of its elements, and whether the kernel writes it."""
+    """A buffer of a kernel: its slot, the dtype of its elements, and True if the kernel writes it."""
 
     slot: int
     dtype: DType
@@ -43,20 +43,19 @@ class Argument:
 class Rendered:
     """One kernel as text.
 
-    name          what the kernel is called; `symbol` is the function's name in `text`
+    name          of the kernel; `symbol` is the function's name in `text`
     backend       "LLVM" or "CUDA"
     args          its buffers, by slot
     vars          its run-time values, in the order of their slots
-    scratch       bytes of working memory that the caller hands over behind the last buffer (LLVM); 0: none
-    parts         into how many parts a thread each divides the kernel's THREAD axes; 0: it has none. Then one word more follows
-                  the buffers and working memory: which part to run in the lower 32 bits, of how many in the upper
-    work          instructions that a run executes, roughly
-    scalar_loops  whether an innermost loop works on scalars, so that LLVM's vectorizer has something to do
-    waits         whether it does little but read and write memory by vectors, so that its speed is the memory's, or little
-                  at all
-    overwritable  the slots of inputs in whose memory the only output may lie: each is read before it is overwritten (LLVM)
-    narrow        the text without wide accesses, for buffers not aligned to 16 bytes; "" where `text` has none (CUDA)
-    grid, block   a GPU launch: ends of the block and thread axes, constants or expressions of `vars`
+    scratch       bytes of working memory that the caller passes after the last buffer (LLVM); 0: none
+    parts         parts of the kernel's THREAD axes for each thread; 0: there are none. Otherwise a word follows the buffers and
+                  working memory: the number of the part to run in the lower 32 bits, the number of parts in the upper
+    work          estimate of the instructions in one run
+    scalar_loops  True if a noticeable share of the work is in scalar innermost loops, for LLVM's vectorizer
+    waits         True if it is memory-bound (little but vector loads and stores), or very short
+    overwritable  the slots of inputs whose memory the only output may reuse: each is read before it is overwritten (LLVM)
+    narrow        the text without wide accesses, for buffers not aligned to 16 bytes; "" if `text` has none (CUDA)
+    grid, block   GPU launch dimensions: constants or expressions of `vars`
     """
 
     name: str
@@ -80,15 +79,15 @@ class Rendered:
 
     @property
     def effort(self) -> Effort:
-        """The effort that LLVM needs for it."""
+        """The effort of LLVM for this kernel."""
         return "all" if self.scalar_loops else "plain" if self.waits else "code"
 
     @property
     def slots(self) -> int:
-        """Entries of the argument array that hold buffers."""
+        """The number of entries for buffers in the argument array."""
         return max((a.slot for a in self.args), default=-1) + 1
 
     @property
     def words(self) -> int:
-        """Entries of the argument array in all (LLVM)."""
+        """The number of all entries in the argument array (LLVM)."""
         return self.slots + bool(self.scratch) + bool(self.parts)

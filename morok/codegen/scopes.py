@@ -1,7 +1,7 @@
-"""The values that instructions computed, and the places where these may be used.
+"""The scopes of computed values.
 
-A value made inside a loop or an IF need not exist behind it: the loop may run no iteration, and C variables end with their
-block. A pure value that is needed again is computed again.
+A value computed inside a loop or an IF may not exist after it: the loop may run no iteration, and C variables end with their
+block. A pure value that is used there is computed again.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Scopes(Generic[K, T]):
         self._scopes.append([])
 
     def close(self, forget: bool = True) -> None:
-        """Leave the innermost scope. `forget`: values made in it cannot be used from here on."""
+        """Close the innermost scope. If `forget`, its values cannot be used any more; else they move to the scope around it."""
         members = self._scopes.pop()
         if forget:
             for key in members:
@@ -50,11 +50,11 @@ class Scopes(Generic[K, T]):
 
 
 class Values(Scopes[UOp, T]):
-    """Names of results, by instruction."""
+    """The names of results, by instruction."""
 
     def find(self, u: UOp, compute: Callable[[UOp], None], kernel: str) -> T:
-        """The name of the value of `u`; `compute` renders again a value that was forgotten and can be. CompileError where that
-        fails.
+        """The name of the value of `u`; `compute` renders forgotten pure values again. CompileError if there is no value, and `u`
+        cannot be computed here.
         """
         found = self.names.get(u)
         if found is not None:
@@ -70,7 +70,7 @@ class Values(Scopes[UOp, T]):
         return found
 
     def missing(self, u: UOp) -> list[UOp]:
-        """The nodes to compute again before `u` can be used, `u` last; nothing pure below it is left out."""
+        """The nodes to compute again for `u`, operands first, `u` last: all pure nodes below it without a name."""
         out: list[UOp] = []
         seen: set[UOp] = set()
         stack = [(u, False)]
@@ -81,7 +81,7 @@ class Values(Scopes[UOp, T]):
             elif node not in seen and node not in self.names and node.op in PURE:
                 seen.add(node)
                 stack.append((node, True))
-                # an After passes its first operand on; the others are order alone
+                # the value of an After is its first operand; the others are order only
                 operands = node.src[:1] if node.op is Op.After or node.op is Op.Barrier else node.src
                 stack.extend((s, False) for s in operands)
         return out

@@ -1,4 +1,4 @@
-"""One walk over an instruction list, for all who ask about its loops, loads and stores, and about what each loop computes."""
+"""Facts about an instruction list from one walk: its loops with their work, its loads and stores."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _COUNTED: Final = frozenset(op for op, entry in TABLE.entries.items() if entry.p
 
 @dataclass(slots=True)
 class Loop:
-    """A loop, or the whole list, with its own instructions: those in no loop further in.
+    """Counts of a loop, or of the whole list, over its own instructions: those in no inner loop.
 
     ranges    the loops around it, the outermost first, then itself
-    end       iterations; `times`: in all, in one of the kernel's runs
-    count     instructions without constants and addresses; `computed`: those that access no memory
-    products  whether some multiply and add
-    wide      accesses to memory by vectors
-    vectors   whether something has several lanes; `scalars`: whether an access to memory has one
+    end       its most iterations; `times`: in total, in one run of the kernel
+    count     instructions without constants and addresses; `computed`: those without loads and stores
+    products  True if there is a MulAcc
+    wide      vector accesses to memory
+    vectors   True if a value has several lanes; `scalars`: True if an access to memory has one lane
     """
 
     ranges: tuple[UOp, ...]
@@ -55,12 +55,12 @@ class Loop:
 class Access:
     """A Load or Store.
 
-    node    it
-    stores  whether it is a Store
-    place   where, without order edges
-    kept    the storage that the place is in
+    node    the Load or Store
+    stores  True for a Store
+    place   its place, without order edges
+    kept    the storage of the place
     dtype   of the value
-    loops   the open loops, the outermost first
+    loops   the loops around it, the outermost first
     """
 
     __slots__ = ("_at", "dtype", "kept", "loops", "node", "place", "stores")
@@ -76,13 +76,13 @@ class Access:
 
     @property
     def consecutive(self) -> bool:
-        """True if it is of consecutive elements, ungated."""
+        """True if it is ungated and accesses consecutive elements."""
         place = self.place
         return place.op is _INDEX and not place.arg and place.src[1].dtype.count == 1
 
     @property
     def at(self) -> Linear:
-        """The number of the first element, as a sum, if it is of consecutive elements."""
+        """The linear form of the index of its first element; requires a scalar index."""
         if self._at is None:
             self._at = linear(self.place.src[1])
         return self._at
@@ -90,11 +90,11 @@ class Access:
 
 @dataclass(slots=True)
 class Survey:
-    """The findings, in the order of the list.
+    """The facts about an instruction list, in its order.
 
     accesses  the loads and stores
     loops     the whole list, then the loops in it
-    depth     of each instruction, the number of loops and branches around it; a counter is inside of its own
+    depth     for each instruction the number of loops and branches around it; a Range counts as inside its own loop
     """
 
     accesses: list[Access] = field(default_factory=list)
@@ -103,7 +103,7 @@ class Survey:
 
 
 def survey(instructions: Sequence[UOp]) -> Survey:
-    """The findings about a list."""
+    """The Survey of an instruction list."""
     found = Survey()
     accesses, loops, depths = found.accesses, found.loops, found.depth
     open_ = [loops[0]]

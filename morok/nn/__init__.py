@@ -1,4 +1,4 @@
-"""Layers of neural networks: tensors with names, and how they are applied. A layer loads with its module on first use."""
+"""Layers of neural networks: named tensors, and functions that apply them. A layer's module is imported on first use."""
 
 from __future__ import annotations
 

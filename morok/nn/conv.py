@@ -1,4 +1,4 @@
-"""Layers that convolve images."""
+"""Convolution layers for images."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from morok.tensor.tensor import Tensor
 class Conv2d(Module):
     """Tensor.conv2d() with a weight [out, in / groups, h, w]: [N, in_channels, H, W] -> [N, out_channels, H', W'].
 
-    ShapeError for a size below 1, and where `groups` does not divide both channels.
+    ShapeError for a size below 1, and if `groups` does not divide both channels.
 
     >>> nn.Conv2d(3, 8, 3, padding=1)(Tensor.ones(1, 3, 5, 5)).shape
     (1, 8, 5, 5)
@@ -58,7 +58,7 @@ class Conv2d(Module):
 class ConvTranspose2d(Module):
     """Tensor.conv_transpose2d() with a weight [in, out / groups, h, w]: [N, in_channels, H, W] -> [N, out_channels, H', W'].
 
-    ShapeError for a size below 1, and where `groups` does not divide both channels.
+    ShapeError for a size below 1, and if `groups` does not divide both channels.
 
     >>> nn.ConvTranspose2d(3, 8, 3)(Tensor.ones(1, 3, 5, 5)).shape
     (1, 8, 7, 7)
@@ -85,7 +85,7 @@ class ConvTranspose2d(Module):
         self.dilation = each(dilation, 2, "dilation", 1)
 
     def forward(self, x: Tensor) -> Tensor:
-        """The images under the transposed convolution: [N, in_channels, H, W] -> [N, out_channels, H', W'].
+        """The transposed convolution of images: [N, in_channels, H, W] -> [N, out_channels, H', W'].
 
         ShapeError for other channels.
 
@@ -106,7 +106,7 @@ class ConvTranspose2d(Module):
 
 
 def _channels(inputs: int, outputs: int, groups: int, size: Sizes) -> tuple[int, int, tuple[int, ...]]:
-    """The channels and the window, checked."""
+    """(in channels, out channels, window sizes), checked; ShapeError if `groups` does not divide both channels."""
     count = whole(groups, "groups", 1)
     first, second = whole(inputs, "in_channels", 1), whole(outputs, "out_channels", 1)
     if first % count or second % count:

@@ -1,4 +1,4 @@
-"""Layers that multiply by a matrix, or look its rows up."""
+"""Layers that multiply by a matrix, or select its rows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from morok.tensor.tensor import Tensor
 class Linear(Module):
     """x @ weight.T + bias: [.., in_features] -> [.., out_features], the weight [out_features, in_features].
 
-    Both begin evenly between -1 and 1 over the square root of `in_features`. ShapeError for a size below 1.
+    Both are initialized uniformly in -b..=b for b = 1 / sqrt(in_features). ShapeError for a size below 1.
 
     >>> nn.Linear(3, 2)(Tensor.ones(5, 3)).shape
     (5, 2)
@@ -41,8 +41,8 @@ class Linear(Module):
 class Embedding(Module):
     """Rows of a weight [num_embeddings, embedding_dim]: [..] of integers -> [.., embedding_dim].
 
-    The weight begins normally distributed. Negative numbers count from the end, as in Tensor.take(); numbers outside have
-    a row of zeros. ShapeError for a size below 1.
+    The weight is initialized with normally distributed numbers. Negative positions count from the end, as in Tensor.take();
+    positions outside give zeros. ShapeError for a size below 1.
 
     >>> nn.Embedding(10, 4)(Tensor([1, 2, 3])).shape
     (3, 4)
@@ -67,7 +67,7 @@ class Embedding(Module):
 
 
 def begin(shape: tuple[int, ...], outputs: int, fan_in: int) -> tuple[Tensor, Tensor | None]:
-    """A weight, and a bias where there are outputs for it, evenly between -1 and 1 over the square root of `fan_in`."""
+    """(weight, bias), realized, uniform in -b..=b for b = 1 / sqrt(fan_in); the bias is None for 0 outputs."""
     fitting(shape)
     bound = 1.0 / math.sqrt(fan_in)
     weight = Tensor.uniform(*shape, low=-bound, high=bound)

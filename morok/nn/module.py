@@ -1,4 +1,4 @@
-"""The base of every layer: tensors and further layers as attributes, found by their names."""
+"""The base class of layers: tensors and further layers as attributes, found by name."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 class Module:
     """A layer: tensors and layers (or lists, tuples and dicts of them) as attributes, and a method `forward`.
 
-    Names are paths of attributes, keys and positions: `blocks.0.weight`. There are no gradients yet, so a layer works as
-    for inference until `train()`.
+    Names are paths of attributes, keys and positions: `blocks.0.weight`. There are no gradients yet, so layers are in
+    inference mode until `train()`.
 
     >>> class Twice(nn.Module):
     ...     def forward(self, x):
@@ -34,12 +34,12 @@ class Module:
     """
 
     measured: ClassVar[frozenset[str]] = frozenset()
-    """Attributes that hold what was measured of data: part of the state, no parameters."""
+    """Names of attributes with statistics of the data: part of the state, but no parameters."""
 
     training: bool = False
 
     def forward(self, x: Tensor) -> Tensor:
-        """The layer's value for `x`; each layer defines its own. UsageError for a layer without one.
+        """The layer's value for `x`; each layer defines its own method. UsageError for a layer without one.
 
         >>> nn.Sequential(Tensor.relu).forward(Tensor([-1, 2])).tolist()
         [0, 2]
@@ -50,7 +50,7 @@ class Module:
         return self.forward(x)
 
     def train(self, mode: bool = True) -> Self:
-        """This layer itself; it and all layers below work as in training, or not. ArgumentTypeError for a mode that is no bool.
+        """This layer itself, with all its layers set to training mode, or not. ArgumentTypeError for a mode that is no bool.
 
         >>> nn.BatchNorm(3).train().training
         True
@@ -61,7 +61,7 @@ class Module:
         return self
 
     def eval(self) -> Self:
-        """This layer itself; it and all layers below work as for inference.
+        """This layer itself, with all its layers set to inference mode.
 
         >>> nn.BatchNorm(3).train().eval().training
         False
@@ -69,7 +69,7 @@ class Module:
         return self.train(False)
 
     def parameters(self) -> list[Tensor]:
-        """The tensors that training would change, each once.
+        """The distinct tensors that training would change.
 
         >>> [t.shape for t in nn.Linear(3, 2).parameters()]
         [(2, 3), (2,)]
@@ -88,10 +88,10 @@ class Module:
         return {path: t.numpy().copy() for path, t in named}
 
     def load_state_dict(self, state: Mapping[str, Any], strict: bool = True) -> Self:
-        """This layer itself, its tensors' values replaced by arrays (or tensors) by name, each at the dtype that is there.
+        """This layer itself, its tensors' values replaced by arrays (or tensors) by name, cast to the tensors' dtypes.
 
         StateError if a shape differs, and if `strict` and a name is missing or unknown; nothing is changed then. Plans that
-        were prepared before keep their values.
+        were prepared before keep the old values.
 
         >>> layer = nn.Linear(2, 1).load_state_dict({"weight": [[1.0, 2.0]], "bias": [0.5]})
         >>> layer(Tensor([[1.0, 1.0]])).tolist()
@@ -125,7 +125,7 @@ class Module:
         return self
 
     def _children(self) -> Iterator[tuple[str, Any]]:
-        """Tensors and layers below, by their paths from here, in the order in which they were set."""
+        """(path, value) of the tensors and layers directly in this one, in attribute order."""
         pending: list[tuple[str, Any]] = [(k, v) for k, v in reversed(vars(self).items())]
         while pending:
             path, value = pending.pop()
@@ -137,7 +137,7 @@ class Module:
                 pending += [(f"{path}.{k}", v) for k, v in reversed(value.items())]
 
     def _modules(self) -> list[tuple[str, Module]]:
-        """This layer and all below it with their paths, each once."""
+        """(path, layer) of this layer and all layers in it, each once."""
         found: dict[int, tuple[str, Module]] = {}
         pending: list[tuple[str, Module]] = [("", self)]
         while pending:
@@ -150,7 +150,7 @@ class Module:
         return list(found.values())
 
     def _tensors(self) -> list[tuple[str, Module, str, Tensor]]:
-        """All tensors: path, the layer that has it, its path in there, itself."""
+        """(path, layer that holds it, path in that layer, tensor) of all tensors."""
         return [
             (path + name, module, name, t)
             for path, module in self._modules()
@@ -159,7 +159,7 @@ class Module:
         ]
 
     def _said(self) -> str:
-        """The text between the parentheses of `repr`, of a layer without layers."""
+        """The text between the parentheses of `repr`, for a layer without inner layers."""
         return ""
 
     def __repr__(self) -> str:
@@ -183,7 +183,7 @@ class Module:
 
 
 class Sequential(Module):
-    """Layers, or functions of a tensor, one after the other. ArgumentTypeError for anything that cannot be called.
+    """Layers, or functions of a tensor, applied one after the other. ArgumentTypeError for anything that is not callable.
 
     >>> nn.Sequential(Tensor.relu, Tensor.sum)(Tensor([-1, 2])).item()
     2
@@ -193,7 +193,7 @@ class Sequential(Module):
         self.layers = [function(layer, "a layer") for layer in layers]
 
     def forward(self, x: Tensor) -> Tensor:
-        """The value of the last layer, each applied to the value of the one before it.
+        """The value of the last layer; each is applied to the value of the one before.
 
         >>> nn.Sequential(Tensor.relu, Tensor.sum).forward(Tensor([-1, 2])).item()
         2
@@ -204,7 +204,7 @@ class Sequential(Module):
 
 
 def _copy(value: Any, path: str) -> Array:
-    """An array of its own: changes of the caller's array leave it alone."""
+    """A copy as an ndarray, independent of the caller's array; StateError if there is none."""
     try:
         return np.array(value)
     except (TypeError, ValueError, RuntimeError) as problem:

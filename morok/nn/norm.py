@@ -1,4 +1,4 @@
-"""Layers that normalise."""
+"""Normalization layers."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ def _shape(sizes: int | Sequence[int]) -> tuple[int, ...]:
 
 
 def _fits(x: Tensor, sizes: tuple[int, ...]) -> tuple[int, ...]:
-    """The last axes, which must have these sizes."""
+    """The last axes of `x` as negative numbers; ShapeError unless they have these sizes."""
     if tensor(x, Tensor, "a norm").shape[x.ndim - len(sizes) :] != sizes or x.ndim < len(sizes):
         raise ShapeError(f"a norm over {show(sizes)} of shape {show(x.shape)}", place=caller(), expected="these last axes")
     return tuple(range(-len(sizes), 0))
 
 
 class LayerNorm(Module):
-    """Mean 0 and variance 1 over the last axes, * weight + bias, both of `normalized_shape` (1 and 0 at first).
+    """Normalization to mean 0 and variance 1 over the last axes, * weight + bias, both of `normalized_shape` (initially 1 and 0).
 
     ShapeError for a size below 1.
 
@@ -55,7 +55,7 @@ class LayerNorm(Module):
 
 
 class RMSNorm(Module):
-    """Mean square 1 over the last axes, * weight of `normalized_shape` (1 at first).
+    """Normalization to mean square 1 over the last axes, * weight, of `normalized_shape` (initially 1).
 
     ShapeError for a size below 1.
 
@@ -81,9 +81,9 @@ class RMSNorm(Module):
 
 
 class GroupNorm(Module):
-    """Mean 0 and variance 1 over each group of channels of [N, C, ..], * weight + bias, both [C] (1 and 0 at first).
+    """Normalization to mean 0 and variance 1 of each group of channels in [N, C, ..], * weight + bias, both [C] (initially 1, 0).
 
-    ShapeError where `num_groups` does not divide `num_channels`.
+    ShapeError if `num_groups` does not divide `num_channels`.
 
     >>> nn.GroupNorm(2, 4)(Tensor.ones(1, 4, 3)).shape
     (1, 4, 3)
@@ -112,10 +112,10 @@ class GroupNorm(Module):
 
 
 class BatchNorm(Module):
-    """Mean 0 and variance 1 of each channel of [N, C, ..], * weight + bias, both [C] (1 and 0 at first).
+    """Normalization to mean 0 and variance 1 of each channel in [N, C, ..], * weight + bias, both [C] (initially 1 and 0).
 
-    In training the mean and variance are the batch's, and the running ones move towards them by `momentum` (at once: no
-    other layer computes when it is called); else the running ones are used. ShapeError for a size below 1.
+    In training it uses the batch's mean and variance, and moves the running ones towards them by `momentum` (a forward
+    pass in training is computed at once); else it uses the running ones. ShapeError for a size below 1.
 
     >>> nn.BatchNorm(3)(Tensor.ones(2, 3)).shape
     (2, 3)
@@ -134,7 +134,7 @@ class BatchNorm(Module):
     def forward(self, x: Tensor) -> Tensor:
         """The normalized elements, in the shape of `x`.
 
-        ShapeError for other channels, and in training for one value of a channel.
+        ShapeError for other channels, and in training for a single value of each channel.
 
         >>> nn.BatchNorm(1, eps=0.0).train().forward(Tensor([[1.0], [3.0]])).tolist()
         [[-1.0], [1.0]]
@@ -159,7 +159,7 @@ class BatchNorm(Module):
         self.running_mean.assign((self.running_mean * (1 - m) + mean * m).cast(self.running_mean.dtype))
         self.running_var.assign((self.running_var * (1 - m) + spread * m).cast(self.running_var.dtype))
         self.num_batches_tracked.assign(self.num_batches_tracked + 1)
-        if current() is None:  # a function that is described computes nothing
+        if current() is None:  # a description (morok.jit) computes nothing
             Tensor.realize_batch([x, mean, var, self.running_mean, self.running_var, self.num_batches_tracked])
         return x.batchnorm(self.weight, self.bias, mean, var, self.eps)
 

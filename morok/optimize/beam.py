@@ -1,8 +1,8 @@
-"""Beam search: optimizations found by timing kernels, a few of the best at a time.
+"""Beam search for optimizations, by timing kernels.
 
-The search knows nothing of devices: it is handed a function that says how long each of some kernels takes. Of the kernels kept,
-every legal action makes a candidate; equal kernels are one, however they came about. The choice of the heuristics is the first
-candidate and is timed again, against the winner, at the end: a search never ends with something slower but for noise.
+The search is independent of devices: a function parameter times kernels. In each round every legal action on every kept kernel
+makes a candidate, without duplicates of kernels, and the fastest candidates are kept. The first candidate is the choice of the
+heuristics, timed again against the winner at the end: but for noise, the result is never slower.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from morok.optimize.opts import Opt, OptOp, Scheduler
 from morok.passes.range_stages import const_end
 from morok.passes.target import KernelInfo, Target
 
-AT_ONCE: Final = 16  # candidates measured together: time may run out between them
-AGAIN: Final = 3  # times that the winner and the heuristics' choice are measured once more
-BETTER: Final = 0.98  # of another kernel's time: what is no clearer than this is noise
+AT_ONCE: Final = 16  # candidates timed in one call: the time limit is checked between calls
+AGAIN: Final = 3  # final timings of the winner and of the heuristics' choice
+BETTER: Final = 0.98  # the ratio of times below which a kernel is faster; above it the difference is noise
 
 
 def _each(op: OptOp, axes: int, amounts: Sequence[int]) -> Iterator[Opt]:
     return (Opt(op, axis, amount) for axis in range(axes) for amount in amounts)
 
 
-# What the reference texts list: 162 actions; an amount of 0 is the whole axis.
+# The 162 actions of the reference texts; an amount of 0 is the whole axis.
 ACTIONS: Final[tuple[Opt, ...]] = (
     *_each(OptOp.UPCAST, 8, (0, 2, 3, 4, 5, 7)),
     *_each(OptOp.UNROLL, 5, (0, 4, 7)),
@@ -41,8 +41,8 @@ ACTIONS: Final[tuple[Opt, ...]] = (
     *[Opt(OptOp.SWAP, a, b) for a, b in itertools.combinations(range(5), 2)],
     Opt(OptOp.NOLOCALS),
 )
-THREADS: Final = tuple(_each(OptOp.THREAD, 3, (0,)))  # where a kernel may use several threads
-VECTORS: Final = (*_each(OptOp.UPCAST, 4, (8, 16)), *_each(OptOp.UNROLL, 2, (8, 16, 32)))  # where registers hold vectors
+THREADS: Final = tuple(_each(OptOp.THREAD, 3, (0,)))  # for targets with several threads
+VECTORS: Final = (*_each(OptOp.UPCAST, 4, (8, 16)), *_each(OptOp.UNROLL, 2, (8, 16, 32)))  # for targets with vector registers
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +50,10 @@ class Limits:
     """The limits of a search.
 
     width    kernels kept from one round to the next
-    seconds  after which it makes no more candidates
-    upcast   lanes of one kernel's vectorized axes together
-    local    threads of one block
-    outputs  whether axes of the output may be vectorized
+    seconds  time after which no more candidates are made
+    upcast   most lanes of a kernel: the product over its vectorized axes
+    local    most threads of a block
+    outputs  True if output axes may be vectorized
     """
 
     width: int = 4
@@ -65,7 +65,7 @@ class Limits:
 
 @dataclass(slots=True)
 class Progress:
-    """The progress of a search: rounds done, candidates timed, the best time so far in seconds."""
+    """The progress of a search: finished rounds, timed candidates, the best time so far in seconds."""
 
     rounds: int = 0
     timed: int = 0
@@ -74,7 +74,7 @@ class Progress:
 
 @dataclass(slots=True, eq=False)
 class Candidate:
-    """A kernel and how it was made."""
+    """A kernel, the optimizations that made it, and its time in seconds."""
 
     opts: tuple[Opt, ...]
     ast: UOp
@@ -109,14 +109,14 @@ def _within(s: Scheduler, limits: Limits) -> bool:
 
 
 def _kernel(s: Scheduler) -> UOp:
-    """The kernel as it is compiled, without the way to it, so that equal kernels are one node."""
+    """The kernel without the optimizations in its Sink, so that equal kernels are one node."""
     info = s.ast.arg if isinstance(s.ast.arg, KernelInfo) else KernelInfo()
-    kept = tuple([o for o in s.applied if o.op is OptOp.LANES])  # which is no part of the graph
+    kept = tuple([o for o in s.applied if o.op is OptOp.LANES])  # not visible in the graph
     return UOp.new(Op.Sink, s.ast.src, replace(info, opts=kept))
 
 
 def successors(ast: UOp, target: Target, kept: Sequence[Candidate], limits: Limits, seen: set[UOp]) -> list[Candidate]:
-    """The kernels that one more action makes of those kept; kernels `seen` before are left out, and become seen."""
+    """The candidates that one more action makes of those kept, without kernels in `seen`; they are added to `seen`."""
     out: list[Candidate] = []
     for candidate, action in itertools.product(kept, actions(target)):
         if action.op is OptOp.UPCAST and not limits.outputs:
@@ -141,10 +141,12 @@ def search(
     limits: Limits,
     report: Callable[[Progress], None] = lambda progress: None,
 ) -> tuple[Opt, ...]:
-    """The optimizations for the kernel `ast`, as stage 7 meets it, that `measure` likes best.
+    """The fastest optimizations found for the kernel `ast`, the input of stage 7.
 
-    `measure(kernels, limit)` gives seconds for each, infinity for one that cannot be compiled or run; one that takes much longer
-    than `limit` need not be timed well. `first` is what the heuristics choose.
+    first    the optimizations that the heuristics choose
+    measure  (kernels, limit) -> seconds for each kernel, infinity if it cannot be compiled or run; the time of a kernel that is
+             much slower than `limit` seconds need not be exact
+    report   called after each batch of timings
     """
     end = time.monotonic() + limits.seconds
     progress = Progress()
@@ -162,9 +164,8 @@ def search(
 
     timed(start)
     best = min(start, key=lambda c: c.seconds)
-    for seed in dict.fromkeys(
-        (start[0], start[-1])
-    ):  # from the heuristics' choice, which leads to little else, then from nothing
+    # from the heuristics' choice, which has few successors, then from the original kernel
+    for seed in dict.fromkeys((start[0], start[-1])):
         kept, last = [seed], seed.seconds
         while time.monotonic() < end:
             candidates = successors(ast, target, kept, limits, seen)
@@ -179,7 +180,7 @@ def search(
             best = min(best, found[0], key=lambda c: c.seconds)
     if best is not start[0]:
         rivals, least = [start[0], best], [math.inf, math.inf]
-        for _ in range(AGAIN):  # in turn, so that a slow moment of the machine hits both
+        for _ in range(AGAIN):  # alternating, so that a slow phase of the machine affects both
             timed(rivals)
             least = [min(t, c.seconds) for t, c in zip(least, rivals, strict=True)]
         if least[1] >= least[0] * BETTER:

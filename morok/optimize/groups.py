@@ -1,6 +1,6 @@
-"""GROUP and GROUPTOP: a reduction in two steps, each thread of a block folding its part, then all parts through shared memory.
+"""GROUP and GROUPTOP: a reduction in two steps: each thread of a block folds a part, then the parts are folded via shared memory.
 
-Here the threads are chosen; rules/vector/expand.rules makes the two steps of it (stage 9).
+This module splits off the range over threads; rules/vector/expand.rules (stage 9) makes the two steps.
 """
 
 from __future__ import annotations
@@ -15,13 +15,14 @@ from morok.passes.range_stages import const_end, flatten_ranges, new_range
 from morok.passes.rebuilding import next_range_id
 from morok.passes.target import Target
 
-_AROUND = frozenset({AxisType.Global, AxisType.Local, AxisType.Upcast})  # what a block may share a reduction inside of
+_AROUND = frozenset({AxisType.Global, AxisType.Local, AxisType.Upcast})  # loops allowed around a shared reduction
 
 
 def group(ast: UOp, r: UOp, amount: int, top: bool, target: Target, what: str) -> UOp:
-    """`ast` with the reduced range `r` spread over `amount` threads: in blocks (`top`) or in turn.
+    """`ast` with the reduced range `r` distributed over `amount` threads: contiguous parts if `top`, else interleaved.
 
-    OptError, called `what`, where the parts do not fit into shared memory, or a loop around the reduction would fill that again.
+    OptError, with the prefix `what`, if the partial results do not fit into shared memory, or a loop around the reduction would
+    fill it again.
     """
     end = const_end(r)
     assert end is not None

@@ -1,4 +1,4 @@
-"""The optimizations that a kernel gets when nobody measures: rules from the shapes of loops and the strides of accesses."""
+"""The default optimizations of a kernel, without timing: heuristics on loop lengths and the strides of accesses."""
 
 from __future__ import annotations
 
@@ -31,23 +31,23 @@ from morok.passes.node_order import nodes_of
 from morok.passes.range_stages import const_end
 from morok.passes.target import Target
 
-SUM_VECTORS: Final = 4  # vector accumulators of a reduction to one number
-COLUMN_VECTORS: Final = 16  # vector accumulators of neighbouring reductions
-STREAM_VECTORS: Final = 2  # vectors a step of an elementwise loop
-STRIP_READS: Final = 1 << 21  # bytes that a fold reads beyond which it waits for memory, and is to read that in order
-STRIP_ROWS: Final = 32  # that a strip adds up, to be worth its own reads and writes
-STRIP_BYTES: Final = 1 << 12  # at least, of a part of a row: what is read in one go
-SHORT_ROWS: Final = 1 << 13  # rows, that more code for them takes longer to compile than to run one by one
-GPU_THREADS: Final = (256, 128, 64, 32)
-GPU_BUSY: Final = 1 << 14  # threads that outputs alone must give to fill a GPU
-GPU_SHARED: Final = 8  # threads from which on it is worth it that they share a reduction
+SUM_VECTORS: Final = 4  # vector accumulators of a reduction to a scalar
+COLUMN_VECTORS: Final = 16  # vector accumulators of adjacent reductions
+STREAM_VECTORS: Final = 2  # vectors per iteration of an elementwise loop
+STRIP_READS: Final = 1 << 21  # least bytes read by a memory-bound fold, which should read memory in order
+STRIP_ROWS: Final = 32  # least rows to fold for a strip to pay for its own reads and writes
+STRIP_BYTES: Final = 1 << 12  # least bytes of the part of a row in one strip: one sequential read
+SHORT_ROWS: Final = 1 << 13  # least rows to vectorize short folds: for fewer, compiling the code takes longer than it saves
+GPU_THREADS: Final = (256, 128, 64, 32)  # sizes of a block
+GPU_BUSY: Final = 1 << 14  # outputs that fill a GPU with one thread each
+GPU_SHARED: Final = 8  # fewest threads to share a reduction
 
 
 def optimize(ast: UOp, target: Target) -> UOp:
-    """The kernel `ast` with the optimizations chosen for `target`: those before the first that it cannot have.
+    """The kernel `ast` with the optimizations chosen for `target`, up to the first that is illegal.
 
-    A choice is made from the shape of loops, and the optimization asked for then checks the kernel as it has become. One that is
-    refused costs speed and never a program: the kernel is then as the choices before have left it.
+    The choice looks at the loops only; each optimization then checks the current kernel. If it is illegal, the kernel keeps the
+    optimizations before it: that costs speed, never correctness.
     """
     scheduler = Scheduler(ast, target)
     choose = _gpu if target.has_local else _cpu if target.vector_bytes else None
@@ -63,13 +63,13 @@ def optimize(ast: UOp, target: Target) -> UOp:
 
 
 def refused(error: OptError) -> None:
-    """Nothing, where choices end at one that the kernel cannot have; under MOROK_CHECK, and so in the tests, the error."""
+    """Ignore an illegal choice of the heuristics; under MOROK_CHECK, as in the tests, raise the error."""
     if config.CHECK.value:
         raise error
 
 
 def _thread(s: Scheduler) -> None:
-    """THREAD over a loop of each output, where that is legal."""
+    """Apply THREAD to one loop of each output, if legal."""
     as_nested = any(opt.op is OptOp.SWAP for opt in s.applied)
     for r in thread_loops.loops(s.ast, s.target.threads, as_nested):
         with contextlib.suppress(OptError):
@@ -118,7 +118,7 @@ def _cpu(s: Scheduler) -> None:
     if not reduced and (turned := transposed(accesses, outputs, lanes)) is not None:
         transpose_tiles(s, *turned, lanes)
         return
-    accesses = accesses.inside(reduced)  # what is read once a result is read little
+    accesses = accesses.inside(reduced)  # loads outside of reductions are few
     across = max(outputs, key=lambda r: (accesses.unit(r), r.arg[0]), default=None)
     if across is not None and accesses.unit(across) > 0 and (length_of(across) >= lanes // 2 or not reduced):
         best = max([accesses.unit(r) for r in reduced if length_of(r) >= lanes], default=0)
@@ -139,11 +139,11 @@ def _cpu(s: Scheduler) -> None:
 
 
 def _waiting_folds(s: Scheduler, accesses: Accesses, outputs: list[UOp], reduced: list[UOp], lanes: int) -> UOp | None:
-    """The output range along which to run short folds side by side though their operands do not lie side by side, as in a pooling
-    with a stride; None where a fold is long, or one after the other is as good.
+    """The output range to vectorize for short folds although their operands are not contiguous, as in pooling with a stride; None
+    if a fold is long, or scalar code is as fast.
 
-    A fold of maxima waits for each comparison, one with gates for each branch: together they wait once, which is worth more than
-    gathering operands costs, and so is computing what is folded. Sums of what is read, without gates, overlap as they are.
+    Scalar code has the latency of each comparison of a maximum, and of each branch of a gate. Vectors share these latencies, and
+    the computation of the operands, which saves more than gathering costs. Sums of plain loads overlap in scalar code too.
     """
     folds = [n for n in s.nodes if n.op is Op.Reduce]
     if not folds or any(length_of(r) >= lanes for r in reduced):
@@ -151,7 +151,7 @@ def _waiting_folds(s: Scheduler, accesses: Accesses, outputs: list[UOp], reduced
     as_read = all(_is_read(n.src[0]) for n in folds)
     if as_read and all(n.arg in (Op.Add, Op.Mul) for n in folds) and all(map(is_plain, accesses.places)):
         return None
-    along = [{t.terms.get(r, 0) for t in accesses.stores} for r in outputs]  # 0: what fills a buffer of the kernel
+    along = [{t.terms.get(r, 0) for t in accesses.stores} for r in outputs]  # 0: a store to a local buffer
     stored = [r for r, steps in zip(outputs, along, strict=True) if length_of(r) >= lanes and 1 in steps and steps <= {0, 1}]
     return max(stored, key=lambda r: r.arg[0], default=None)
 
@@ -163,8 +163,8 @@ def _is_read(value: UOp) -> bool:
 
 
 def _short_rows(accesses: Accesses, outputs: list[UOp], r: UOp, lanes: int) -> UOp | None:
-    """The range over many rows, each no longer than half a vector, which lie one behind the other and are folded along `r`: of as
-    many rows as a vector has lanes, memory is read whole. None where there is no such range.
+    """The output range over many contiguous rows, each at most half a vector long and folded along `r`: a vector of rows then
+    reads contiguous memory. None if there is no such range.
     """
     length = length_of(r)
     if not 1 < length <= lanes // 2 or accesses.unit(r) <= 0:
@@ -177,8 +177,8 @@ def _short_rows(accesses: Accesses, outputs: list[UOp], r: UOp, lanes: int) -> U
 
 
 def _strip_width(s: Scheduler, accesses: Accesses, across: UOp, reduced: list[UOp]) -> int:
-    """The number of neighbouring results of a fold to keep at once, where it reads so much, row by row, that it waits for memory
-    and registers do not hold a row of results; else 0. All threads are to have some of them.
+    """The number of adjacent results to keep in a strip, for a fold that is memory-bound, reads row by row, and has more results
+    in a row than registers hold; else 0. If threads must divide this loop, each gets one strip.
     """
     length = length_of(across)
     rows = [
@@ -198,7 +198,7 @@ def _strip_width(s: Scheduler, accesses: Accesses, across: UOp, reduced: list[UO
 
 
 def _strip(s: Scheduler, across: UOp, width: int, lanes: int) -> bool:
-    """Keep strips of results, and use them a few vectors at a time; whether that was possible."""
+    """True after STRIP, with the loop over its results vectorized; False, and no change, if STRIP is illegal."""
     before = set(s.ranges) - {across}
     try:
         apply(s, OptOp.STRIP, across, width)
@@ -210,7 +210,7 @@ def _strip(s: Scheduler, across: UOp, width: int, lanes: int) -> bool:
 
 
 def _scan(s: Scheduler, accesses: Accesses, outputs: list[UOp], ordered: list[UOp]) -> None:
-    """Folds that continue from iteration to iteration: in blocks of a vector where memory runs along them, else side by side."""
+    """Vectorize prefix scans: in blocks of one vector along the scan if memory is contiguous along it, else across scans."""
     lanes = native(s)
     across = max(outputs, key=lambda r: (accesses.unit(r, stores=True), r.arg[0]), default=None)
     for r in ordered:
@@ -224,22 +224,23 @@ def _scan(s: Scheduler, accesses: Accesses, outputs: list[UOp], ordered: list[UO
 
 
 def _after_reductions(ast: UOp, outputs: list[UOp]) -> list[UOp]:
-    """The output ranges that no reduction knows of: loops behind them, inside the loops that they share. A loop around those does
-    the same again, and is none of these."""
+    """The output ranges in which all reductions are invariant, and that nest inside all output ranges which some reduction
+    depends on: loops after the reductions.
+    """
     known = frozenset[UOp]().union(*[n.ranges for n in nodes_of(ast) if n.op is Op.Reduce])
     shared = max([nesting(r) for r in outputs if r in known], default=None)
     return [r for r in outputs if r not in known and (shared is None or nesting(r) > shared)]
 
 
 def _fill(s: Scheduler, accesses: Accesses, ranges: list[UOp]) -> None:
-    """The vectorization of loops that fill local buffers: along the buffer, or along the memory that they read."""
+    """Vectorize loops that fill local buffers, along the buffer or along the memory that they read."""
     for r in ranges:
         if accesses.unit(r, stores=True) > 0 and length_of(r) > 1:
             upcast(s, r, native(s), STREAM_VECTORS)
 
 
 def _rows(s: Scheduler, accesses: Accesses, inner: list[UOp], reduced: list[UOp]) -> None:
-    """The vectorization of reductions, and then of loops over the uses of their results: each along memory, as if alone."""
+    """Vectorize reductions, then the loops after them (`inner`), each along contiguous memory."""
     lanes = native(s)
     for r in reduced:
         if accesses.unit(r) > 0 and length_of(r) >= lanes:
@@ -262,7 +263,7 @@ def _gpu(s: Scheduler) -> None:
     _gpu_lanes(s, accesses, outputs, reduced, tile)
     block = 1
     sizes = (16, 8, 4) if tile is not None else GPU_THREADS
-    # a block has a fixed number of threads, and one buffer of its own
+    # only constant lengths; and a block shares one local buffer, so no loop around its filling
     known = [r for r in s.output_ranges if length_of(r) > 1 and not s.fills_within(r)]
     for r in sorted(known, key=lambda r: (accesses.unit(r), r.arg[0]), reverse=True)[:2]:
         limit = 256 // block
@@ -275,7 +276,7 @@ def _gpu(s: Scheduler) -> None:
 
 
 def _gpu_lanes(s: Scheduler, accesses: Accesses, outputs: list[UOp], reduced: list[UOp], tile: tuple[UOp, UOp] | None) -> None:
-    """Several results a thread: of a tile of a product, or along memory; or several elements of a reduction at once."""
+    """Give each thread several results, of a tile of a product or along contiguous memory; or several lanes of a reduction."""
     if reduced and _along_reductions():
         along = max(reduced, key=lambda r: (accesses.unit(r), length_of(r)))
         if (lanes := _lanes_along(s, accesses, along)) > 1:
@@ -293,11 +294,11 @@ def _gpu_lanes(s: Scheduler, accesses: Accesses, outputs: list[UOp], reduced: li
 
 
 def _grouped(s: Scheduler, accesses: Accesses, outputs: list[UOp], reduced: list[UOp]) -> bool:
-    """Let the threads of a block share each reduction where outputs alone, a thread each, would leave most of a GPU idle; whether
-    they do.
+    """True after GROUP: the threads of a block share each reduction, since outputs alone, one thread each, would leave most of a
+    GPU idle. False, and no change, if GROUP does not pay or is illegal.
 
-    Along memory they read neighbours, for a few rows at once, as for a product of a matrix and a vector; where outputs are the
-    neighbours, as many of them as fill a block share it.
+    If memory is contiguous along the reduction, adjacent threads read adjacent elements, for a few rows per block, as in a
+    product of a matrix and a vector; if it is contiguous along outputs, a block has as many of them as fill it.
     """
     if math.prod(length_of(r) or 1 for r in outputs) > GPU_BUSY or any(const_end(r) is None for r in s.ranges):
         return False
@@ -309,7 +310,7 @@ def _grouped(s: Scheduler, accesses: Accesses, outputs: list[UOp], reduced: list
     if shared < GPU_SHARED:
         return False
     trial = Scheduler(s.ast, s.target)
-    with contextlib.suppress(OptError):  # a reduction inside another loop is no block's
+    with contextlib.suppress(OptError):  # a reduction inside another loop cannot be shared
         if across is not None and (rows := _divisor(length_of(across), 256 // shared if not neighbours else 4)) > 1:
             apply(trial, OptOp.LOCAL, across, rows)
         if lanes > 1:
@@ -323,16 +324,16 @@ def _grouped(s: Scheduler, accesses: Accesses, outputs: list[UOp], reduced: list
 
 
 def _along_reductions() -> bool:
-    """True if the settings ask for vectors along reduced axes, in place of outputs."""
+    """True if the settings ask for vectors along reduced axes instead of outputs."""
     return config.K_VECTORIZE.value or config.NO_OUTPUT_UPCAST.value
 
 
 def _lanes_along(s: Scheduler, accesses: Accesses, r: UOp) -> int:
-    """Lanes along a reduced range: as many elements as one load of a GPU's thread moves, in whole vectors."""
+    """The lanes for a reduced range on a GPU: the most elements of one load of a thread that divide its length; 1 if none do."""
     widest = max((p.dtype.itemsize for p in accesses.places), default=4)
     return next((n for n in (16, 8, 4, 2) if n * widest <= s.target.memory_bytes and length_of(r) % n == 0), 1)
 
 
 def _divisor(n: int, most: int) -> int:
-    """The greatest divisor of `n` up to `most`."""
+    """The greatest divisor of `n` up to `most`; 1 if n is 0."""
     return max((d for d in range(1, min(n, most) + 1) if n % d == 0), default=1)

@@ -1,4 +1,4 @@
-"""Facts about a kernel's loops for the choice of optimizations, and the choice of lanes for one loop."""
+"""Facts about a kernel's loops and accesses for the heuristics, and the number of lanes for one loop."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ from morok.passes.range_stages import const_end
 
 @dataclass(frozen=True, slots=True)
 class Accesses:
-    """Every scalar access of a kernel, as a sum of ranges; `places` are those of the loads."""
+    """The scalar accesses of a kernel: `loads` and `stores` are the linear forms of indices, `places` the Index nodes of the
+    loads; `reduces` is True if the kernel has a reduction.
+    """
 
     places: list[UOp]
     loads: list[Linear]
@@ -37,7 +39,7 @@ class Accesses:
         )
 
     def inside(self, loops: Collection[UOp]) -> Accesses:
-        """These accesses, of the loads those alone that some of these loops repeat; all if there are none."""
+        """These accesses, without loads that depend on none of `loops`; unchanged if no load depends on any."""
         repeated = [
             (p, s) for p, s in zip(self.places, self.loads, strict=True) if any(not t.ranges.isdisjoint(loops) for t in s.terms)
         ]
@@ -46,8 +48,8 @@ class Accesses:
         return Accesses([p for p, _ in repeated], [s for _, s in repeated], self.stores, self.reduces)
 
     def unit(self, r: UOp, stores: bool | None = None) -> int:
-        """The number of accesses that move by one element along `r`, less those that move by more. Stores count double, but not
-        beside a reduction, which reads much more than it writes.
+        """The number of accesses with stride 1 along `r`, minus those with another stride than 0. Stores count double, or not at
+        all in a kernel with reductions, which reads much more than it writes; `stores` overrides this.
         """
         score = 0
         for weight, sums in ((1, self.loads), (2 if stores or (stores is None and not self.reduces) else 0, self.stores)):
@@ -58,7 +60,7 @@ class Accesses:
 
 
 def native(s: Scheduler) -> int:
-    """Lanes of a register, for the widest numbers that the kernel computes with; narrow ones count as 32 bits."""
+    """The lanes of a register, for the widest dtype that the kernel computes with; narrow dtypes count as 32 bits."""
     widest = max((n.dtype.scalar().itemsize for n in s.nodes if n.op in (Op.Reduce, Op.Index)), default=4)
     return max(1, s.target.vector_bytes // max(4, widest))
 
@@ -73,7 +75,9 @@ def length_of(r: UOp) -> int:
 
 
 def widest(length: int, lanes: int, vectors: int) -> int:
-    """Lanes for a loop of this length: as many whole vectors as divide it, else one vector and a remainder, else all of it."""
+    """The lanes for a loop of this length: the most vectors that divide it, up to `vectors`; else, with a remainder, one vector
+    (`vectors` for a long loop); else, below two vectors, the whole loop.
+    """
     for v in (vectors, *[1 << k for k in reversed(range(vectors.bit_length()))]):
         if v <= vectors and length % (lanes * v) == 0:
             return lanes * v
@@ -87,8 +91,8 @@ def upcast(s: Scheduler, r: UOp, lanes: int, vectors: int) -> None:
 
 
 def vectorize(s: Scheduler, r: UOp, amount: int) -> None:
-    """UPCAST by `amount`, and the remainder of the range altogether, as far as lanes go; nothing where outputs may not be
-    vectorized.
+    """Apply UPCAST by `amount` to the range, and to its whole remainder, within MAX_LANES; do nothing if the settings forbid
+    vectorized outputs.
     """
     rest = length_of(r) % amount
     if config.NO_OUTPUT_UPCAST.value or amount < 2 or amount * s.lanes(r) > MAX_LANES:

@@ -1,4 +1,4 @@
-"""Sums of products, and other computation in tiles: the loops that are rows and columns, the size of a tile, the copies."""
+"""Register tiles, for sums of products and transposes: the loops over rows and columns, the size of a tile, packed copies."""
 
 from __future__ import annotations
 
@@ -14,17 +14,18 @@ from morok.passes.affine import Linear
 from morok.passes.node_order import nodes_of
 from morok.passes.range_stages import const_end
 
-LINE_BYTES: Final = 64  # of memory, which is read and written by lines
-PACK_ROWS: Final = 32  # rows that a copy must serve to be worth its time
-COPY_ROWS: Final = 4  # rows that a copy must serve which turns single elements into vectors
-WINDOW_TERMS: Final = 128  # of a sum of products, from which on its results may be stored across memory
-NEAR_ROWS: Final = 512  # that a copy of many columns must serve: it is made and read further away than one of few
+LINE_BYTES: Final = 64  # bytes of a cache line
+PACK_ROWS: Final = 32  # fewest rows that must use a copy for it to pay
+COPY_ROWS: Final = 4  # the same for a copy that makes scattered elements contiguous, and so vectors possible
+WINDOW_TERMS: Final = 128  # fewest terms of a sum of products that pay for storing its results with a stride
+NEAR_ROWS: Final = 512  # fewest rows that must use a copy of many columns, which is in L2 rather than L1
 TILE: Final = 16  # vectors of a matrix product's register tile
 
 
 class Copied(NamedTuple):
-    """A sum of products over `rows` and `column`, ranges of the output, and the buffer `slot` of the factor with columns, which
-    a copy lets run along columns; one row or more, in nesting order."""
+    """A sum of products over the output ranges `rows` (one or more, in nesting order) and `column`, and the slot of the buffer of
+    the factor with columns; a copy of that buffer is contiguous along columns.
+    """
 
     rows: list[UOp]
     column: UOp
@@ -32,8 +33,8 @@ class Copied(NamedTuple):
 
 
 def matmul(ast: UOp, accesses: Accesses, outputs: list[UOp], reduced: list[UOp]) -> tuple[UOp, UOp] | None:
-    """The row and column ranges of a sum of products, one factor of which runs along columns element by element, and what is
-    stored if possible; else None."""
+    """(row range, column range) of a sum of products with a factor of stride 1 along columns, preferably with results of stride 1
+    too; else None."""
     if len(outputs) < 2 or not any(n.op is Op.Reduce and n.arg is Op.Add and _product(n.src[0]) for n in nodes_of(ast)):
         return None
     found: list[tuple[UOp, UOp]] = []
@@ -53,9 +54,9 @@ def matmul(ast: UOp, accesses: Accesses, outputs: list[UOp], reduced: list[UOp])
 
 
 def dot_products(ast: UOp, accesses: Accesses, outputs: list[UOp], reduced: list[UOp], lanes: int) -> tuple[UOp, UOp, UOp] | None:
-    """The row, column and reduced ranges of sums of products both of whose factors run along the reduced range; else None.
+    """(row, column, reduced range) of sums of products with both factors of stride 1 along the reduced range; else None.
 
-    Of several sums, as in a recurrent layer, all have the same rows and columns.
+    Several sums, as in a recurrent layer, must have the same rows and columns.
     """
     if not any(n.op is Op.Reduce and n.arg is Op.Add and _product(n.src[0]) for n in nodes_of(ast)):
         return None
@@ -65,16 +66,16 @@ def dot_products(ast: UOp, accesses: Accesses, outputs: list[UOp], reduced: list
             a, b = sides
             rows, columns = [r for r in a if r not in b], [r for r in b if r not in a]
             if rows and columns:
-                stored = any(s.terms.get(rows[-1]) == 1 for s in accesses.stores)  # vectors are stored along columns
+                stored = any(s.terms.get(rows[-1]) == 1 for s in accesses.stores)  # columns are the contiguous axis of the result
                 return (columns[-1], rows[-1], k) if stored else (rows[-1], columns[-1], k)
     return None
 
 
 def scattered(s: Scheduler, accesses: Accesses, outputs: list[UOp], reduced: list[UOp], least: int) -> Copied | None:
-    """The loops of a sum of products, one factor of which is copied so that it runs along columns, whatever the strides of both;
-    None where there is no such product, or fewer than `least` outputs read each copied element.
+    """The loops of a sum of products of any strides, and the factor to copy so that it is contiguous along columns; None if there
+    is none, or if fewer than `least` outputs read each copied element.
 
-    Of two factors that can be copied, one whose columns are whole vectors comes first, then the smaller one.
+    Of two factors that can be copied, the one with whole vectors of columns is preferred, then the smaller one.
     """
     if not any(n.op is Op.Reduce and n.arg is Op.Add and _product(n.src[0]) for n in s.nodes):
         return None
@@ -93,11 +94,11 @@ def scattered(s: Scheduler, accesses: Accesses, outputs: list[UOp], reduced: lis
 
 
 def windows(s: Scheduler, accesses: Accesses, column: UOp, outputs: list[UOp], reduced: list[UOp]) -> Copied | None:
-    """The tiling of `scattered` for a sum of products over overlapping windows along `column`, as in a convolution: vectors along
-    the other factor's columns are whole ones, while windows begin anywhere, and a row of them seldom is a number of whole
-    vectors.
+    """The result of `scattered` for a sum of products over overlapping windows along `column`, as in a convolution: vectors along
+    the other factor's columns are aligned and whole, while windows begin anywhere, and a row of windows is seldom a multiple of a
+    vector.
 
-    None where rows of windows are whole vectors and sums too short to pay for storing across memory.
+    None if the windows do not overlap, or rows of windows are whole vectors and the sums too short to pay for strided stores.
     """
     if not any(column in t.terms and _overlap(t) for t in accesses.loads):
         return None
@@ -108,7 +109,7 @@ def windows(s: Scheduler, accesses: Accesses, column: UOp, outputs: list[UOp], r
 
 
 def _overlap(total: Linear) -> bool:
-    """True if fewer elements are read than the loops have iterations: windows have elements in common."""
+    """True if an access spans fewer elements than its loops have iterations: windows overlap."""
     ranges = {r: c for r, c in total.terms.items() if r.op is Op.Range}
     if not all(map(const_end, ranges)):
         return False
@@ -116,8 +117,8 @@ def _overlap(total: Linear) -> bool:
 
 
 def transposed(accesses: Accesses, outputs: list[UOp], lanes: int) -> tuple[UOp, UOp] | None:
-    """The range that memory is read along and another one that it is written along, if there are such: a tile of both is whole
-    vectors on either side.
+    """(range with stride 1 in loads, another range with stride 1 in all stores) of a transpose: a tile of both has whole vectors
+    in both directions. None if there are none.
     """
     for written in outputs:
         if all(s.terms.get(written) == 1 for s in accesses.stores) and 2 * length_of(written) >= lanes > 1:
@@ -129,8 +130,8 @@ def transposed(accesses: Accesses, outputs: list[UOp], lanes: int) -> tuple[UOp,
 
 
 def transpose_tiles(s: Scheduler, read: UOp, written: UOp, lanes: int) -> None:
-    """A tile of vectors along `read` by whole lines of memory along `written`, so that lines need not be read before they are
-    written; tiles follow each other along `read`, in the order in which memory is read ahead.
+    """Vectorize a tile of one vector along `read` by whole cache lines along `written`, so that stores need no read of a line;
+    consecutive tiles are along `read`, the direction of the prefetcher.
     """
     if read.arg[0] < written.arg[0]:
         read, written = _swapped(s, read, written)
@@ -146,7 +147,7 @@ def _product(x: UOp) -> bool:
 
 
 def _shared(accesses: Accesses, row: UOp, column: UOp) -> list[UOp]:
-    """The places that are read again for every row: along columns and whatever is summed over."""
+    """The loads in sums that depend on the column but not on the row: every row repeats them."""
     return [
         p
         for p, s in zip(accesses.places, accesses.loads, strict=True)
@@ -155,7 +156,7 @@ def _shared(accesses: Accesses, row: UOp, column: UOp) -> list[UOp]:
 
 
 def copied_slot(s: Scheduler, accesses: Accesses, row: UOp, column: UOp) -> int | None:
-    """The buffer of the factor that runs along columns, where rows read it often enough, and far enough apart, to copy it."""
+    """The slot of the factor with columns, if enough rows repeat its reads and it exceeds L1, so that a copy pays; else None."""
     found = _shared(accesses, row, column)
     if len(found) != 1 or length_of(row) < PACK_ROWS:
         return None
@@ -165,7 +166,9 @@ def copied_slot(s: Scheduler, accesses: Accesses, row: UOp, column: UOp) -> int 
 
 
 def _copyable(s: Scheduler, place: UOp) -> int | None:
-    """The slot of the buffer that a place is in, if a copy can stand for it: nothing else reads it, and it is known before."""
+    """The slot of the buffer of a load, if a copy can replace the load: it is plain, with loops of constant length, and the only
+    access of the buffer; else None.
+    """
     buffer = place.src[0]
     if buffer.op is not Op.DefineGlobal or not packing.is_plain(place) or not all(map(const_end, place.ranges)):
         return None
@@ -174,15 +177,16 @@ def _copyable(s: Scheduler, place: UOp) -> int | None:
 
 
 def _swapped(s: Scheduler, a: UOp, b: UOp) -> tuple[UOp, UOp]:
-    """The ranges `a` and `b` once each has the other's place in the nest."""
+    """The ranges `a` and `b` after SWAP, each in the other's position in the nest."""
     s.apply(Opt(OptOp.SWAP, s.ranges.index(a), s.ranges.index(b)))
     first, second = (next(r for r in s.ranges if r.arg == (o.arg[0], *x.arg[1:])) for x, o in ((a, b), (b, a)))
     return first, second
 
 
 def in_copied_tiles(s: Scheduler, accesses: Accesses, product: Copied) -> None:
-    """Tiles of a product whose columns are side by side in a copy alone. Rows along two axes are one tile where all of them fit,
-    as those of 3 x 3 pixels."""
+    """Tile a product whose columns are contiguous only in a copy. Two axes of rows form one tile if all their rows fit, as those
+    of 3 x 3 pixels do.
+    """
     row, others = product.rows[-1], product.rows[:-1]
     lanes = native(s)
     area = length_of(row) * length_of(others[-1]) if others else 0
@@ -198,48 +202,49 @@ def in_copied_tiles(s: Scheduler, accesses: Accesses, product: Copied) -> None:
 
 
 def tile_matmul(s: Scheduler, accesses: Accesses, row: UOp, column: UOp, slot: int | None, across: bool = False) -> None:
-    """A block of `row` x `column` outputs in registers: rows broadcast one element, columns load vectors, from a copy of the
-    columns that a block is wide if buffer `slot` is to be copied. Columns are neighbours in registers where rows are not read
-    side by side, or where the copy alone makes them so (`across`).
+    """Vectorize `row` and `column` for a register tile of outputs: rows broadcast an element, columns load vectors. PACK copies
+    the buffer `slot`, if it is given, for the columns of a tile at a time.
+
+    across  True if the columns are contiguous in the copy alone
     """
     lanes, length = native(s), length_of(column)
     lying = _lying(accesses, row, column)
-    # A row shorter than a register, and all there is, has one of its own, and lies close enough to the others. Of other lanes
-    # that are no power of two registers are put together one by one.
+    # A whole row of fewer lanes than a register, no power of two, gets vectors of its own width (LANES): in wider vectors the
+    # lanes would be assembled one by one.
     narrow = length < lanes and length & (length - 1) > 0 and 4 * lanes == s.target.vector_bytes
     slot = None if narrow else slot
     turned = _copyable(s, lying[0]) if len(lying) == 1 else None
     near = _near_columns(s, row, column, slot, bool(lying)) if slot is not None and (turned is not None or not lying) else 0
-    # With a copy of few columns, the loop over rows is inside: it reads the copy again and again. One of many columns is made
-    # first, and the loop over them is inside: the rows of a block are read from afar once for all of them.
+    # Inside a copy of few columns the inner loop is over rows, and rereads the copy. Inside a copy of many columns it is over
+    # columns: the rows of a block are read from memory once for all of them.
     if slot is not None and (row.arg[0] < column.arg[0]) != (near == length_of(column)):
         row, column = _swapped(s, row, column)
     if 0 < near < length_of(column):
         apply(s, OptOp.BLOCK, column, near)
         column = s.output_ranges[-1]
     rows, vectors = length_of(row), 4 if s.target.registers >= 32 else 2 if s.target.registers >= 16 else 1
-    if slot is not None and not across and vectors == 4:  # a copy lies further away than rows: twice as many of these
+    if slot is not None and not across and vectors == 4:  # loads from a copy cost more: twice the rows
         vectors = 2
-    if across and slot is not None:  # a block's columns are read again for every tile
+    if across and slot is not None:  # every tile rereads a block's columns, which must fit L2
         (place,) = packing.reads_of(s.ast, slot)
         line = packing.copied_bytes(place, s.output_ranges)
         while vectors > 1 and vectors * lanes * line > s.target.near:
             vectors //= 2
     wide = widest(length_of(column), lanes, vectors)
-    if slot is not None and wide <= lanes < length_of(column):  # of one vector, each is read with a row for itself
+    if slot is not None and wide <= lanes < length_of(column):  # more vectors, so that each row element is loaded for several
         wide = lanes * min(vectors, length_of(column) // lanes)
     if wide % lanes and not narrow:
         wide = 1 << (wide.bit_length() - 1)
     outside = s.output_ranges.index(row) if near else s.output_ranges.index(column) + (length_of(column) // wide > 1)
     used = min(vectors, -(-wide // lanes))
-    tile = TILE // 2 if wide < lanes <= 2 * wide else TILE // used  # eight rows of less than a vector keep as many registers busy
+    tile = TILE // 2 if wide < lanes <= 2 * wide else TILE // used  # eight rows suffice for partial vectors
     most = min(max(1, MAX_LANES // (wide * s.lanes(row))), max(2, (s.target.registers - 4) // used), tile)
     tall = _divided(rows, most)
     before = set(s.ranges)
-    # What becomes lanes last are neighbours in registers: columns where rows could be as well.
+    # The last UPCAST is contiguous in registers: columns, if rows could be too.
     for r, amount in ((row, tall), (column, wide)) if lying or across else ((column, wide), (row, tall)):
         vectorize(s, r, amount)
-    for r in s.output_ranges:  # columns that remain have rows of their own where the loop over rows is inside
+    for r in s.output_ranges:  # the remainder of columns has its own loop over rows, if rows are the inner loop
         if r not in before and r is not row and length_of(r) == rows:
             width = s.lanes(r)
             vectorize(s, r, _divided(rows, min(MAX_LANES // width, TILE // -(-width // lanes))))
@@ -247,18 +252,18 @@ def tile_matmul(s: Scheduler, accesses: Accesses, row: UOp, column: UOp, slot: i
         s.apply(Opt(OptOp.LANES, None, wide))
     if slot is not None:
         s.apply(Opt(OptOp.PACK, slot, outside))
-        if near and turned is not None:  # the rows of a block, side by side
+        if near and turned is not None:  # makes the rows of a block contiguous
             s.apply(Opt(OptOp.PACK, turned, outside + 1))
 
 
 def _divided(rows: int, most: int) -> int:
-    """The rows of a tile that has at most so many: a divisor of all rows, but not one of few."""
+    """The rows of a tile, at most `most`: a divisor of `rows` above 3, else as many as possible."""
     best = next((m for m in range(most, 3, -1) if rows % m == 0), 0)
     return best or min(rows, most)
 
 
 def _lying(accesses: Accesses, row: UOp, column: UOp) -> list[UOp]:
-    """The places of a factor whose rows lie across memory: it is read along rows element by element."""
+    """The loads of a factor with stride 1 along rows, in a sum: it is transposed."""
     return [
         p
         for p, t in zip(accesses.places, accesses.loads, strict=True)
@@ -267,16 +272,16 @@ def _lying(accesses: Accesses, row: UOp, column: UOp) -> list[UOp]:
 
 
 def _near_columns(s: Scheduler, row: UOp, column: UOp, slot: int, lying: bool) -> int:
-    """The number of columns of buffer `slot` to copy at once, so that rows are read from afar once for all of them: as many as a
-    core's own cache keeps, where it keeps not all rows too, and the nearest one keeps the rows of a block but not the columns of
-    one, or where rows are `lying` across memory. Else 0, as few as a block has. Threads would each make a copy.
+    """The columns of buffer `slot` in one packed panel: as many as fit L2 (GotoBLAS, n_c), so that rows are read from memory once
+    for all of them. 0, for a copy of one tile's columns, unless the rows do not fit L2 and L1 holds the rows of a tile but not
+    its columns, or the rows are `lying` (stride 1 along rows). 0 with several threads, which would each make a copy.
     """
     lanes, (place,) = native(s), packing.reads_of(s.ast, slot)
     if s.target.threads > 1 or s.target.registers < 32 or length_of(row) % (TILE // 2):
         return 0
     loops = s.output_ranges
     outer = loops[: min(loops.index(row), loops.index(column))]
-    line = packing.copied_bytes(place, outer) // length_of(column)  # of either factor: as many elements are multiplied and summed
+    line = packing.copied_bytes(place, outer) // length_of(column)  # bytes of a column, and of a row
     far = length_of(row) >= NEAR_ROWS and length_of(row) * line > s.target.near
     if not lying and not (far and TILE // 2 * line < s.target.nearest < 4 * lanes * line):
         return 0

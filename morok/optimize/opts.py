@@ -1,8 +1,8 @@
-"""Optimizations of one kernel: changes of its loops, checked and applied (stage 7).
+"""Optimizations of one kernel: transformations of its loops, checked and applied (stage 7).
 
-A Scheduler holds a kernel and its ranges in nesting order. Each Opt names a range by its number in that order (UPCAST, LOCAL,
-THREAD, SWAP, PADTO, STRIP, BLOCK), or among the ranges being reduced (UNROLL, GROUP, GROUPTOP). PACK names a buffer by its slot,
-and LANES nothing.
+A Scheduler holds a kernel and its ranges in nesting order. An Opt refers to a range by its position in that order (UPCAST, LOCAL,
+THREAD, SWAP, PADTO, STRIP, BLOCK), or among the reduced ranges (UNROLL, GROUP, GROUPTOP). PACK refers to a buffer by its slot,
+and LANES to nothing.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ class OptOp(enum.Enum):
     UPCAST     a range as lanes of vectors
     LOCAL      a range as threads of a block
     UNROLL     a reduced range as lanes
-    GROUP      a reduction in two steps through shared memory; GROUPTOP the same of the outer part
-    THREAD     a range over CPU threads
+    GROUP      a reduction by `arg` threads in two steps through shared memory, interleaved; GROUPTOP: in contiguous parts
+    THREAD     a range divided among CPU threads
     NOLOCALS   no blocks of threads
-    SWAP       two global ranges exchanged
-    PADTO      a range made a multiple
-    PACK       a local copy of the elements of a buffer that are read inside its `arg` outermost loops
-    STRIP      the results of a fold for `arg` iterations of a range in a local buffer, their loop inside that of the fold
-    BLOCK      a range in blocks of `arg` iterations, the loop over one block inside all others over outputs
-    LANES      vectors of `arg` numbers of 32 bits, fewer than a register holds, for data with rows as long
+    SWAP       two output ranges exchanged
+    PADTO      a range padded to a multiple of `arg`
+    PACK       a local copy of a buffer's elements, made inside the `arg` outermost loops
+    STRIP      the results of a fold for `arg` iterations of a range in a local buffer, with the loop over them inside the fold's
+    BLOCK      a range in blocks of `arg` iterations, with the loop over one block inside all other output loops
+    LANES      vectors of `arg` 32-bit lanes, fewer than a register holds, for rows of that length
     """
 
-    __hash__ = object.__hash__  # that of Enum is a Python function
+    __hash__ = object.__hash__  # Enum's is a Python function, and slow
 
     TC = enum.auto()
     UPCAST = enum.auto()
@@ -68,7 +68,7 @@ _TEXT: Final = re.compile(r"([A-Z]+)\((-?\d+)(?:, *(-?\d+))?\)")
 
 @dataclass(frozen=True, slots=True)
 class Opt:
-    """One optimization of a kernel: `axis` and `arg` as the op reads them; an `arg` of 0 is the whole range.
+    """One optimization of a kernel: the meaning of `axis` and `arg` depends on the op; an `arg` of 0 is the whole range.
 
     ConfigError for an op that is no OptOp, and for an axis or arg that is no whole number.
 
@@ -93,7 +93,7 @@ class Opt:
 
 
 def read(text: str) -> tuple[Opt, ...]:
-    """Optimizations from their text, one behind the other: `UPCAST(0, 4) LOCAL(1, 16)`. ConfigError for an unknown op."""
+    """Optimizations parsed from a text such as `UPCAST(0, 4) LOCAL(1, 16)`, in order. ConfigError for an unknown op."""
     found: list[Opt] = []
     for name, first, second in _TEXT.findall(text):
         if name not in OptOp.__members__:
@@ -103,7 +103,7 @@ def read(text: str) -> tuple[Opt, ...]:
 
 
 def _in_order(ast: UOp) -> UOp:
-    """`ast` with ranges numbered as they nest: one that was merged or cut has a number of its own, greater than all others."""
+    """`ast` with range ids in nesting order: ranges that were merged or cut have new ids, greater than all others."""
     closers: dict[UOp, set[tuple[UOp, ...]]] = {}
     for n in nodes_of(ast):
         if n.op in (Op.End, Op.Reduce):
@@ -118,26 +118,30 @@ def _in_order(ast: UOp) -> UOp:
 
 
 def _is_shared(fold: UOp) -> bool:
-    """True if threads share a reduction: it becomes one through a local buffer."""
+    """True if threads share a reduction, so that it will use a local buffer."""
     return fold.op is Op.Reduce and any(r.arg[1] is AxisType.GroupReduce for r in fold.src[1:])
 
 
 REDUCE_WITH_BOOL: Final = {Op.Add: Op.Or, Op.Max: Op.Or, Op.Mul: Op.And, Op.Min: Op.And}
 _PARALLEL: Final = frozenset({AxisType.Global, AxisType.Loop, AxisType.Outer})
 _REDUCED: Final = frozenset({AxisType.Reduce, AxisType.GroupReduce})
-MAX_LANES: Final = 256  # lanes of all vectorized axes of one kernel together
+MAX_LANES: Final = 256  # most lanes of a kernel: the product over its vectorized axes
 
 
 def vectors(ast: UOp, target: Target) -> Target:
-    """The target with vectors of as many lanes as the optimizations of a kernel say (LANES)."""
+    """The target, with vectors of as many 32-bit lanes as the optimization LANES of a kernel sets."""
     opts = (isinstance(ast.arg, KernelInfo) and ast.arg.opts) or ()
     lanes = [o.arg for o in opts if isinstance(o, Opt) and o.op is OptOp.LANES]
     return replace(target, vector_bytes=4 * lanes[0]) if lanes else target
 
 
 class _Look:
-    """Answers about one form of a kernel, found once: its nodes, operands first; its ranges, outermost first; the
-    loops that its nodes run in; the ranges that the contents of local buffers depend on.
+    """Cached facts about one form of a kernel.
+
+    nodes   all nodes, operands first
+    ranges  all ranges, outermost first
+    nests   the sets of ranges around its nodes
+    filled  the ranges that the contents of local buffers depend on
     """
 
     def __init__(self, ast: UOp) -> None:
@@ -159,7 +163,7 @@ class _Look:
 
 
 class Scheduler:
-    """A kernel while it is being optimized.
+    """A kernel under optimization.
 
     ast      its Sink; every `apply` replaces it
     applied  the optimizations so far
@@ -175,7 +179,7 @@ class Scheduler:
             self._make_global()
 
     def _make_global(self) -> None:
-        """Loops over outputs run in parallel on a GPU."""
+        """Turn the loops over outputs into Global axes: on a GPU they run in parallel."""
         closed = [r for n in nodes_of(self.ast) if n.op is Op.End for r in n.src[1:]]
         mapping = {
             r: UOp.new(Op.Range, r.src, (r.arg[0], AxisType.Global, r.arg[2])) for r in closed if r.arg[1] is AxisType.Loop
@@ -201,7 +205,7 @@ class Scheduler:
 
     @property
     def output_ranges(self) -> list[UOp]:
-        """The ranges that some output loops over, not those already vectorized or spread over threads."""
+        """The ranges of loops over outputs, outermost first, without vectorized ranges and ranges over threads."""
         return [r for r in self.ranges if r.arg[1] in _PARALLEL]
 
     @property
@@ -209,7 +213,7 @@ class Scheduler:
         return [r for r in self.ranges if r.arg[1] in _REDUCED]
 
     def lanes(self, along: UOp | None = None) -> int:
-        """The lanes of the widest vector so far; of the vectors that depend on the range `along`, if one is given."""
+        """The lanes of the widest vector so far, among vectors that depend on the range `along` if it is given."""
         most = 1
         for ranges in self._look.nests:
             if along is None or along in ranges:
@@ -222,16 +226,16 @@ class Scheduler:
 
     @property
     def ordered_ranges(self) -> list[UOp]:
-        """The reduced ranges that are loops over outputs, which run in order for a fold that continues in them."""
+        """The reduced ranges of sequential loops over outputs, which carry a prefix scan."""
         ordered = prefix_scan.ordered_loops(self.ast)
         return [r for r in self.reduced_ranges if r in ordered]
 
     def fills_within(self, r: UOp) -> bool:
-        """True if the contents of a local buffer depend on the range `r`, so that it holds one iteration's at a time."""
+        """True if the contents of a local buffer depend on the range `r`: it is refilled in each iteration."""
         return r in self._look.filled
 
     def kernel(self) -> UOp:
-        """The kernel with the applied optimizations noted in its Sink."""
+        """The kernel, with the applied optimizations in its Sink."""
         info = self.ast.arg if isinstance(self.ast.arg, KernelInfo) else KernelInfo()
         return UOp.new(Op.Sink, self.ast.src, replace(info, opts=tuple(self.applied)))
 
@@ -261,7 +265,7 @@ class Scheduler:
             raise
         self.applied.append(opt)
 
-    # One method an op: each checks what it can before it changes the kernel.
+    # One method for each op: it checks the preconditions before it changes the kernel.
 
     def _upcast(self, opt: Opt) -> None:
         r = self._range(opt, self.ranges)
@@ -279,7 +283,7 @@ class Scheduler:
             amount = self._amount(opt, r)
             if amount > MAX_LANES or not prefix_scan.folds(self.ast, r) or any(n.op is Op.Contract for n in self.nodes):
                 raise OptError(
-                    f"{opt}: a loop that runs in order is in blocks already", expected=f"one of up to {MAX_LANES} lanes"
+                    f"{opt}: a sequential loop without a prefix scan, or in blocks already", expected=f"at most {MAX_LANES} lanes"
                 )
             self.ast = flatten_ranges(prefix_scan.in_blocks(self.ast, r, amount))
             return
@@ -288,7 +292,7 @@ class Scheduler:
     def _vectorize(self, opt: Opt, r: UOp, axis: AxisType) -> None:
         amount = self._amount(opt, r, may_cut=not self.target.has_local)
         if self.fills_within(r):
-            raise OptError(f"{opt}: a local buffer is filled anew in every iteration of axis {opt.axis}")
+            raise OptError(f"{opt}: a local buffer is refilled in every iteration of axis {opt.axis}")
         end = const_end(r)
         assert end is not None
         lanes = self.lanes(r) * amount
@@ -314,17 +318,15 @@ class Scheduler:
         if r.arg[1] not in _PARALLEL:
             raise OptError(f"{opt}: axis {opt.axis} is {r.arg[1].name}", expected="a global axis")
         if any(x.arg[1] is AxisType.GroupReduce for x in self.ranges):
-            raise OptError(
-                f"{opt}: GROUP was applied: what its threads share has no room for another axis", hint="LOCAL before GROUP"
-            )
+            raise OptError(f"{opt}: GROUP was applied: its shared buffer has no room for another axis", hint="LOCAL before GROUP")
         if self.fills_within(r):
-            raise OptError(f"{opt}: a local buffer is filled anew in every iteration of axis {opt.axis}, one for all threads")
+            raise OptError(f"{opt}: a local buffer, one for all threads, is refilled in every iteration of axis {opt.axis}")
         amount = self._amount(opt, r)
         self._check_threads(opt, amount)
         self.split(r, amount, AxisType.Local)
 
     def _check_threads(self, opt: Opt, amount: int) -> None:
-        """OptError if `amount` times the threads of a block are more than there may be."""
+        """OptError if `amount` times the threads of a block exceed the target's limit."""
         block = amount
         for other in self.ranges:
             if other.arg[1] in (AxisType.Local, AxisType.GroupReduce):
@@ -352,9 +354,9 @@ class Scheduler:
             raise OptError(f"{opt}: axis {opt.axis} is {r.arg[1].name}", expected="an output or a reduced axis")
         end = const_end(r)
         if end is None:
-            raise OptError(f"{opt}: the length of axis {opt.axis} is not a number", expected="an axis whose length is known")
+            raise OptError(f"{opt}: the length of axis {opt.axis} is not constant", expected="an axis of constant length")
         if r in self.ordered_ranges:
-            raise OptError(f"{opt}: a fold continues in that loop", expected="an axis whose iterations run in any order")
+            raise OptError(f"{opt}: a fold continues in that loop", expected="an axis with independent iterations")
         if opt.arg < 2 or end % opt.arg == 0:
             raise OptError(f"{opt}: {end} is a multiple of it already", expected="a number that does not divide the length")
         if opt.arg > 4 * end:
@@ -362,14 +364,14 @@ class Scheduler:
         self.ast = padding.pad(self.ast, r, -(-end // opt.arg) * opt.arg)
 
     def _thread(self, opt: Opt) -> None:
-        """Threads of a CPU divide the iterations of an output loop among them: of all of it, or of `arg` outer parts."""
+        """Divide the iterations of an output loop among CPU threads: all of them, or `arg` contiguous parts."""
         if self.target.threads <= 1:
             raise OptError(f"{opt}: {self.target.name} runs a kernel on one thread", hint="MOROK_THREADS")
         r = self._range(opt, self.ranges)
         if r.arg[1] not in _PARALLEL:
             raise OptError(f"{opt}: axis {opt.axis} is {r.arg[1].name}", expected="an output axis")
         thread_loops.check(self.ast, r, str(opt))
-        if opt.arg == 0:  # a loop whose length is known only at run time can be divided as well
+        if opt.arg == 0:  # also for a loop of a length known only at run time
             threads = UOp.new(Op.Range, r.src, (r.arg[0], AxisType.Thread, r.arg[2]))
             self.ast = flatten_ranges(substituted(self.ast, {r: threads}))
             return
@@ -394,7 +396,7 @@ class Scheduler:
         b = self.ranges[opt.arg]
         if a is b or a.arg[1] is not b.arg[1] or a.arg[1] not in _PARALLEL:
             raise OptError(f"{opt}: {a.arg[1].name} and {b.arg[1].name}", expected="two different output axes of one kind")
-        # the id gives the nesting order among ranges of one kind
+        # among ranges of one axis type the id is the nesting order
         mapping = {
             a: UOp.new(Op.Range, a.src, (b.arg[0], *a.arg[1:])),
             b: UOp.new(Op.Range, b.src, (a.arg[0], *b.arg[1:])),
@@ -416,8 +418,8 @@ class Scheduler:
             raise OptError(f"{opt}: buffer {opt.axis} is written", expected="the slot of an input")
         if not all(map(packing.is_plain, reads)):
             raise OptError(
-                f"{opt}: buffer {opt.axis} is read behind a gate, where another read says, or in blocks of an ordered loop",
-                expected="reads at places known before",
+                f"{opt}: buffer {opt.axis} is read under a gate, at an index from memory, or in blocks of a sequential loop",
+                expected="reads without gates, at indices computed from loops",
             )
         loops = self.output_ranges
         if not 0 <= opt.arg <= len(loops):
@@ -426,7 +428,7 @@ class Scheduler:
         for read in reads:
             size = packing.copied_bytes(read, outer)
             if not packing.inner_ranges(read, outer):
-                raise OptError(f"{opt}: nothing inside {opt.arg} loops runs over buffer {opt.axis}", hint="fewer loops outside")
+                raise OptError(f"{opt}: buffer {opt.axis} depends on no loop inside the copy", hint="fewer loops outside")
             if not 0 < size <= packing.MAX_BYTES:
                 raise OptError(f"{opt}: a copy of {size or 'unknown'} bytes", expected=f"at most {packing.MAX_BYTES}")
         self.ast = packing.pack(self.ast, reads[0].src[0].arg, outer, self.target)
@@ -453,23 +455,21 @@ class Scheduler:
         if r.arg[1] not in _PARALLEL:
             raise OptError(f"{opt}: axis {opt.axis} is {r.arg[1].name}", expected="an output axis")
         if self.fills_within(r):
-            raise OptError(
-                f"{opt}: a local buffer is filled anew in every iteration of axis {opt.axis}", hint="BLOCK before PACK"
-            )
+            raise OptError(f"{opt}: a local buffer is refilled in every iteration of axis {opt.axis}", hint="BLOCK before PACK")
         amount = self._amount(opt, r)
         if amount == const_end(r):
             raise OptError(f"{opt}: all of axis {opt.axis} is one block", expected="a smaller one")
         self.split(r, amount, r.arg[1])
 
     def _lanes(self, opt: Opt) -> None:
-        """Nothing changes in the kernel before its vectors are cut."""
+        """Check LANES: it changes nothing here, but the vectors of later stages, by `vectors`."""
         most = self.target.vector_bytes // 4
         if most <= 2:
-            raise OptError(f"{opt}: {self.target.name} computes with no vectors", expected="a CPU that does")
+            raise OptError(f"{opt}: {self.target.name} has no vectors, or of two lanes only", expected="a CPU with vectors")
         if not 2 <= opt.arg < most:
             raise OptError(f"{opt}: vectors of {opt.arg} lanes", expected=f"a number in 2..{most}")
         if any(o.op is OptOp.LANES for o in self.applied):
-            raise OptError(f"{opt}: vectors have lanes already", expected="LANES once")
+            raise OptError(f"{opt}: LANES was applied already", expected="LANES at most once")
 
     def _range(self, opt: Opt, among: list[UOp]) -> UOp:
         if opt.axis is None or not 0 <= opt.axis < len(among):
@@ -479,7 +479,7 @@ class Scheduler:
     def _amount(self, opt: Opt, r: UOp, may_cut: bool = False) -> int:
         end = const_end(r)
         if end is None:
-            raise OptError(f"{opt}: the length of axis {opt.axis} is not a number", expected="an axis whose length is known")
+            raise OptError(f"{opt}: the length of axis {opt.axis} is not constant", expected="an axis of constant length")
         amount = opt.arg or end
         if amount < 2 or amount > end:
             raise OptError(f"{opt}: {amount} iterations", expected=f"a number in 2..={end}")
@@ -488,7 +488,7 @@ class Scheduler:
         return amount
 
     def split(self, r: UOp, amount: int, axis: AxisType) -> UOp:
-        """The range `r` as an outer range and an inner one of `amount` iterations and kind `axis`, which is returned."""
+        """The new inner range, of `amount` iterations and type `axis`, after a split of `r` into an outer range and this one."""
         end = const_end(r)
         assert end is not None
         assert end % amount == 0
@@ -497,16 +497,16 @@ class Scheduler:
         if amount == end:
             value = inner
         else:
-            # the outer part keeps its id, and with it its place in the nest
+            # the outer part keeps the id, and so the position in the nest
             value = new_range(end // amount, r.arg[0], r.arg[1], r) * amount + inner
         self.ast = flatten_ranges(substituted(self.ast, {r: value}))
         return inner
 
     def cut(self, r: UOp, at: int) -> UOp:
-        """Two loops in place of the loop over `r`: over [0, at), whose range is returned, and over the rest.
+        """The range over [0, at), after a cut of the loop over `r` into this range and one over the rest.
 
-        Outputs are stored by one and by the other, inside the same outer loops; a reduction becomes the sum (or product,
-        maximum ..) of the two, which is the same fold in another order.
+        The two loops store their outputs inside the same outer loops; a reduction becomes the sum (or product, maximum ..) of the
+        two reductions, which is the same fold in another order.
         """
         end = const_end(r)
         assert end is not None
@@ -527,7 +527,7 @@ class Scheduler:
                 done[n] = UOp.new(f, (substitute((now,), {r: first})[0], self._renamed(now, r, rest + at, ())))
                 continue
             order = sorted([x for x in n.src[1:] if x.op is Op.Range], key=nesting)
-            lanes = [x for x in n.src[1:] if x.op is not Op.Range]  # of a loop in blocks: inside every loop
+            lanes = [x for x in n.src[1:] if x.op is not Op.Range]  # lanes of a sequential loop in blocks: innermost
             outer, inner = order[: order.index(r)], order[order.index(r) + 1 :] + lanes
             body = now.src[0]
             a = substitute((body,), {r: first})[0].end(*inner, first)
@@ -537,8 +537,8 @@ class Scheduler:
         return first
 
     def _renamed(self, root: UOp, r: UOp, value: UOp, inner: list[UOp] | tuple[UOp, ...]) -> UOp:
-        """A copy of `root` with `value` for `r`, and ranges of its own for `inner` and what is closed once for each of these:
-        what does not depend on them is computed once for both.
+        """A copy of `root` with `value` for `r`, and new ranges for `inner` and for all ranges closed inside nodes that depend on
+        these. Nodes independent of them are shared by both copies.
         """
         nodes = root.toposort()
         changing = {r, *inner}
@@ -556,7 +556,7 @@ class Scheduler:
                 continue
             src = tuple([done.get(s, s) for s in n.src])
             if n.op is Op.Range and n not in root.ranges:
-                done[n] = UOp.new(Op.Range, src, (id, *n.arg[1:]))  # as long as another has run
+                done[n] = UOp.new(Op.Range, src, (id, *n.arg[1:]))  # src: a length may depend on a copied range
                 id += 1
             else:
                 done[n] = n.replace(src)

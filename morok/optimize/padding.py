@@ -1,4 +1,4 @@
-"""PADTO: a range as long as a vector or a block wants it, with no effect in the added part."""
+"""PADTO: a range padded to a multiple of a vector or a block, with no effect in the added iterations."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from morok.passes.rebuilding import rebuild
 
 
 def pad(ast: UOp, r: UOp, length: int) -> UOp:
-    """`ast` with `length` iterations of `r`: places that depend on it are gated, and reductions see their identity."""
+    """`ast` with `length` iterations of `r`: in the added ones accesses that depend on `r` are gated off, and reductions over `r`
+    fold their identity.
+    """
     end = const_end(r)
     assert end is not None
     longer = new_range(length, r.arg[0], r.arg[1], r)
@@ -21,7 +23,7 @@ def pad(ast: UOp, r: UOp, length: int) -> UOp:
             return longer
         if node.op is Op.Index and r in node.src[1].ranges:
             at, gate = src[1], inside
-            if at.op is Op.Where and at.src[2].op is Op.Invalid:  # one gate, not one inside another
+            if at.op is Op.Where and at.src[2].op is Op.Invalid:  # merge the gates
                 at, gate = at.src[1], inside & at.src[0]
             return UOp.new(Op.Index, (src[0], gate.where(at, UOp.invalid_at()), *src[2:]), node.arg)
         if node.op is Op.Reduce and r in node.src[1:]:

@@ -1,11 +1,12 @@
-"""Running folds: a loop that folds all elements up to its own, anew in each iteration, can continue from the iteration before.
+"""Prefix scans: a loop whose iteration k folds all elements up to k can carry the fold from iteration to iteration.
 
-`out[k] = Reduce(Where(j <= k, x[j], identity), j)` is what cumsum means, and n additions for each of n elements. On a CPU the
-fold over j becomes one over a range as long as k + 1, and the loop over k one that runs in order, axis REDUCE: nothing may run
-its iterations side by side, or in another order. The value is what it was. Stage 11 makes a register of such a fold, that each
-iteration adds to (morok/passes/prefix_scan_registers.py).
+`out[k] = Reduce(Where(j <= k, x[j], identity), j)` is cumsum, with n additions for each of n elements. On a CPU the fold over j
+gets a range of length k + 1, and the loop over k becomes sequential (axis REDUCE): its iterations are not reordered, and not
+parallel. The value is the same. Stage 11 turns such a fold into a register that each iteration updates
+(morok/passes/prefix_scan_registers.py).
 
-In blocks of lanes a fold is one over the blocks before, and one of lanes among themselves, in as many steps as doubling takes.
+A scan in blocks of lanes is a fold over the earlier blocks, combined with a scan of the lanes of one block, in log2(lanes) steps
+(Hillis and Steele 1986).
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _ABOVE: Final = {Op.Gt: 0, Op.Ge: 1}
 
 
 def running(ast: UOp) -> UOp:
-    """`ast` with the folds of elements up to that of a loop as running folds, where every reduction and loop allows it."""
+    """`ast` with masked folds as prefix scans, where a single End closes the loop, with exactly the ranges around the fold."""
     if ast.op is not Op.Sink or not any(n.op is Op.Reduce and n.src[0].op is Op.Where for n in nodes_of(ast)):
         return ast
     closers: dict[UOp, list[UOp]] = {}
@@ -37,7 +38,7 @@ def running(ast: UOp) -> UOp:
         for r in n.src[CLOSES[n.op] :] if n.op in CLOSES else ():
             closers.setdefault(r, []).append(n)
     mapping: dict[UOp, UOp] = {}
-    ordered: dict[UOp, UOp] = {}  # by the End that closes it, the loop that is in order
+    ordered: dict[UOp, UOp] = {}  # End -> the sequential loop that it closes
     for n in nodes_of(ast):
         found = _masked(n)
         if found is None:
@@ -59,7 +60,7 @@ def running(ast: UOp) -> UOp:
 
 
 def _masked(n: UOp) -> tuple[UOp, UOp, int] | None:
-    """The loop k, the values and d of `n` if it folds the values at all j < k + d, d being 0 or 1; else None."""
+    """(loop k, values, d) if `n` folds the values at all j < k + d, where d is 0 or 1; else None."""
     if n.op is not Op.Reduce or len(n.src) != 2 or n.src[0].op is not Op.Where or n.dtype.count != 1 or n.dtype.is_bool:
         return None
     condition, source, other = n.src[0].src
@@ -88,19 +89,19 @@ def _masked(n: UOp) -> tuple[UOp, UOp, int] | None:
 
 
 def _position(x: UOp) -> UOp | None:
-    """A position at dtype index, which `x` may be converted from."""
+    """`x`, or the operand of a cast `x`, if it is a scalar of dtype index; else None."""
     inner = x.src[0] if x.op is Op.Cast else x
     return inner if inner.dtype.is_index and inner.dtype.count == 1 else None
 
 
 def folds(ast: UOp, loop: UOp) -> list[UOp]:
-    """The running folds that continue from one iteration of `loop` to the next."""
+    """The prefix scans that `loop` carries."""
     found = [(n, reach(n)) for n in nodes_of(ast) if n.op is Op.Reduce]
     return [n for n, to in found if to is not None and to[0] is loop]
 
 
 def in_blocks(ast: UOp, loop: UOp, lanes: int) -> UOp:
-    """`ast` with `lanes` iterations of the ordered loop side by side; lanes divides its length."""
+    """`ast` with the sequential loop in blocks of `lanes` iterations, as lanes of vectors; `lanes` divides its length."""
     length = const_end(loop)
     assert length is not None
     assert length % lanes == 0
@@ -131,7 +132,7 @@ def _lanes(n: UOp, at: UOp, axes: tuple[tuple[int, int], ...]) -> UOp:
 
 
 def _prefixes(x: UOp, op: Op) -> UOp:
-    """A vector that has in each lane the fold of the lanes of `x` up to it: of one, of two, of four .."""
+    """The inclusive scan of the lanes of `x`, by doubling the distance in each step."""
     step = 1
     while step < x.dtype.count:
         x = UOp.new(op, (_shifted(x, step, op), x))
@@ -140,11 +141,11 @@ def _prefixes(x: UOp, op: Op) -> UOp:
 
 
 def _shifted(x: UOp, by: int, op: Op) -> UOp:
-    """The lanes of `x` that many places later, behind identities of `op`."""
+    """The lanes of `x` shifted up by `by`, with identities of `op` in the first ones."""
     neutral = UOp.const(identity(op, x.dtype.scalar()), x.dtype.scalar())
     return UOp.vectorize(*[neutral] * by, *[x.gep(i) for i in range(x.dtype.count - by)])
 
 
 def ordered_loops(ast: UOp) -> Sequence[UOp]:
-    """The loops of statements that run in order: axis REDUCE, and closed by an End."""
+    """The sequential loops of statements: axis REDUCE, closed by an End."""
     return [r for n in nodes_of(ast) if n.op is Op.End for r in n.src[1:] if r.op is Op.Range and r.arg[1] is AxisType.Reduce]

@@ -1,6 +1,6 @@
-"""The optimization of kernels, chosen in a program: `t.realize(config=OptimizerConfig(strategy=Beam(8)))`.
+"""Optimization strategies, chosen by a program: `t.realize(config=OptimizerConfig(strategy=Beam(8)))`.
 
-What is not said here is as the settings (`morok config`) have it.
+Unset fields are taken from the settings (`morok config`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from morok.optimize.opts import Opt
 
 @dataclass(frozen=True, slots=True)
 class Unoptimized:
-    """The strategy that leaves loops as they are.
+    """The strategy without optimizations: loops stay as they are.
 
     >>> Unoptimized().settings()["noopt"]
     True
@@ -35,7 +35,7 @@ class Unoptimized:
 
 @dataclass(frozen=True, slots=True)
 class Heuristics:
-    """The strategy that decides by the shape of loops and the strides of accesses; nothing is timed.
+    """The default strategy: heuristics on loop lengths and the strides of accesses, without timing.
 
     >>> Heuristics().settings()["beam"]
     0
@@ -52,13 +52,13 @@ class Heuristics:
 
 @dataclass(frozen=True, slots=True)
 class Beam:
-    """The strategy that times candidates: the best `width` of them make the next; the best one is kept on disk.
+    """The strategy that times candidates: a beam search of the best `width`, whose result is cached on disk.
 
-    timeout     seconds after which a kernel's search makes no more candidates
-    upcast_max  lanes of a candidate
-    local_max   threads of a block
-    uops_max    instructions of a candidate
-    runs        timings of each
+    timeout     seconds after which the search for a kernel makes no more candidates
+    upcast_max  most lanes of a candidate
+    local_max   most threads of a block
+    uops_max    most instructions of a candidate
+    runs        timings of each candidate
 
     ConfigError for a number below 1 and a timeout that is not positive.
 
@@ -93,7 +93,7 @@ class Beam:
 class Explicit:
     """The strategy that gives every kernel these optimizations, in this order; `t.contiguous(*opts)` gives one kernel others.
 
-    ConfigError for anything but a list of Opts; OptError, once a kernel is compiled, where it cannot have one of them.
+    ConfigError for anything but a list of Opts; OptError when a kernel is compiled for which one of them is illegal.
 
     >>> Explicit([Opt(OptOp.UPCAST, 0, 4)]).settings()["opts"]
     'UPCAST(0, 4)'
@@ -114,7 +114,7 @@ class Explicit:
 
 
 def optimizations(opts: Any) -> tuple[Opt, ...]:
-    """A list of Opts as a tuple. ConfigError for anything else."""
+    """A list or tuple of Opts, as a tuple. ConfigError for anything else."""
     if not isinstance(opts, (list, tuple)) or not all(isinstance(o, Opt) for o in opts):
         raise ConfigError(f"{shown(opts)} is no list of optimizations", place=caller(), expected="[Opt(OptOp.UPCAST, 0, 4), ..]")
     return tuple(opts)
@@ -125,12 +125,12 @@ Strategy = Unoptimized | Heuristics | Beam | Explicit
 
 @dataclass(frozen=True, slots=True)
 class OptimizerConfig:
-    """A strategy (or a list of Opts) and its limits; a field that is None leaves its setting as it is.
+    """A strategy (or a list of Opts) and its limits; a field that is None leaves its setting unchanged.
 
     threads           threads that share a kernel
-    k_vectorize       True if reductions may be vectorized
-    no_output_upcast  True if outputs may not be
-    search_cuts       decisions where to cut a program into kernels that are timed both ways
+    k_vectorize       True to vectorize along reductions
+    no_output_upcast  True to vectorize no outputs
+    search_cuts       number of cuts of a program into kernels whose two alternatives are timed
 
     ConfigError for anything but a strategy, and for a field outside its values.
 
@@ -227,7 +227,7 @@ class OptimizerConfigBuilder:
         return self
 
     def search_cuts(self, decisions: int) -> OptimizerConfigBuilder:
-        """This builder, with another number of cuts that are timed both ways. ConfigError for a negative one.
+        """This builder, with another number of cuts whose two alternatives are timed. ConfigError for a negative one.
 
         >>> OptimizerConfig.builder().search_cuts(4).build().search_cuts
         4

@@ -1,8 +1,8 @@
-"""STRIP: folds of neighbouring results side by side, row by row, in a small local buffer.
+"""STRIP: folds of adjacent results, row by row, in a small local buffer.
 
-The sum of a matrix over its rows has a result for each column. With as many of them in registers as fit, memory is read a few
-hundred bytes of each row at a time, which no processor reads ahead well. With a strip of them in a local buffer, the loop over
-results runs inside that of the fold, and memory is read in order. Each result is the same fold, in the same order.
+The sum of a matrix over its rows has a result for each column. With the results in registers, only a few hundred bytes of each
+row are read at a time, which defeats the prefetcher. With a strip of results in a local buffer, the loop over results is inside
+the loop of the fold, and memory is read in order. Each result is the same fold, in the same order.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from morok.passes.range_stages import const_end, new_range
 from morok.passes.rebuilding import next_range_id
 from morok.passes.target import Target
 
-MAX_BYTES: Final = 1 << 16  # of a strip: what a nearer cache keeps
-VECTORS: Final = 2  # of results that are read and written together
-ROWS: Final = (4, 2, 1)  # iterations of the fold for which results are read and written once: as many as divide it
+MAX_BYTES: Final = 1 << 16  # most bytes of a strip: it stays in L2
+VECTORS: Final = 2  # vectors of results per iteration of the loop over a strip
+ROWS: Final = (4, 2, 1)  # rows folded per load and store of a result: the first that divides the length of the fold
 _LOOPS: Final = frozenset({AxisType.Outer, AxisType.Loop, AxisType.Thread})
 
 
 def the_fold(ast: UOp, r: UOp, what: str) -> UOp:
-    """The only fold in the loop over `r`, whose results may be kept in a strip; OptError, called `what`, where there is none."""
+    """The only fold in the loop over `r`, if a strip can hold its results; else OptError, with the prefix `what`."""
     nodes = ast.toposort()
     found = [n for n in nodes if n.op is Op.Reduce and r in n.ranges]
     if len(found) != 1:
@@ -41,24 +41,24 @@ def the_fold(ast: UOp, r: UOp, what: str) -> UOp:
         or fold.dtype.is_index
         or any(n.op in (Op.Reduce, Op.Unroll) for n in fold.src[0].toposort())
     ):
-        raise OptError(f"{what}: the fold is one of vectors, conditions, places, or other folds", expected="STRIP before UPCAST")
+        raise OptError(f"{what}: the fold is of vectors, bools or indices, or of other folds", expected="STRIP before UPCAST")
     if any(x.arg[1] not in _LOOPS for x in fold.ranges) or any(x.op is not Op.Range or len(x.src) > 1 for x in fold.src[1:]):
-        raise OptError(f"{what}: a loop of the fold, or around it, is vectorized or as long as another", expected="plain loops")
+        raise OptError(f"{what}: a loop of or around the fold is vectorized, or waits for other nodes", expected="plain loops")
     if any(x.arg[1] is not AxisType.Reduce for x in fold.src[1:]) or any(x.src[0].op is not Op.Const for x in fold.src[1:]):
-        raise OptError(f"{what}: the length of the fold is not a number", expected="loops whose length is known")
+        raise OptError(f"{what}: a loop of the fold is shared by threads, or not of constant length", expected="plain loops")
     if max(fold.ranges, key=nesting) is not r:
-        raise OptError(f"{what}: another loop with results of the fold is inside that axis", hint="SWAP them")
+        raise OptError(f"{what}: another loop around the fold is inside that axis", hint="SWAP them")
     if any(n.op in (Op.DefineLocal, Op.Bufferize) for n in nodes):
         raise OptError(f"{what}: the kernel has a local buffer", expected="STRIP before PACK")
     stored = {s.src[0] for s in nodes if s.op is Op.Store}
     written = {p.src[0] for p in stored}
     if any(n.op is Op.Index and n not in stored and n.src[0] in written for n in nodes):
-        raise OptError(f"{what}: the kernel reads a buffer that it writes", expected="buffers that are read or written")
+        raise OptError(f"{what}: the kernel reads a buffer that it writes", expected="no buffer both read and written")
     return fold
 
 
 def strip(ast: UOp, fold: UOp, r: UOp, target: Target) -> UOp:
-    """`ast` with the results of `fold` for all of the range `r`, of known length, in a local buffer before they are used."""
+    """`ast` with all results of `fold` along the range `r`, of constant length, in a local buffer before their uses."""
     length = const_end(r)
     assert length is not None
     lanes = VECTORS * max(1, target.vector_bytes // max(4, fold.dtype.itemsize))
@@ -89,7 +89,7 @@ def strip(ast: UOp, fold: UOp, r: UOp, target: Target) -> UOp:
 
 
 def _along(r: UOp, length: int, axis: AxisType, lanes: int, ids: Iterator[int]) -> Iterator[tuple[UOp, list[UOp]]]:
-    """The places of a strip, with the loops over them: some lanes at a time, then the rest."""
+    """(index, loops) over a strip: vectors of `lanes`, then the remainder."""
     done = 0
     while done < length:
         step = min(lanes, length - done)

@@ -1,7 +1,7 @@
-"""THREAD: which loops the threads of a CPU divide among them, and when a kernel is worth it.
+"""THREAD: the loops that CPU threads divide among them, and the least work for which that pays.
 
-Threads compute what one would, in the same instructions: every result is the same bits for every number of threads. So the
-loops are chosen last, among what the other optimizations left, outermost first.
+Each thread runs the instructions of one alone: every result has the same bits for every number of threads. So these loops are
+chosen last, among those that the other optimizations left, the outermost first.
 """
 
 from __future__ import annotations
@@ -18,51 +18,51 @@ from morok.passes.affine import linear
 from morok.passes.nesting import nesting
 from morok.passes.node_order import nodes_of
 
-WORTH_NS: Final = 50_000.0  # of estimated work: what sleeping threads take to wake, several times over
-_BYTES_A_NS: Final = 16.0  # what one core reads and writes of memory
+WORTH_NS: Final = 50_000.0  # least estimated work: several times the wake-up time of sleeping threads
+_BYTES_A_NS: Final = 16.0  # memory traffic of one core
 _OPS_A_NS: Final = 20.0  # scalar operations of one core, in vectors
-_HEAVY: Final = 10.0  # of a transcendental, in simple operations
+_HEAVY: Final = 10.0  # simple operations in a transcendental
 _TRANSCENDENTAL: Final = frozenset(
     {Op.Exp2, Op.Exp, Op.Log2, Op.Log, Op.Sin, Op.Cos, Op.Tan, Op.Tanh, Op.Erf, Op.Pow, Op.Idiv, Op.Mod, Op.Threefry}
 )
 
 
 def _stores(ast: UOp) -> list[UOp]:
-    """The stores to buffers, not those to local copies."""
+    """The stores to global buffers."""
     return [n for n in nodes_of(ast) if n.op is Op.Store and storage(n.src[0]).op is Op.DefineGlobal]
 
 
 def check(ast: UOp, r: UOp, what: str) -> None:
-    """OptError, called `what`, unless threads may divide the loop over `r` among them.
+    """OptError, with the prefix `what`, unless threads may divide the loop over `r` among them.
 
-    Every output is stored inside it, so that no two threads store one, and what the kernel reads of a buffer that it writes, it
-    reads where it writes.
+    It must be an outermost loop around some store, with different places in each iteration, and the kernel may read a buffer that
+    it writes only at the places that it writes.
     """
     stores = _stores(ast)
     inside = [s for s in stores if r in s.ranges]
     if not inside:
         raise OptError(f"{what}: no output is stored in that loop", expected="an axis of an output")
     if any(n.op is Op.End and r in n.src[1:] and n.ranges for n in nodes_of(ast)):
-        raise OptError(f"{what}: what a cut left over runs beside that loop, inside another", expected="an outermost loop")
+        raise OptError(f"{what}: that loop is inside another, beside the remainder of a cut", expected="an outermost loop")
     if any(x.arg[1] is AxisType.Thread for s in inside for x in s.ranges):
         raise OptError(f"{what}: threads share a loop around it already", expected="one THREAD axis around an output")
     places = {s.src[0] for s in stores}
     written = {storage(p) for p in places}
     if any(n.op is Op.Index and n not in places and storage(n) in written for n in nodes_of(ast)):
         raise OptError(
-            f"{what}: the kernel reads what another thread may write", expected="a kernel that reads no output elsewhere"
+            f"{what}: the kernel reads what another thread may write", expected="a kernel that reads no output at other places"
         )
     if any(r not in place.ranges for place in (s.src[0] for s in inside)):
-        raise OptError(f"{what}: every iteration stores to the same place", expected="an axis that outputs run along")
+        raise OptError(f"{what}: every iteration stores to the same place", expected="an axis in the index of the output")
 
 
 def _times(node: UOp) -> int:
-    """The number of times that a node is computed; a range as long as another loop has run belongs to a fold that continues."""
+    """The number of computations of a node, without ranges whose length depends on another: those are prefix scans."""
     return math.prod(int(r.vmax) + 1 for r in node.ranges if not r.src[0].ranges)
 
 
 def cost_ns(ast: UOp) -> float:
-    """About how long the kernel takes one core: the time of its arithmetic, or of its memory, whichever is longer."""
+    """An estimate of the kernel's time on one core, in ns: the greater of its arithmetic and its memory traffic."""
     nodes = nodes_of(ast)
     ops = 0.0
     for n in nodes:
@@ -78,10 +78,10 @@ def cost_ns(ast: UOp) -> float:
 
 
 def loops(ast: UOp, threads: int, as_nested: bool = False) -> list[UOp]:
-    """The loop around each output that threads should divide: the outermost that has work for all of them, or the longest.
+    """For each output the loop that threads should divide: the outermost with an even share for every thread, or the longest.
 
-    Outermost is what steps furthest through the output, so that a thread writes one piece of it; but the order of loops around a
-    local copy is as it is for the copy's sake, and so it is, `as_nested`, where it was chosen.
+    The outermost is the loop with the greatest stride in the output, so that each thread writes a contiguous part; but if the
+    kernel has local buffers, or `as_nested` is set (the order was chosen, by SWAP), it is the outermost in nesting order.
     """
     copies = as_nested or any(n.op is Op.DefineLocal for n in nodes_of(ast))
     found: dict[UOp, None] = {}

@@ -1,4 +1,4 @@
-"""Helpers of rules/vector/devectorize.rules: the widths of accesses and arithmetic on a target, and neighbouring lanes."""
+"""Helpers of rules/vector/devectorize.rules: the widths of accesses and arithmetic on a target, and lanes at adjacent places."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from morok.passes.target import Target
 
 Lanes = tuple[int, ...]
 
-WIDEST: Final = 1 << 10  # lanes of a vector that is left whole
+WIDEST: Final = 1 << 10  # most lanes of a vector that the code generator splits
 _CONST: Final = Op.Const
 _VCONST: Final = Op.VConst
 _VECTORIZE: Final = Op.Vectorize
@@ -32,18 +32,18 @@ _INDEX: Final = Op.Index
 _LANEWISE: Final = frozenset({Op.Bitcast, Op.Precast})
 _IN_LANES: Final = frozenset({_VECTORIZE, _VCONST, _CONST})
 
-SMALL: Final = Target("", vector_bytes=16)  # where no machine is named
+SMALL: Final = Target("", vector_bytes=16)  # the default target
 
 
 @dataclass(frozen=True, slots=True)
 class Widths:
-    """The widths of a target, in lanes, and the facts found about the vectors of one graph.
+    """The widths of a target, in lanes, and cached facts about the vectors of one graph.
 
-    limit     lanes that one op computes at most
-    whole     whether accesses stay as wide as the program has them: the code generator splits them
-    simplify  brings the index of a single lane into the form of a sum
-    operands  the vectors that arithmetic takes all lanes of
-    sizes     `access_widths` by dtype, as far as they were asked for
+    limit     most lanes of one arithmetic op
+    whole     True if accesses keep the program's widths and the code generator splits them
+    simplify  the symbolic rules, applied to the index of one lane
+    operands  the vectors that arithmetic of the same width uses
+    sizes     cache of `access_widths` by dtype
     """
 
     target: Target
@@ -58,13 +58,13 @@ class Widths:
 
     @classmethod
     def of(cls, root: UOp, target: Target = SMALL, simplify: Callable[[UOp], UOp] = lambda x: x, mode: int = 1) -> Widths:
-        """For any graph.
+        """The widths for the graph under `root`.
 
-        mode  what is split to its widths: 1 arithmetic, loads and stores; 0 loads and stores; 2 nothing
+        mode  the ops to split: 0 loads and stores; 1 arithmetic too; 2 none
         """
-        vectors = target.vector_bytes > 0  # where arithmetic is scalar there is nothing to leave whole
+        vectors = target.vector_bytes > 0  # modes 0 and 2 do not apply to targets with scalar arithmetic
         limit = WIDEST if vectors and mode != 1 else arithmetic_lanes(target)
-        # places and gates are looked at lane by lane
+        # indices and gates are analysed lane by lane
         arithmetic = [n for n in nodes_of(root) if n.dtype.count > 1 and n.op in PARAMS]
         numbers = [n for n in arithmetic if not n.dtype.is_index and not n.dtype.is_bool]
         operands = frozenset(s for n in numbers for s in n.src if s.dtype.count == n.dtype.count and not s.dtype.is_index)
@@ -72,16 +72,16 @@ class Widths:
 
 
 def access_widths(target: Target, d: DType, whole: bool = False) -> list[int]:
-    """The numbers of consecutive elements that one load or store may move, widest first.
+    """The numbers of consecutive elements that one load or store may access, widest first: powers of two.
 
-    whole  as wide as the program has them, in powers of two: the code generator splits them
+    whole  no limit by the target, since the code generator splits accesses: up to WIDEST
     """
     if whole:
         return [1 << k for k in reversed(range(WIDEST.bit_length()))]
     most = max(1, target.memory_bytes // max(1, d.scalar().itemsize))
     if target.has_local and d.scalar().itemsize == 2 and not config.ALLOW_HALF8.value:
         most = min(most, 4)
-    if target.vector_bytes:  # a wide access feeds arithmetic: no wider than that is
+    if target.vector_bytes:  # an access wider than arithmetic would only be split again
         most = min(most, arithmetic_lanes(target))
     return [1 << k for k in reversed(range(most.bit_length()))]
 
@@ -94,16 +94,16 @@ def _sizes(w: Widths, d: DType) -> list[int]:
 
 
 def arithmetic_lanes(target: Target) -> int:
-    """The widest vector in arithmetic: a register of 32-bit lanes. Wider elements take two registers, which LLVM does well."""
+    """The most lanes of a vector in arithmetic: a register of 32-bit lanes. LLVM splits vectors of wider elements well."""
     return max(1, target.vector_bytes // 4)
 
 
-# Places.
+# Indices.
 
 
 @helper
 def offsets(i: UOp, w: Widths) -> tuple[UOp, Lanes] | None:
-    """A vector of indices as one sum and a number for each lane; None where lanes differ by more than numbers."""
+    """(base, offsets): a vector of indices as a scalar base plus a constant for each lane; None if lanes differ otherwise."""
     if i not in w.known:
         w.known[i] = _offsets(i, w)
     return w.known[i]
@@ -123,25 +123,25 @@ def _offsets(i: UOp, w: Widths) -> tuple[UOp, Lanes] | None:
 
 @helper
 def scattered(i: UOp, w: Widths) -> bool:
-    """True if a vector of indices must be taken apart for its lanes to be compared."""
+    """True if a vector of indices must be split into lanes before these can be compared."""
     return i.op not in _IN_LANES and offsets(i, w) is None
 
 
 @helper
 def gated(i: UOp, w: Widths) -> bool:
-    """True if some lanes of a vector of indices may be Invalid where others are not."""
+    """True if a vector of indices has a gate of its own for each lane."""
     return i.op is Op.Where and i.src[2].op is Op.Invalid and i.src[0].dtype.count > 1
 
 
 @helper
 def in_lanes(x: UOp, w: Widths) -> bool:
-    """True if a vector is made of its lanes, so that they can be compared."""
+    """True if a vector is a constant or a Vectorize, whose lanes can be compared."""
     return x.op in _IN_LANES
 
 
 @helper
 def alike(g: UOp, w: Widths) -> Lanes | None:
-    """For each lane the first one that is the same; None where lanes cannot be compared."""
+    """For each lane the number of the first lane equal to it; None if the lanes cannot be compared."""
     if g.op is _CONST:
         return (0,) * g.dtype.count
     lanes = g.src if g.op is _VECTORIZE else g.arg if g.op is _VCONST else None
@@ -153,12 +153,12 @@ def alike(g: UOp, w: Widths) -> Lanes | None:
 
 @helper
 def runs(at: Sequence[int], same: Sequence[int], base: UOp, n: UOp, w: Widths) -> tuple[tuple[Lanes, ...], Lanes]:
-    """Runs of lanes at consecutive places, each one access; and where, the runs side by side, each lane is. Of lanes at one place
-    one is in a run.
+    """(runs, positions): runs of lanes at consecutive offsets, one access each, and each lane's position in the concatenation.
+    Of several lanes at one offset the last is in a run, and all have its position.
 
-    same  a number for each lane; only lanes of one number are in one run. None at all: all may be
+    same  a class for each lane, and every run is within one class; empty: all lanes are in one class
     """
-    if not same and all(map(lt, at, islice(at, 1, None))):  # rising, as most vectors are: where it is, each lane stays
+    if not same and all(map(lt, at, islice(at, 1, None))):  # ascending, as most vectors are: lanes keep their positions
         ends = list(accumulate(size for _, size in accesses(_sizes(w, n.dtype), at, _alignment(base, w))))
         return tuple([tuple(range(*cut)) for cut in pairwise([0, *ends])]), tuple(range(len(at)))
     found: list[Lanes] = []
@@ -178,7 +178,7 @@ def runs(at: Sequence[int], same: Sequence[int], base: UOp, n: UOp, w: Widths) -
 
 @helper
 def last_runs(at: Sequence[int], same: Sequence[int], base: UOp, v: UOp, w: Widths) -> tuple[Lanes, ...] | None:
-    """Runs as `runs` has them, of lanes that go to one place the last one; None where lanes of two numbers share a place."""
+    """The runs of `runs`, with the last of several lanes stored at one offset; None if lanes of two classes share an offset."""
     if same and sum(map(len, _by_offset(at, same))) != len(set(at)):
         return None
     return runs(at, same, base, v, w)[0]
@@ -192,13 +192,14 @@ def _by_offset(at: Sequence[int], same: Sequence[int]) -> list[dict[int, list[in
 
 
 def _alignment(base: UOp, w: Widths) -> int | None:
-    """A number that divides the base of an access, where the target's wide accesses must be aligned; else None."""
+    """A divisor of the base of an access, in elements, if the target's wide accesses must be aligned; else None."""
     return linear(base).factor if w.target.aligned else None
 
 
 def accesses(widths: Sequence[int], at: Sequence[int], alignment: int | None) -> list[tuple[int, int]]:
-    """Sorted offsets as (start, size) of accesses of these widths, the widest first; `alignment` divides what they are added to,
-    or is None where an access of several elements may begin anywhere.
+    """Accesses (start, size), of these widths, that cover sorted offsets; `widths` are tried in order, the widest first.
+
+    alignment  a divisor of the base of the offsets; None if a wide access may begin anywhere
     """
     out: list[tuple[int, int]] = []
     i = 0
@@ -216,7 +217,9 @@ def accesses(widths: Sequence[int], at: Sequence[int], alignment: int | None) ->
 
 @helper
 def bases(i: UOp, same: Lanes, w: Widths) -> tuple[tuple[Lanes, ...], Lanes] | None:
-    """Lanes whose indices differ by numbers together, and where each lane then is; None where that says nothing new."""
+    """(groups, positions): the lanes grouped by equal bases, and each lane's position in the concatenated groups; None if `i` is
+    no Vectorize.
+    """
     if i.op is not _VECTORIZE:
         return None
     groups: dict[object, list[int]] = {}
@@ -231,9 +234,10 @@ def bases(i: UOp, same: Lanes, w: Widths) -> tuple[tuple[Lanes, ...], Lanes] | N
 
 @helper
 def at_once(x: UOp, w: Widths) -> int:
-    """The number of lanes of a node that are computed at once from lanes of its operands; 0 for a node that stays as it is. That
-    is also arithmetic in one vector whose other lanes are wanted too: by other arithmetic, or as what vectors in registers or
-    neighbours in memory were folded into; and what is computed of accumulators that stage 19 cuts, and it with them.
+    """The lanes of each piece of a node that the rules split; 0 for a node that they leave whole.
+
+    Left whole besides nodes that are not lane by lane: arithmetic of at most w.limit lanes that other arithmetic uses, or whose
+    leaves are all registers or contiguous loads; and arithmetic on accumulators, which stage 19 splits along with them.
     """
     lanewise = x.op in PARAMS or x.op in _LANEWISE
     return w.limit if lanewise and not _is_wanted_whole(x, w) and not _is_accumulated(x, w) else 0
@@ -241,9 +245,11 @@ def at_once(x: UOp, w: Widths) -> int:
 
 @helper
 def sections(x: UOp, wanted: Sequence[int], w: Widths) -> tuple[list[int], list[int]] | None:
-    """The cuts of the wanted lanes into runs from one vector each, 0 and the number of lanes included, and the vectors' positions
-    among those side by side. None for more lanes than are computed at once (they are never wanted together), and for vectors from
-    memory (nothing is computed of their lanes, and stage 19 takes them).
+    """(cuts, operands): the wanted lanes of a Cat cut into runs from one operand each, from 0 to the number of lanes, and the
+    number of each run's operand.
+
+    None for more lanes than one op computes (they are never used together), and for a Cat of loads alone (stage 19 takes their
+    lanes).
     """
     if len(wanted) > arithmetic_lanes(w.target) or all(s.op is _LOAD for s in x.src):
         return None
@@ -255,7 +261,7 @@ def sections(x: UOp, wanted: Sequence[int], w: Widths) -> tuple[list[int], list[
 
 @helper
 def widest(n: UOp, w: Widths) -> int:
-    """The most elements of this dtype that one access may move."""
+    """The most elements of `n`'s dtype that one load or store may access."""
     return _sizes(w, n.dtype)[0]
 
 
@@ -265,7 +271,7 @@ def _is_wanted_whole(x: UOp, w: Widths) -> bool:
 
 
 def _is_folded(node: UOp, w: Widths) -> bool:
-    """True if a node is arithmetic on registers and on neighbours in memory, and nothing else, in vectors."""
+    """True if a node is vector arithmetic whose leaves are all registers or contiguous loads."""
     known = w.folded
     stack = [node]
     while stack:
@@ -285,7 +291,7 @@ def _is_folded(node: UOp, w: Widths) -> bool:
 
 
 def _is_row(x: UOp, w: Widths) -> bool:
-    """True if a vector is read from neighbouring places in their order, or made of such vectors."""
+    """True if a vector is a contiguous load without a gate, or a Cat of such loads."""
     if x.op is _CAT:
         return all(_is_row(s, w) for s in x.src)
     if x.op is not _LOAD or len(x.src) > 1 or x.src[0].op is not _INDEX or len(x.src[0].src) != 2:
@@ -298,8 +304,8 @@ def _is_row(x: UOp, w: Widths) -> bool:
 
 
 def _is_accumulated(node: UOp, w: Widths) -> bool:
-    """True if a node is arithmetic on numbers in more lanes than the machine computes, some of them from registers. Nothing is
-    known of such numbers, so that lanes would not become simpler than others by being apart.
+    """True if a node is arithmetic wider than w.limit that depends on registers. The rules know nothing about the contents of
+    registers, so splitting such a node into lanes would simplify none of them.
     """
     known = w.accumulated
     stack = [node]
@@ -326,7 +332,7 @@ def _is_number(x: UOp) -> bool:
 
 
 def _is_accumulator(x: UOp) -> bool:
-    """True if a vector is the contents of a register."""
+    """True if a vector is loaded from a register."""
     if x.op is not _LOAD or x.src[0].op is not _INDEX:
         return False
     d = x.src[0].src[0].dtype

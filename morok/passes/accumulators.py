@@ -1,4 +1,4 @@
-"""Helpers of rules/loops/accumulate.rules: the lanes of a register, and registers that nothing uses."""
+"""Helpers of rules/loops/accumulate.rules: the lanes of an accumulator, and new registers."""
 
 from __future__ import annotations
 
@@ -12,33 +12,33 @@ from morok.marks import helper
 from morok.passes.node_order import nodes_of
 from morok.passes.target import Target
 
-MAX_ACCUMULATORS: Final = 8  # vectors that one scalar result may be spread over: enough to hide an add's latency
-MAX_SPREAD: Final = 24  # vectors that several results together may be spread over
+MAX_ACCUMULATORS: Final = 8  # most vectors of partial results of one scalar result: enough to hide an add's latency
+MAX_SPREAD: Final = 24  # most vectors of partial results of several results together
 
-SMALL: Final = Target("", vector_bytes=16)  # where no machine is named
+SMALL: Final = Target("", vector_bytes=16)  # the default target
 
 
 @dataclass(slots=True)
 class Accumulators:
-    """The target's registers, and a number for the next accumulator, from one that no register of the graph has."""
+    """The target, and the number of the next accumulator, above the numbers of all registers of the graph."""
 
     target: Target
     next: int
 
     @classmethod
     def of(cls, root: UOp, target: Target = SMALL) -> Accumulators:
-        """For a graph."""
+        """The accumulators of the graph under `root`."""
         return cls(target, max((n.arg for n in nodes_of(root) if n.op is Op.DefineReg), default=-1) + 1)
 
 
 def native_lanes(target: Target, d: DType) -> int:
-    """Lanes of an accumulator: a register of the target; narrow types count as 32 bits, which their arithmetic widens to."""
+    """The lanes of one register of the target, at least 1; types below 32 bits count as 32, which arithmetic widens them to."""
     return max(1, target.vector_bytes // max(4, d.scalar().itemsize))
 
 
 @helper
 def partial_results(n: UOp, s: UOp, found: Accumulators) -> int:
-    """The number of partial results that each lane of a Reduce `n` of `s` has: a divisor of the lanes that it folds."""
+    """The partial results per lane of a Reduce `n` of `s`: a divisor of the number of lanes that it folds into one."""
     native = native_lanes(found.target, n.dtype)
     results = n.dtype.count
     folded = s.dtype.count // results
@@ -52,14 +52,14 @@ def partial_results(n: UOp, s: UOp, found: Accumulators) -> int:
 
 @helper
 def register_lanes(n: UOp, found: Accumulators) -> int:
-    """The number of lanes of this dtype that a register holds."""
+    """The lanes of `n`'s dtype in one register of the target."""
     return native_lanes(found.target, n.dtype)
 
 
 @helper
 def results_at_once(n: UOp, s: UOp, found: Accumulators) -> int:
-    """The number of results of a Reduce `n` of `s` that one accumulator holds. Where an iteration adds to each of them once, all:
-    stage 19 cuts it, with what is added to it, into the target's registers.
+    """The results of a Reduce `n` of `s` that one accumulator holds: all if `s` has one lane for each, since stage 19 splits the
+    accumulator and its addend into the target's registers; else as many as one register holds.
     """
     whole = found.target.vector_bytes > 0 and s.dtype.count == n.dtype.count
     return n.dtype.count if whole else native_lanes(found.target, n.dtype)
@@ -67,7 +67,7 @@ def results_at_once(n: UOp, s: UOp, found: Accumulators) -> int:
 
 @helper
 def accumulator(n: UOp, s: UOp, found: Accumulators) -> UOp:
-    """A register for values like `n`, one in each iteration of the loops that n stands in."""
+    """A new register of `n`'s dtype, one for each iteration of the loops around `n`."""
     found.next += 1
     d = n.dtype
     element = d.scalar() if d.count == 1 else d.scalar().vec(d.count)

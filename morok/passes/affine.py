@@ -1,6 +1,6 @@
-"""Index expressions as sums: which terms with which coefficients, and how far apart the lanes of a vector of indices are.
+"""Linear forms of index expressions: terms, coefficients and a constant; for vectors of indices an offset for each lane.
 
-All of it at dtype index, where arithmetic is exact and a sum may be put in any order.
+All at dtype index, where arithmetic is exact and sums may be reordered.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _RANGE: Final = Op.Range
 
 @dataclass(frozen=True, slots=True)
 class Linear:
-    """`sum(coefficient * term) + constant`; terms are nodes that are no sum themselves, in order of appearance."""
+    """`sum(coefficient * term) + constant`; the terms, in order of appearance, are not sums themselves."""
 
     terms: dict[UOp, int]
     constant: int
@@ -47,12 +47,12 @@ class Linear:
 
     @property
     def factor(self) -> int:
-        """A number that divides every value of the sum without its constant; 0 if there are no terms."""
+        """A divisor of every value of the sum without its constant; 0 if there are no terms."""
         return math.gcd(*[c * known_factor(t) for t, c in self.terms.items()])
 
 
 def known_factor(term: UOp) -> int:
-    """A number that divides every value of a term that is no sum (at least 1)."""
+    """A divisor, at least 1, of every value of a term that is no sum."""
     if term.op is _CONST:
         return abs(int(term.arg)) or 1
     if term.op is _MUL:
@@ -63,7 +63,7 @@ def known_factor(term: UOp) -> int:
 
 
 def linear(x: UOp) -> Linear:
-    """`x`, a scalar at dtype index, as a sum."""
+    """The linear form of `x`, a scalar of dtype index."""
     terms: dict[UOp, int] = {}
     constant = 0
     stack = [(x, 1)]
@@ -88,7 +88,7 @@ def linear(x: UOp) -> Linear:
 
 
 def lane_offsets(x: UOp) -> tuple[Linear, tuple[int, ...]] | None:
-    """A vector of indices as one scalar sum plus a number for each lane; None where lanes differ by more than numbers."""
+    """A vector of indices as one scalar sum plus a constant for each lane; None if lanes differ by more than constants."""
     n = x.dtype.count
     terms: dict[UOp, int] = {}
     offsets = [0] * n
@@ -133,7 +133,7 @@ def lane_offsets(x: UOp) -> tuple[Linear, tuple[int, ...]] | None:
 
 
 def place_sums(nodes: Iterable[UOp]) -> list[tuple[UOp, Linear]]:
-    """Every Index with one scalar index, and that index as a sum; a gate `Where(c, i, Invalid)` is looked through."""
+    """(place, linear form of its index) for every Index whose first index is a scalar, without gates `Where(c, i, Invalid)`."""
     found: list[tuple[UOp, Linear]] = []
     for node in nodes:
         if node.op is _INDEX and len(node.src) >= 2:
@@ -146,7 +146,7 @@ def place_sums(nodes: Iterable[UOp]) -> list[tuple[UOp, Linear]]:
 
 
 def unit_stride_ids(nodes: Iterable[UOp]) -> frozenset[int]:
-    """Ids of the vectorized ranges along which some access moves by one element."""
+    """The ids of the vectorized ranges with stride 1 in some access."""
     vector = (AxisType.Upcast, AxisType.Unroll)
     return frozenset(
         term.arg[0]

@@ -1,6 +1,6 @@
-"""Rules of users in the pipeline: appended to a stage, they are tried after the stage's own.
+"""Users' rules in the pipeline: appended to a stage, they are tried after the stage's own.
 
-What is appended holds inside a `with` block, in this thread or task, and enters the key under which kernels are remembered.
+They apply inside a `with` block, in this thread or task, and are part of the key of the kernel cache.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ def append_rules(stage: int, rules: RuleSet) -> Iterator[None]:
     """A `with` block in which every kernel is compiled with `rules` appended to stage `stage` of the pipeline.
 
     They are tried after the stage's own groups, in the stage's direction, until none fires. UsageError for a stage that
-    rewrites no graph, for rules over other nodes than UOps, and for rules that want a context; UnprovedRuleError for a
-    rule that no ledger vouches for.
+    rewrites no graph, for rules over other nodes than UOps, and for rules that need a context; UnprovedRuleError for a
+    rule that no ledger records as proved.
 
     >>> with morok.append_rules(8, morok.rewrite.library.group("identity_and_zero")):
     ...     (Tensor([1, 2]) + 0).tolist()
@@ -50,8 +50,8 @@ def append_rules(stage: int, rules: RuleSet) -> Iterator[None]:
 
 
 def admit(rules: RuleSet) -> None:
-    """Let these rules be used in a stage. UsageError for rules over other nodes than UOps, and for rules that want a context;
-    UnprovedRuleError for a rule that no ledger vouches for.
+    """Check that a stage can use these rules. UsageError for rules over other nodes than UOps, and for rules that need a context;
+    UnprovedRuleError for a rule that no ledger records as proved.
     """
     instance(rules, RuleSet, "what is appended to a stage", "rules, as load_rules(..) makes them")
     if not built_in(rules.dialect):
@@ -62,7 +62,7 @@ def admit(rules: RuleSet) -> None:
 
 
 def appended_to(stage: int) -> RuleSet | None:
-    """The rules that are appended to this stage here and now."""
+    """The rules currently appended to this stage; None if there are none."""
     found = [rules for number, rules in _appended.get() if number == stage]
     if not found:
         return None
@@ -73,11 +73,11 @@ def appended_to(stage: int) -> RuleSet | None:
 
 
 def appended_key() -> Hashable:
-    """The rules appended here and now, as part of a cache key."""
+    """The currently appended rules, as part of a cache key."""
     return tuple((stage, rules.identity) for stage, rules in _appended.get())
 
 
 @lru_cache(maxsize=128)
 def joined(first: RuleSet, second: RuleSet) -> RuleSet:
-    """`first + second`, one object each time, so that its matcher is made once."""
+    """`first + second`, cached, so that its matcher is compiled once."""
     return first + second

@@ -1,9 +1,8 @@
-"""The order of kernels where buffers are assigned to.
+"""The order of kernels in programs that assign to buffers.
 
-A buffer holds its first contents, and after each assignment other ones. Kernels that read contents k run before assignment
-k + 1; assignments to one buffer keep their order. Where one kernel reads two contents of a buffer, the older ones are copied
-first. So are the contents of one buffer where assignments wait for each other (`a, b = b, a`: each reads what the other
-overwrites).
+Each assignment gives its buffer a new version of its contents. Kernels that read version k run before assignment k + 1;
+assignments to one buffer keep their order. If one kernel reads two versions of a buffer, the older one is copied first. A copy
+also breaks cycles of assignments (`a, b = b, a`: each reads the version that the other overwrites).
 """
 
 from __future__ import annotations
@@ -19,8 +18,8 @@ from morok.passes.rangeify.state import STORAGE, State
 
 
 class OverwrittenTooEarly(Exception):
-    """The error of a kernel that reads `contents`, a Buffer or the Bufferize of an Assign, together with the write over it, or
-    behind that.
+    """The error of a kernel that reads `contents` (a Buffer, or the Bufferize of an Assign) during or after the assignment that
+    overwrites them.
     """
 
     def __init__(self, contents: UOp) -> None:
@@ -30,7 +29,7 @@ class OverwrittenTooEarly(Exception):
 def in_order(sink: UOp) -> list[UOp]:
     """The Bufferize nodes of a rangeified graph in an order in which their kernels may run.
 
-    Raises OverwrittenTooEarly where a copy is needed.
+    Raises OverwrittenTooEarly if a copy is needed.
     """
     nodes = list(stored(sink))
     if not any(n.src[0].op is Op.Assign for n in nodes):
@@ -42,7 +41,7 @@ def in_order(sink: UOp) -> list[UOp]:
         for r in reads[n]:
             readers.setdefault(r, []).append(n)
     contents: dict[UOp, UOp] = {}  # buffer -> the Bufferize that last assigned to it
-    replaced: dict[UOp, UOp] = {}  # a Bufferize that assigns -> the contents that it overwrites
+    replaced: dict[UOp, UOp] = {}  # the Bufferize of an Assign -> the contents that it overwrites
     for n in nodes:
         if n.src[0].op is Op.Assign:
             target = assigned(n)
@@ -62,7 +61,7 @@ def in_order(sink: UOp) -> list[UOp]:
 
 
 def _refuse_two_contents(reads: set[UOp], order: Sequence[UOp]) -> None:
-    """OverwrittenTooEarly with the oldest of several contents of one buffer that a kernel reads."""
+    """OverwrittenTooEarly, with the oldest version, if a kernel reads several versions of one buffer."""
     read: dict[UOp, list[UOp]] = {}
     for r in reads:
         read.setdefault(assigned(r) if r.op is Op.Bufferize and r.src[0].op is Op.Assign else r, []).append(r)
@@ -80,9 +79,9 @@ def assigned(node: UOp) -> UOp:
 
 
 def with_copy(roots: Sequence[UOp], state: State, contents: UOp) -> tuple[list[UOp], dict[UOp, UOp]]:
-    """Roots whose readers of `contents` read a copy of it, and the new form of each of their nodes.
+    """(new roots, new form of each node): readers of `contents` read a copy, assignments still write to the buffer itself.
 
-    `state` is what rangeify made of `roots`. Assignments still write to the buffer itself.
+    `state` is the result of rangeify for `roots`.
     """
     copied = {n for n in toposort(roots) if n is contents or state.held.get(state.became.get(n, n)) is contents}
     now: dict[UOp, UOp] = {}  # as a target of assignments
@@ -105,7 +104,7 @@ def with_copy(roots: Sequence[UOp], state: State, contents: UOp) -> tuple[list[U
 
 
 def _reads(node: UOp) -> set[UOp]:
-    """The memory and the stored values that a Bufferize reads, also for rows of its own, each as of one moment."""
+    """The buffers, and the Bufferizes of other kernels, that the kernel of a Bufferize reads, for its row buffers too."""
     found: set[UOp] = set()
     value = node.src[0]
     stack = [value.src[0].src[1], value.src[1]] if value.op is Op.Assign else [value]
@@ -124,7 +123,7 @@ def _reads(node: UOp) -> set[UOp]:
 
 
 def _sorted(nodes: Sequence[UOp], before: dict[UOp, set[UOp]]) -> list[UOp]:
-    """`nodes` in their order as far as it obeys `before`."""
+    """`nodes` in a topological order of `before`, otherwise in their own order."""
     position = {n: i for i, n in enumerate(nodes)}
     out: list[UOp] = []
     done: set[UOp] = set()
@@ -144,7 +143,7 @@ def _sorted(nodes: Sequence[UOp], before: dict[UOp, set[UOp]]) -> list[UOp]:
 
 
 def _circle(nodes: Sequence[UOp], before: dict[UOp, set[UOp]]) -> list[UOp]:
-    """Nodes each of which is to run behind the next, and the last behind the first; [] if there is an order."""
+    """A cycle of `before`: each node must run after the next, and the last after the first; [] if there is none."""
     waiting = {n: len(before[n]) for n in nodes}
     behind: dict[UOp, list[UOp]] = {n: [] for n in nodes}
     for n in nodes:

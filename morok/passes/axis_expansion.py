@@ -1,4 +1,4 @@
-"""Helpers of rules/vector/expand.rules: the order in which axes become lanes, the places of their iterations, and memory that the
+"""Helpers of rules/vector/expand.rules: the order of axes in a vector, the lane of each of their iterations, and memory that the
 threads of a block share.
 """
 
@@ -25,12 +25,12 @@ Axes = tuple[tuple[int, int], ...]
 
 @dataclass(slots=True)
 class AxisOrder:
-    """The order of axes in a vector, the fastest last: those along which memory is contiguous, so that their lanes are one load.
+    """The order of axes in a vector, the fastest last: axes with stride 1 in memory come last, so that their lanes are one load.
 
-    fast   the ids of those
-    known  what `union` has found already
-    next_range, next_buffer  numbers that no range and no buffer in shared memory has
-    strides  of threads that share a reduction, how many elements apart two neighbours access memory at most
+    fast   the ids of the axes with stride 1
+    known  cache of `union`
+    next_range, next_buffer  unused ids of a range and of a buffer in shared memory
+    strides  the greatest stride, in elements, of each range of threads, if threads share a reduction
     """
 
     fast: frozenset[int]
@@ -41,7 +41,7 @@ class AxisOrder:
 
     @classmethod
     def of(cls, root: UOp) -> AxisOrder:
-        """The order of a graph's axes. LoweringError for a range that is vectorized and has no constant length."""
+        """The order of a graph's axes. LoweringError for a vectorized range without a constant length."""
         nodes = nodes_of(root)
         for n in nodes:
             if n.op is Op.Range and n.arg[1] in VECTOR_AXES and n.src[0].op is not Op.Const:
@@ -52,7 +52,7 @@ class AxisOrder:
 
 
 def _thread_strides(nodes: list[UOp]) -> dict[UOp, int]:
-    """The greatest stride of each range of threads among all accesses; of none where no reduction is shared."""
+    """The greatest stride, in elements, of each range of threads in all accesses; {} if threads share no reduction."""
     found: dict[UOp, int] = {}
     if any(n.op is Op.Range and n.arg[1] is AxisType.GroupReduce for n in nodes):
         for _, total in place_sums(nodes):
@@ -64,7 +64,7 @@ def _thread_strides(nodes: list[UOp]) -> dict[UOp, int]:
 
 @helper
 def union(parts: Sequence[Axes], order: AxisOrder) -> Axes:
-    """The axes of all, each once, in their order."""
+    """The axes of all parts, each once, in vector order. LoweringError for an axis of two lengths."""
     key = tuple(parts)
     known = order.known.get(key)
     if known is None:
@@ -77,7 +77,9 @@ def union(parts: Sequence[Axes], order: AxisOrder) -> Axes:
 
 @helper
 def swizzle(target: Sequence[tuple[int, int]], source: Sequence[tuple[int, int]], own: int, order: AxisOrder) -> tuple[int, ...]:
-    """For every lane of a vector over `target` the lane of the same values over `source`; axes that `source` lacks repeat."""
+    """For each lane of a vector over the axes `target` the lane of a vector over `source` with the same iteration; lanes repeat
+    along axes that `source` lacks. Each iteration has `own` lanes.
+    """
     return _swizzle(tuple(target), tuple(source), own)
 
 
@@ -99,10 +101,11 @@ def _swizzle(target: Axes, source: Axes, own: int) -> tuple[int, ...]:
 
 @helper
 def shared(s: UOp, t: UOp, order: AxisOrder) -> tuple[UOp, UOp, UOp]:
-    """For what the threads along `t` share: a buffer of theirs, the place of each in it, and a range over them that runs in turn.
-    Threads that access neighbouring elements of memory are neighbours in the buffer.
+    """(buffer, index, range) for a reduction of `s` that the threads along `t` share: a buffer in the block's shared memory, each
+    thread's index in it, and a sequential range over the threads. Threads with adjacent elements in global memory are adjacent in
+    the buffer.
 
-    Each block has memory of its own. LoweringError where `s` runs inside another loop, which would fill the buffer again.
+    LoweringError if `s` is inside another loop, which would fill the buffer again.
     """
     around = sorted(s.ranges - {t}, key=lambda r: (r.arg[1] is AxisType.Upcast, r.arg[0]))
     inside = [r for r in around if r.arg[1] not in BLOCKS]
@@ -121,7 +124,7 @@ def shared(s: UOp, t: UOp, order: AxisOrder) -> tuple[UOp, UOp, UOp]:
 
 
 def refuse_unrolled(root: UOp) -> None:
-    """LoweringError where lanes met an op that has none, and an Unroll or a Contract is left."""
+    """LoweringError if an Unroll or a Contract is left: its user is an op that cannot be vectorized."""
     for node in nodes_of(root):
         for s in node.src:
             if s.op is Op.Unroll or s.op is Op.Contract:

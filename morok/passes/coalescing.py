@@ -1,8 +1,8 @@
-"""Stage 12: the order of a block's threads, by the memory that its warps touch.
+"""Stage 12: the order of a block's threads that coalesces the memory accesses of its warps.
 
-The hardware numbers the threads of a block along threadIdx.x, then y, then z; each 32 of them are a warp. Global memory that an
-instruction of a warp reads or writes moves in sectors of 32 bytes (CUDA C++ Best Practices Guide, "Coalesced Access to Global
-Memory"): the fewer sectors the threads of a warp touch, the less moves.
+The hardware numbers the threads of a block along threadIdx.x, then y, then z; 32 consecutive threads are a warp. The accesses of
+a warp to global memory transfer whole sectors of 32 bytes (CUDA C++ Best Practices Guide, "Coalesced Access to Global Memory"):
+the fewer sectors a warp touches, the less data moves.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ from morok.passes.target import Target
 
 WARP: Final = 32  # threads
 SECTOR: Final = 32  # bytes
-MOST_TRIED: Final = 4  # thread ranges of which every order is tried: 24
-FAR: Final = 1 << 20  # elements between places of which nothing is known
-MANY: Final = 1 << 16  # iterations of a loop whose length has no bound
+MOST_TRIED: Final = 4  # thread ranges whose orders are all tried: 24 orders
+FAR: Final = 1 << 20  # assumed distance, in elements, of unknown places
+MANY: Final = 1 << 16  # assumed length of a loop without a bound
 
 Order = tuple[int, ...]
 Lanes = tuple[Any, ...]
 
-Offsets = tuple[int | None, ...]  # a byte for each thread, along the first range slowest; None if the thread takes no part
-Accesses = dict[Offsets, Counter[int]]  # how often blocks access these bytes, counted from each place in a sector
+Offsets = tuple[int | None, ...]  # a byte offset for each thread, the first range slowest; None if the thread accesses nothing
+Accesses = dict[Offsets, Counter[int]]  # the number of accesses of all blocks, by the base of the offsets modulo SECTOR
 
 _REARRANGED: Final = frozenset({Op.Vectorize, Op.Gep, Op.Cat})
 _FROM_OPERANDS: Final = _REARRANGED | {Op.Const, Op.VConst}
 
 
 def thread_order(ranges: Sequence[UOp], nodes: Sequence[UOp], target: Target) -> list[UOp]:
-    """The thread ranges of a kernel in the order in which its warps touch the fewest sectors, the fastest first; of several such
-    orders the first, where `ranges` itself comes before all others.
+    """The thread ranges of a kernel in the order in which its warps touch the fewest sectors, the fastest first; `ranges` itself
+    if no order touches fewer.
     """
     moved = [r for r in ranges if r.vmax > 0]
     if len(moved) < 2:
@@ -51,7 +51,7 @@ def thread_order(ranges: Sequence[UOp], nodes: Sequence[UOp], target: Target) ->
 
 
 def _best(sizes: Sequence[int], found: Accesses) -> Order:
-    """The order of axes, the fastest first, of least cost: of few axes the least of all, of more one axis after the other."""
+    """The order of axes of least cost, the fastest first: greedy, one axis at a time, down to the last MOST_TRIED axes."""
     rest: Order = tuple(range(len(sizes)))
     fixed: Order = ()
     while len(rest) > MOST_TRIED:
@@ -63,7 +63,7 @@ def _best(sizes: Sequence[int], found: Accesses) -> Order:
 
 
 def cost(order: Order, sizes: Sequence[int], found: Accesses) -> int:
-    """Sectors that all warps touch, all told, if threads count along these axes, the fastest first."""
+    """The number of sectors that all warps touch together, if the threads are numbered along `order`, the fastest axis first."""
     steps = [math.prod(sizes[k + 1 :]) for k in range(len(sizes))]
     threads = [0]
     for axis in order:
@@ -78,7 +78,7 @@ def cost(order: Order, sizes: Sequence[int], found: Accesses) -> int:
 
 
 class _Block:
-    """The threads of a block, numbered along `ranges`, the first slowest; other ranges are at the middle of their iterations."""
+    """The accesses of a block's threads, numbered along `ranges`, the first slowest; other ranges are assumed at their middle."""
 
     def __init__(self, ranges: Sequence[UOp], nodes: Sequence[UOp], target: Target) -> None:
         self.ranges = ranges
@@ -91,15 +91,15 @@ class _Block:
             self.add(place, user)
 
     def add(self, place: UOp, user: UOp) -> None:
-        """Count the accesses of a vector of places: as few as the target can make."""
+        """Count the accesses to a vector of places, in `found`: as wide as the target's can be."""
         times = self.blocks * math.prod([_length(r) for r in user.ranges if not launched(r)])
         index, gates = place.src[1], list[UOp]()
         while index.op is Op.Where:
             gates.append(index.src[0])
             index = index.src[1]
-        apart = not all(map(_is_uniform, gates))  # lanes behind different gates are accesses of their own
+        apart = not all(map(_is_uniform, gates))  # lanes with different gates need separate accesses
         size = place.dtype.scalar().itemsize
-        idle = [user.op is Op.Store and r not in place.ranges for r in self.ranges]  # the first of these threads stores
+        idle = [user.op is Op.Store and r not in place.ranges for r in self.ranges]  # along these only the first thread stores
         passing = self.passing(gates, index.dtype.count)
         sums = lane_offsets(index)
         if sums is None:
@@ -119,7 +119,7 @@ class _Block:
                 count[(start + begin * size) % SECTOR] += n
 
     def passing(self, gates: Sequence[UOp], lanes: int) -> list[list[bool]]:
-        """For each lane and thread, False if a condition about threads alone keeps it from memory."""
+        """By lane and thread: False if a condition that depends on threads alone masks the access."""
         known = [c for gate in gates for c in _conditions(gate) if self.ranges_alone(c)]
         found = [[True] * math.prod(self.sizes) for _ in range(lanes)]
         for condition in known:
@@ -130,15 +130,15 @@ class _Block:
         return found
 
     def ranges_alone(self, condition: UOp) -> bool:
-        """True if a condition is computed from these threads' numbers and nothing else."""
+        """True if a condition depends on the thread ranges and constants alone."""
         return all(n in self.ranges or n.op in _FROM_OPERANDS or n.entry.pointwise for n in condition.toposort())
 
     def varies(self, term: UOp) -> bool:
-        """True if a term may have another value for other threads."""
+        """True if a term's value may differ between threads."""
         return any(r in term.ranges for r in self.ranges)
 
     def offsets(self, total: Linear) -> list[int]:
-        """The elements that the terms of a sum add for each thread, those that are the same for all left out."""
+        """The offset of each thread, in elements: the sum of the terms that vary between threads."""
         steps = tuple([total.terms.get(r, 0) for r in self.ranges])
         found = self.strided.get(steps)
         if found is None:
@@ -152,7 +152,7 @@ class _Block:
         return found
 
     def taking_part(self, offsets: Sequence[int | None], idle: Sequence[bool], passing: Sequence[bool]) -> tuple[int | None, ...]:
-        """Offsets, None for threads that do not pass, or are not the first along an idle range."""
+        """The offsets, with None for threads that are masked, or are not the first along an idle range."""
         if any(idle):
             first = [not any(i and off for i, off in zip(t, idle, strict=True)) for t in self.threads()]
             passing = [a and b for a, b in zip(passing, first, strict=True)]
@@ -162,7 +162,7 @@ class _Block:
         return itertools.product(*map(range, self.sizes))
 
     def values(self, node: UOp) -> list[Lanes]:
-        """The lanes of a node of dtype index for each thread; places far apart where memory says where they are."""
+        """The lanes of a node of dtype index for each thread; `far_apart` if they depend on memory."""
         from morok.ir.interpret.lane_values import INVALID, scalar_value  # lazy: few kernels have places that are no sums
 
         done: dict[UOp, list[Lanes]] = {}
@@ -183,13 +183,13 @@ class _Block:
         return done[node]
 
     def far_apart(self, node: UOp) -> list[Lanes]:
-        """Places in sectors of their own for threads that differ in a range that `node` depends on."""
+        """Indices in different sectors for threads that differ in a range that `node` depends on."""
         steps = [FAR * math.prod(self.sizes[:k]) * (r in node.ranges) for k, r in enumerate(self.ranges)]
         return [(sum(i * step for i, step in zip(t, steps, strict=True)),) * node.dtype.count for t in self.threads()]
 
 
 def _starts(terms: Sequence[tuple[UOp, int]], times: int) -> Counter[int]:
-    """The number of times, of `times`, that a sum of terms, each so many bytes, lies at each place in a sector."""
+    """A histogram of the sum of `terms` (node, stride in bytes) modulo SECTOR, over about `times` accesses."""
     found = Counter({0: 1})
     for term, step in terms:
         n = math.prod([_length(r) for r in ({term} if term.op is Op.Range else term.ranges)])
@@ -206,7 +206,7 @@ def _starts(terms: Sequence[tuple[UOp, int]], times: int) -> Counter[int]:
 
 
 def _length(r: UOp) -> int:
-    """The iterations of a range, at most; a great number where there is no bound."""
+    """The greatest length of a range, capped at MANY + 1."""
     return int(min(r.vmax, MANY)) + 1
 
 
@@ -216,7 +216,7 @@ def _middle(n: UOp) -> int:
 
 
 def _places(nodes: Sequence[UOp]) -> Iterator[tuple[UOp, UOp]]:
-    """Every place in global memory that is read or written, and the node that is done there: the Store, or the place itself."""
+    """(place, user) for every place in global memory that is written, by a Store, or read, where the user is the place itself."""
     read: dict[UOp, None] = {}
     for n in nodes:
         stored = n.op is Op.Store
@@ -236,7 +236,7 @@ def _is_global(place: UOp) -> bool:
 
 
 def _conditions(gate: UOp) -> Iterator[UOp]:
-    """The conditions that hold together where a gate does."""
+    """The conjuncts of a gate."""
     pending = [gate]
     while pending:
         n = pending.pop()
@@ -247,5 +247,5 @@ def _conditions(gate: UOp) -> Iterator[UOp]:
 
 
 def _is_uniform(gate: UOp) -> bool:
-    """True if a gate is the same for all lanes, as far as it can be seen."""
+    """True if a gate is a scalar, or a Vectorize of equal lanes."""
     return gate.dtype.count == 1 or (gate.op is Op.Vectorize and all(s is gate.src[0] for s in gate.src))

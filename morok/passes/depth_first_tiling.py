@@ -1,8 +1,8 @@
-"""Kernels run a piece at a time, one after the other, so that intermediate results stay in a cache.
+"""Depth-first tiling: chains of kernels that run piece by piece, so that intermediate results stay in cache.
 
-The scores of attention are large, and three kernels in turn write and read all of them in memory. But each works on a head at a
-time: run for the first head all three, then for the second, and the scores of one head are all that is kept. The outermost loops
-of the kernels become variables, whose values the plan counts through; the buffers between them shrink to one piece.
+Example: attention has large scores, and three kernels in turn write and read all of them. But the outermost loop of each kernel
+is over heads: if all three run for the first head, then for the second, only the scores of one head are kept. The outermost loops
+of the kernels become variables that the plan iterates over, and the buffers between the kernels shrink to one piece.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from morok.ir.uop import UOp
 from morok.passes.affine import linear
 from morok.passes.range_stages import const_end
 
-WHOLE_BYTES: Final = 1 << 22  # of a buffer: what no core's own cache keeps until the next kernel reads it
-PIECE_BYTES: Final = 1 << 20  # at most, of a piece: what it keeps
-LEAST_BYTES: Final = 1 << 17  # of a piece: enough work that starting kernels so often costs nothing
-MOST: Final = 1 << 10  # pieces: each is a record of its own in the plan
-LONGEST: Final = 64  # kernels of a chain, so that looking for one takes no longer in a long program
+WHOLE_BYTES: Final = 1 << 22  # least size of a buffer to tile: no core's own cache keeps it until the next kernel reads it
+PIECE_BYTES: Final = 1 << 20  # most bytes of a piece: a core's own cache keeps it
+LEAST_BYTES: Final = 1 << 17  # least bytes of a piece: its work outweighs the start of a kernel
+MOST: Final = 1 << 10  # most pieces: each is a record of its own in the plan
+LONGEST: Final = 64  # most kernels of a chain, so that the search is linear in the length of a program
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A kernel: its Sink, and the buffers by slot, as numbers."""
+    """A kernel: its Sink, and the number of its buffer in each slot."""
 
     ast: UOp
     buffers: Sequence[int]
@@ -39,9 +39,9 @@ class Step:
 class Chain:
     """Steps, by number, that run a piece at a time.
 
-    asts     their kernels, which compute the piece that the variables say
-    lengths  how many values each of the variables has, the slowest first: see `variable`
-    sizes    the elements of each buffer that is only as large as a piece, by its number
+    asts     their kernels, each computing the piece with the number in the variables
+    lengths  the number of values of each variable, the slowest first: see `variable`
+    sizes    the elements of each buffer that shrinks to one piece, by its number
     """
 
     steps: tuple[int, ...]
@@ -50,7 +50,7 @@ class Chain:
     sizes: Mapping[int, int]
 
 
-_Piece = tuple[UOp, dict[int, int]]  # the kernel of one, and the elements of each buffer that is only as large
+_Piece = tuple[UOp, dict[int, int]]  # the kernel of one piece, and the elements of each buffer that shrinks to one
 
 
 def variable(k: int) -> str:
@@ -59,11 +59,11 @@ def variable(k: int) -> str:
 
 
 def chains(steps: Sequence[Step], groups: Sequence[Sequence[int]], inner: Collection[int], threads: int) -> list[Chain]:
-    """The chains among `steps`, no two of which share one.
+    """Disjoint chains of `steps`.
 
-    groups   steps that may run at the same time, in order: a chain is of such that run alone, one after the other
-    inner    the buffers that nothing but these steps reads
-    threads  how many share a kernel: each has a cache of its own
+    groups   steps that may run in parallel, in order: a chain consists of consecutive groups of one step
+    inner    the buffers that only these steps read
+    threads  the threads that share a kernel, each with a cache of its own
     """
     users: dict[int, set[int]] = {}
     for k, step in enumerate(steps):
@@ -93,10 +93,10 @@ def chains(steps: Sequence[Step], groups: Sequence[Sequence[int]], inner: Collec
 class _Link:
     """A step that may be in a chain.
 
-    number   which step it is
-    written  the buffer that it stores to, of so many bytes
-    buffers  all that it uses
-    loops    the lengths of its loops, as far as they are plain and known
+    number   of the step
+    written  the number of the buffer that it stores to, which has `bytes` bytes
+    buffers  the numbers of all buffers that it uses
+    loops    the lengths of its outermost loops, up to the first that is no Loop axis of constant length
     """
 
     number: int
@@ -107,7 +107,7 @@ class _Link:
 
 
 def _runs(steps: Sequence[Step], groups: Sequence[Sequence[int]]) -> list[list[_Link]]:
-    """Steps that run alone, one after the other, each reading the result of the one before."""
+    """Maximal runs of consecutive groups of one step, each step using the buffer that the one before wrote."""
     links: dict[UOp, tuple[int, int, tuple[int, ...]] | None] = {}
     runs: list[list[_Link]] = [[]]
     for group in groups:
@@ -126,7 +126,7 @@ def _runs(steps: Sequence[Step], groups: Sequence[Sequence[int]]) -> list[list[_
 
 
 def _looked_at(ast: UOp) -> tuple[int, int, tuple[int, ...]] | None:
-    """The slot that a kernel stores to, the bytes of its buffer, and the kernel's loops as a _Link has them."""
+    """(slot that a kernel stores to, bytes of its buffer, _Link.loops); None for a kernel that no chain can have."""
     store = _store(ast)
     if store is None:
         return None
@@ -148,12 +148,12 @@ def _longest(
     threads: int,
     cut: Callable[[int, Collection[int], tuple[int, ...]], _Piece | None],
 ) -> Chain | None:
-    """The longest chain that begins with the first of these steps."""
+    """The longest chain that begins with the first of these steps; None if there is none."""
     loops = run[0].loops
-    candidates: list[tuple[int, tuple[int, ...]]] = []  # how many steps, and their lengths
+    candidates: list[tuple[int, tuple[int, ...]]] = []  # (number of steps, Chain.lengths)
     between: set[int] = set()
-    read: set[int] = set()  # of all but the last
-    elsewhere: set[tuple[int, int]] = set()  # the steps that use what is `between`, and are no members
+    read: set[int] = set()  # the buffers of all members but the last
+    elsewhere: set[tuple[int, int]] = set()  # (buffer of `between`, step that uses it and is no member)
     members: set[int] = set()
     largest = 0
     for count, link in enumerate(run, 1):
@@ -184,12 +184,14 @@ def _longest(
 
 
 def _common(a: Sequence[int], b: Sequence[int]) -> tuple[int, ...]:
-    """The common beginning of both."""
+    """The longest common prefix."""
     return tuple([x for x, _ in takewhile(lambda pair: pair[0] == pair[1], zip(a, b, strict=False))])
 
 
 def _pieces(largest: int, loops: Sequence[int], threads: int) -> tuple[int, ...] | None:
-    """The lengths of the outer loops that the plan counts, for buffers of up to so many bytes; None where none is worth it."""
+    """The lengths of the outer loops that the plan iterates over, if the largest buffer between has `largest` bytes; None if
+    tiling does not pay.
+    """
     if largest < WHOLE_BYTES * threads:
         return None
     for depth in range(1, len(loops) + 1):
@@ -202,7 +204,7 @@ def _pieces(largest: int, loops: Sequence[int], threads: int) -> tuple[int, ...]
 
 
 def _store(ast: UOp) -> UOp | None:
-    """The only store of a kernel to a buffer, which it does not read; None where there is no such one."""
+    """The only store of a kernel, to a buffer that it does not read; None for other kernels."""
     if len(ast.src) != 1 or ast.src[0].op is not Op.End or ast.src[0].src[0].op is not Op.Store:
         return None
     store = ast.src[0].src[0]
@@ -218,21 +220,21 @@ def _chain(
     lengths: tuple[int, ...],
     cut: Callable[[int, Collection[int], tuple[int, ...]], _Piece | None],
 ) -> tuple[Chain | None, int]:
-    """These steps as a chain; where that is not possible None, and how many of them may still be one."""
+    """(chain of these steps, their number), or (None, the most of them that may still be a chain)."""
     between = {link.written for link in run[:-1]}
     asts: list[UOp] = []
     sizes: dict[int, int] = {}
     for k, link in enumerate(run):
         piece = cut(link.number, between, lengths)
         if piece is None or any(sizes.setdefault(number, elements) != elements for number, elements in piece[1].items()):
-            return None, k + 1  # what the last one writes is not cut
+            return None, k + 1  # as the last of a shorter chain, step k keeps its whole buffer
         asts.append(piece[0])
     return Chain(tuple([link.number for link in run]), tuple(asts), lengths, sizes), len(run)
 
 
 def _cut(step: Step, between: Collection[int], lengths: Sequence[int]) -> _Piece | None:
-    """The kernel of one piece, with the elements of a piece of each buffer `between`; None where a piece is not one run of
-    consecutive elements of each.
+    """The kernel of one piece, and the elements of a piece of each buffer `between` that it uses; None if a piece is not a
+    contiguous part of each.
     """
     end = step.ast.src[0]
     outer = end.src[1 : 1 + len(lengths)]
@@ -254,14 +256,14 @@ def _cut(step: Step, between: Collection[int], lengths: Sequence[int]) -> _Piece
                     return None
                 zero = dict.fromkeys(outer, UOp.const(0, outer[0].dtype))
                 mapping[user] = small.index(substitute((user.src[1],), zero)[0])
-    # places inside a piece first: what they hold of the loops that are left stays as it is
+    # first the indices inside a piece (outer loops become 0), then all other uses of the outer loops
     body = substitute(substitute((end.src[0],), mapping), dict(zip(outer, pieces, strict=True)))[0]
     rest = end.src[1 + len(lengths) :]
     return step.ast.replace((body.end(*rest),)), sizes
 
 
 def _in_piece(index: UOp, outer: Sequence[UOp], lengths: Sequence[int], elements: int) -> bool:
-    """True if an index is `elements` times the number of the piece, plus less than that."""
+    """True if an index is `elements` times the number of the piece, plus an offset in [0, elements)."""
     total = linear(index)
     steps = [elements * math.prod(islice(lengths, k + 1, None)) for k in range(len(lengths))]
     if [total.terms.get(r, 0) for r in outer] != steps:

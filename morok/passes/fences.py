@@ -1,7 +1,7 @@
-"""Stage 12, before loops are launched: kernels that depend on an order of blocks and threads are refused.
+"""Stage 12, before loops are launched: the check that no kernel depends on an order of blocks or threads.
 
 Blocks run in any order and never wait for each other; the threads of a block wait for each other at barriers only. Each block has
-shared memory of its own, which holds nothing when the block begins.
+its own shared memory, undefined when the block begins.
 """
 
 from __future__ import annotations
@@ -33,9 +33,7 @@ def check_fences(nodes: Sequence[UOp]) -> None:
 
 
 def _check_waits(nodes: Sequence[UOp]) -> None:
-    """LoweringError where something waits for all iterations of a launched loop that its own thread does a part of: for other
-    blocks, or for other threads without a barrier.
-    """
+    """LoweringError if a node waits for all iterations of a launched loop: over blocks, or over threads without a barrier."""
     seen: set[tuple[UOp, bool]] = set()
     stack = [(d, False) for n in nodes if n.op is Op.After for d in n.src[1:]]
     while stack:
@@ -59,8 +57,8 @@ def _check_waits(nodes: Sequence[UOp]) -> None:
 
 
 def _check_shared(nodes: Sequence[UOp], stores: dict[UOp, list[UOp]]) -> None:
-    """LoweringError unless every read of shared memory is behind a barrier that all stores into it are before, each thread stores
-    at places of its own, and nothing is stored again while other threads may still read.
+    """LoweringError unless a barrier separates every read of shared memory from all stores into it, each thread stores at places
+    of its own, and no loop stores again while other threads may still read.
     """
     written = {s.src[0] for found in stores.values() for s in found}
     threads = any(n.op is Op.Range and n.arg[1] in THREADS for n in nodes)
@@ -77,7 +75,7 @@ def _check_shared(nodes: Sequence[UOp], stores: dict[UOp, list[UOp]]) -> None:
 
 
 def _stored_before(buffer: UOp) -> set[UOp]:
-    """The stores that are done, by all threads, where a buffer is read behind these order edges."""
+    """The stores that all threads have finished when `buffer`, a buffer under After and Barrier edges, is read."""
     barriers: list[UOp] = []
     while buffer.op is Op.After or buffer.op is Op.Barrier:
         barriers += [b for b in buffer.src[1:] if b.op is Op.Barrier]
@@ -94,13 +92,13 @@ def _stored_before(buffer: UOp) -> set[UOp]:
 
 
 def _places_of_their_own(store: UOp) -> bool:
-    """True if no two threads of a block that may store different values do so at one place. Threads along a range that neither
+    """True if threads of a block that may store different values store at different places. Threads along a range that neither
     place nor value depends on store the same.
     """
     threads = {r for r in store.ranges if r.arg[1] in THREADS}
     place = store.src[0]
     index = place.src[1]
-    while index.op is Op.Where:  # a gate, which leaves stores out
+    while index.op is Op.Where:  # a gate, which only masks stores
         index = index.src[1]
     found = lane_offsets(index)
     pointer = storage(place).dtype

@@ -1,4 +1,4 @@
-"""The clauses of a condition that belong into the gate of a load.
+"""The clauses of a condition that can move into the gate of a load.
 
 Helpers of `rules/index/invalid.rules`, with the contracts written there.
 """
@@ -23,7 +23,7 @@ _MEMORY: Final = frozenset({Op.Index, Op.Load})
 
 
 def _inside(c: UOp, place: UOp) -> tuple[list[UOp], list[UOp]]:
-    """The clauses of `c`, and those over the loops of `place` alone that read no memory."""
+    """(all clauses of `c`, the clauses that depend on no loop besides those of `place` and read no memory)"""
     loops = place.ranges
     found = clauses(c)
     return found, [clause for clause in found if clause.ranges <= loops and not _reads_memory(clause)]
@@ -31,17 +31,17 @@ def _inside(c: UOp, place: UOp) -> tuple[list[UOp], list[UOp]]:
 
 @helper
 def gate(c: UOp, place: UOp) -> UOp | None:
-    """`c`, if all of it may become the gate of a load at `place`."""
+    """`c` if all of its clauses may become the gate of a load at `place`; else None."""
     found, inside = _inside(c, place)
     return conjunction(inside) if len(inside) == len(found) else None
 
 
 @helper
 def gate_clauses(c: UOp, place: UOp) -> int | None:
-    """The clauses of `c` to move into the gate of `place`, as bits: they are about its loops alone. None if there is none.
+    """A bit mask of the clauses of `c` to move into the gate of `place`: they depend on its loops alone. None if there are none.
 
-    Where others have no value by themselves, `c` stays as it is, and only what the gate does not imply moves. It must imply it
-    afterwards, also once its own clauses are reduced: otherwise it would move again and again.
+    If some other clause may be undefined by itself, `c` is kept whole, and only clauses that the gate does not imply move. The
+    new gate, once reduced, must imply them: otherwise they would move again and again.
     """
     found, about = _inside(c, place)
     inside = [clause for clause in about if defined(clause)]
@@ -56,7 +56,7 @@ def gate_clauses(c: UOp, place: UOp) -> int | None:
 
 
 def _implied(clause: UOp, others: list[UOp]) -> bool:
-    """True if the `others` bound the terms of `clause` so that it always holds."""
+    """True if `clause` is one of the `others`, or simplifies to true under their bounds."""
     if clause in others:
         return True
     simpler = given(conjunction(others), clause) if others else None
@@ -65,9 +65,9 @@ def _implied(clause: UOp, others: list[UOp]) -> bool:
 
 @helper
 def split(c: UOp, which: int) -> tuple[UOp, UOp]:
-    """(the clauses of `c` that bits name and that have a value everywhere, the condition that is left to ask for)
+    """(conjunction of the clauses of `c` in the bit mask `which` that are defined everywhere, the condition that remains)
 
-    That condition is `c` itself, if less may have no value where `c` is false.
+    The condition that remains is `c` itself if some other clause may be undefined where `c` is false.
     """
     found = clauses(c)
     inside = [clause for i, clause in enumerate(found) if which >> i & 1 and defined(clause)]

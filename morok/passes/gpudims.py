@@ -1,6 +1,4 @@
-"""Stage 12, helpers of rules/target/gpudims.rules about the whole kernel: its dimensions, their order, the limits of the
-hardware.
-"""
+"""Stage 12, helpers of rules/target/gpudims.rules: the launch dimensions of a kernel, their order, and the hardware's limits."""
 
 from __future__ import annotations
 
@@ -22,7 +20,7 @@ from morok.passes.fences import check_fences
 from morok.passes.range_stages import const_end
 from morok.passes.target import Target
 
-SMALL: Final = Target("", grid_max=(4,) * 3, block_max=(4,) * 3, block_threads=64)  # where no machine is named
+SMALL: Final = Target("", grid_max=(4,) * 3, block_max=(4,) * 3, block_threads=64)  # the default target
 
 
 def _smallest_divisor(n: int) -> int:
@@ -30,10 +28,10 @@ def _smallest_divisor(n: int) -> int:
 
 
 def limit_dims(dims: Sequence[int], limits: Sequence[int]) -> tuple[int, ...]:
-    """Sizes with the same product, at most as many as there are limits and none above its own.
+    """Dimensions with the same product, at most as many as `limits`, and each within its limit.
 
-    Neighbours are multiplied together while there are too many, then what is too large hands factors to the next.
-    LoweringError where that cannot be done.
+    Adjacent dimensions are merged while there are too many; then a dimension above its limit passes factors to the next.
+    LoweringError if that fails.
     """
     out = list(dims)
     while len(out) > len(limits):
@@ -60,11 +58,11 @@ def limit_dims(dims: Sequence[int], limits: Sequence[int]) -> tuple[int, ...]:
 
 @dataclass(slots=True)
 class Launch:
-    """The hardware's indices of one kernel.
+    """The hardware indices of one kernel.
 
-    own      of a range that is a dimension by itself its index
-    digits   of any other range an index that counts through several, and by how much for each iteration of this one
-    threads  the ranges that are threads of a block
+    own      the index of each range that is a dimension by itself
+    digits   for each other range (index, stride): range = index // stride % length
+    threads  the ranges over the threads of a block
     """
 
     own: dict[UOp, UOp] = field(default_factory=dict)
@@ -73,7 +71,7 @@ class Launch:
 
     @classmethod
     def of(cls, root: UOp, target: Target = SMALL) -> Launch:
-        """The launch of a kernel. LoweringError where it does not fit the target."""
+        """The launch of a kernel. LoweringError if it does not fit the target's limits, or depends on an order of threads."""
         nodes = root.toposort()
         check_fences(nodes)
         ranges = [n for n in nodes if n.op is Op.Range]
@@ -88,7 +86,7 @@ class Launch:
         return found
 
     def dimensions(self, prefix: str, ranges: Sequence[UOp], limits: Sequence[int]) -> None:
-        """Find for each range where it is in Specials `prefix0`, `prefix1`, ..: the first range is the fastest index."""
+        """Fill in `own` or `digits` for each range, with Specials `prefix0`, `prefix1`, ..; the first range is the fastest."""
         sizes = [const_end(r) for r in ranges]
         dims = [n for n in sizes if n is not None]
         if len(dims) < len(sizes) and len(ranges) > len(limits):
@@ -98,7 +96,7 @@ class Launch:
             self.own.update({r: UOp.new(Op.Special, (r.src[0],), f"{prefix}{i}") for i, r in enumerate(ranges)})
             return
         specials = [UOp.new(Op.Special, (UOp.const(n),), f"{prefix}{i}") for i, n in enumerate(chosen)]
-        # walk both size lists side by side; where their products meet, the dimensions so far are a group of their own
+        # walk both lists of sizes in step; wherever their products agree, the ranges and dimensions so far form a group
         i = j = 0
         while i < len(dims):
             members, product, total = [ranges[i]], dims[i], chosen[j]
@@ -123,19 +121,19 @@ class Launch:
 
 @helper
 def dimension(r: UOp, launch: Launch) -> UOp | None:
-    """The hardware index that counts as `r` does; None where r shares one with others."""
+    """The hardware index equal to `r`; None if r shares an index with other ranges."""
     return launch.own.get(r)
 
 
 @helper
 def coordinate(r: UOp, launch: Launch) -> tuple[UOp, int] | None:
-    """A hardware index that counts through `r` and others, and by how much for each iteration of r."""
+    """(index, stride) with r = index // stride % length; None if r has an index of its own."""
     return launch.digits.get(r)
 
 
 @helper
 def idle(place: UOp, launch: Launch) -> UOp | None:
-    """A range of threads that a place in global memory does not depend on, so that all of them would store there; or None."""
+    """A range of threads along which all threads would store to this place in global memory; None if there is none."""
     d = storage(place).dtype
     if not isinstance(d, PtrType) or d.space is not AddrSpace.GLOBAL:
         return None
@@ -143,7 +141,7 @@ def idle(place: UOp, launch: Launch) -> UOp | None:
 
 
 def _by_stride(ranges: list[UOp], nodes: list[UOp]) -> list[UOp]:
-    """Ranges in the order of their strides in the stores, least first: neighbours touch neighbouring elements."""
+    """Ranges by ascending stride in the stores: adjacent threads store to adjacent elements."""
     stride: dict[UOp, int] = {}
     for n in nodes:
         if n.op is Op.Store and n.src[0].op is Op.Index:

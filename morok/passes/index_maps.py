@@ -1,8 +1,8 @@
-"""Movement ops as maps on index vectors: the places at which a view reads its operand.
+"""Movement ops as maps of index vectors: from an index into a view to the index into its operand.
 
-An index vector has one index a dimension (0 where the size is 1). Under its gates index k lies in [0, size k); outside
-them it may be anything, and nothing is read there. What a view does to an index vector is what the rules of
-rules/tensor/movement.rules make of Index(view, indices..), which are proved at any rank and size; nothing here knows better.
+An index vector has one index for each dimension (0 where the size is 1). Under its gates index k lies in [0, size k); elsewhere
+it may have any value, and nothing is read. The maps come from the rules of rules/tensor/movement.rules, applied to Index(view,
+indices..) and proved at any rank and size; this module has no rules of its own.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from morok.rewrite.trace import current
 
 Indices = tuple[UOp, ...]
 
-GROUPS: Final = ("movement", "nested_index")  # the rules by which an index goes through views
+GROUPS: Final = ("movement", "nested_index")  # the rules that move an index through views
 STAGE: Final = "1"
-MOST_MAPS: Final = 4096  # of views, that are remembered
-MOST_AXES: Final = 256  # variables that stand for indices, likewise
+MOST_MAPS: Final = 4096  # most cached maps of views
+MOST_AXES: Final = 256  # most cached variables of axes
 
 INDEX: Final = dtypes.index
 ZERO: Final = UOp.const(0, INDEX)
@@ -44,7 +44,7 @@ def number(value: int | UOp) -> UOp:
 
 
 def add(a: UOp, b: int | UOp) -> UOp:
-    """a + b, constants collected on the right."""
+    """a + b, with constants folded into one on the right."""
     c = number(b)
     if c.op is not _CONST:
         return c if a is ZERO else a + c
@@ -70,7 +70,7 @@ def mul(a: UOp, b: int | UOp) -> UOp:
 
 
 def flatten(indices: Sequence[UOp], shape: Shape) -> UOp:
-    """The position in row-major order."""
+    """The row-major position of `indices` in a tensor of this shape."""
     flat, stride = ZERO, number(1)
     for i, n in zip(reversed(indices), reversed(shape), strict=True):
         flat = add(mul(i, stride), flat)
@@ -79,11 +79,11 @@ def flatten(indices: Sequence[UOp], shape: Shape) -> UOp:
 
 
 class Map(NamedTuple):
-    """A view as a map of index vectors, by the rules about views.
+    """A view as a map of index vectors.
 
-    axes     variables that stand for the indices
-    indices  where in its operand the view reads
-    gates    the conditions under which it reads at all
+    axes     a variable for each index into the view
+    indices  the indices into its operand, over these variables
+    gates    the conditions under which the view reads its operand
     """
 
     axes: Indices
@@ -95,12 +95,10 @@ _maps: Final[Remembered[Map]] = Remembered(MOST_MAPS)
 
 
 def through(node: UOp, indices: Indices) -> tuple[Indices, list[UOp]]:
-    """The indices at which the view `node` reads its operand, and the conditions under which it reads at all, by the rules about
-    views.
-    """
+    """(indices into the operand of the view `node`, conditions under which the view reads it), for `indices` into the view."""
     key = node.op, node.arg, node.src[1:], shape_of(node.src[0])
     found = _maps.get(key)
-    if found is None or current() is not None:  # a trace is to show every firing
+    if found is None or current() is not None:  # a trace shows every firing
         found = _map_of(node)
         _maps.put(key, found, NODE * sum(map(len, found)))
     given = {axis: i for axis, i in zip(found.axes, indices, strict=True) if axis is not ZERO}
@@ -115,9 +113,9 @@ def through(node: UOp, indices: Indices) -> tuple[Indices, list[UOp]]:
 
 
 def _map_of(node: UOp) -> Map:
-    """The map that a view is, from firing rules at indices of which nothing is known but that they are inside."""
+    """The map of a view, by firing rules at an index of variables bounded by the view's shape."""
     below, rules = node.src[0], library.groups(*GROUPS)
-    if below.dtype in STORAGE_FLOATS:  # rules are of numbers that are computed with; where they lie, bits are as good
+    if below.dtype in STORAGE_FLOATS:  # rules are about dtypes with arithmetic only, and a view moves any 8 bits alike
         below = below.bitcast(dtypes.u8)
         node = node.replace((below, *node.src[1:]))
     axes = tuple([_axis(k, n) for k, n in enumerate(shape_of(node))])
@@ -130,12 +128,12 @@ def _map_of(node: UOp) -> Map:
     indices: list[UOp] = []
     gates: list[UOp] = []
     for i in place.src[1:]:
-        if i.op is Op.Where and i.src[2].op is Op.Invalid:  # behind a gate, as the rules of lower_gates have it
+        if i.op is Op.Where and i.src[2].op is Op.Invalid:  # a gated index, in the form of the group lower_gates
             indices.append(i.src[1])
             gates += clauses(i.src[0])
         else:
             indices.append(i)
-    plain = {axis for axis in axes if axis.vmin < axis.vmax}  # by themselves, as numbers are, they are as simple as can be
+    plain = {axis for axis in axes if axis.vmin < axis.vmax}  # need no simplification, like constants
     order = [i for i in (*indices, *gates) if i.op is not _CONST and i not in plain]
     simple = dict(zip(order, simplified(order), strict=True)) if order else {}
     gates = [simple.get(g, g) for g in gates]
@@ -144,7 +142,7 @@ def _map_of(node: UOp) -> Map:
 
 @functools.lru_cache(MOST_AXES)
 def _axis(k: int, size: int | UOp) -> UOp:
-    """A variable that stands for the index along axis k; of one element there is one index."""
+    """A variable for the index along axis k, in [0, size); the constant 0 for size 1."""
     if size == 1:
         return ZERO
     most = int(size.vmax) if isinstance(size, UOp) else size
@@ -152,7 +150,7 @@ def _axis(k: int, size: int | UOp) -> UOp:
 
 
 def simplified(nodes: Sequence[UOp]) -> list[UOp]:
-    """Indices and conditions by the symbolic rules. Loops stay as they are, also where an end could be said otherwise."""
+    """Indices and conditions under the symbolic rules. Ranges are kept as they are, even if a length could be simplified."""
     loops = {r: r for n in nodes for r in n.ranges if r.src[0].op is not _CONST}
     known = InitialSubstitution(loops, {}, lambda rebuild: rebuild) if loops else None
     return rewrite_all(nodes, library.groups(*SYMBOLIC), stage=STAGE, known=known)
@@ -160,7 +158,7 @@ def simplified(nodes: Sequence[UOp]) -> list[UOp]:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """An operand of a Concat: its indices for an index into the whole, the conditions, and its end along the axis."""
+    """An operand of a Concat: the indices into it, the conditions under which it is read, and its end along the axis."""
 
     operand: UOp
     indices: Indices

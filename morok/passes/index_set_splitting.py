@@ -1,4 +1,4 @@
-"""Stage 6: which loops rules/loops/cut.rules cuts, and where; and ranges of their own for the pieces."""
+"""Stage 6: the loops that rules/loops/cut.rules cuts, the cut points, and separate ranges for the pieces."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from morok.passes.node_order import nodes_of
 from morok.passes.range_stages import const_end
 from morok.passes.rebuilding import next_range_id, rebuild
 
-MAX_PIECES: Final = 4  # a nest of loops is cut into at most so many,
-MAX_PARTS: Final = 16  # and one of them alone into so many: as many tensors as one kernel joins, MOST_PARTS of rangeify
-_AROUND: Final = frozenset({Op.Sink, Op.Barrier})  # what holds the loops that are cut
+MAX_PIECES: Final = 4  # most pieces of a loop nest with cuts in several loops
+MAX_PARTS: Final = 16  # most pieces of a nest with cuts in one loop: MOST_PARTS of rangeify, the tensors that one kernel joins
+_AROUND: Final = frozenset({Op.Sink, Op.Barrier})  # the users of loops that are cut
 _LOOPS: Final = frozenset({Op.Reduce, Op.End})
 
 
@@ -29,7 +29,7 @@ def stored_to(statement: UOp) -> UOp | None:
 
 
 def cut_points(store: UOp, r: UOp) -> list[int]:
-    """The places inside a range's length where a comparison of `r` plus a number with a number changes its result."""
+    """The iterations of `r` but 0, ascending, at which a comparison of `r` plus a constant with a constant changes its result."""
     end = const_end(r)
     if end is None:
         return []
@@ -37,7 +37,7 @@ def cut_points(store: UOp, r: UOp) -> list[int]:
     for n in store.toposort():
         if n.op not in (Op.Lt, Op.Ge) or not n.src[0].dtype.is_index:
             continue
-        for x, c, beyond in ((n.src[0], n.src[1], 0), (n.src[1], n.src[0], 1)):  # x < c changes at c, c < x behind it
+        for x, c, beyond in ((n.src[0], n.src[1], 0), (n.src[1], n.src[0], 1)):  # x < c changes at c, and c < x at c + 1
             if c.op is Op.Const and list((total := linear(x)).terms.items()) == [(r, 1)]:
                 at = int(c.arg) + beyond - total.constant
                 if 0 < at < end:
@@ -47,10 +47,10 @@ def cut_points(store: UOp, r: UOp) -> list[int]:
 
 @dataclass(slots=True)
 class CutStores:
-    """The loops that are cut, and around which stores.
+    """The loops to cut, and the stores in them.
 
-    next    the first of the numbers that no range has
-    wanted  (storage, number of a range): loops to cut, and the pieces of such
+    next    the least unused range id
+    wanted  (storage, range id) of loops to cut, and of their pieces
     """
 
     next: int
@@ -58,7 +58,7 @@ class CutStores:
 
     @classmethod
     def of(cls, root: UOp) -> CutStores:
-        """The stores of a graph to cut: its statements, and those that barriers wait for."""
+        """The loops to cut around the statements of a graph, and around those that barriers wait for."""
         found = cls(next_range_id(root))
         nodes = nodes_of(root)
         for statement in (root, *(s for n in nodes if n.op in (Op.Sink, Op.Barrier) for s in n.src)):
@@ -67,11 +67,11 @@ class CutStores:
         return found
 
     def plan(self, end: UOp) -> None:
-        """The loops to cut of a nest around a store, while that does not make too many pieces.
+        """Add the loops to cut of a nest around a store, as long as there are not too many pieces.
 
-        Loops over reductions are left whole: a copy would double the work of compiling them. So are those that fill buffers
-        inside: pieces would have these buffers, and the loops that fill them, in common. And so are those whose
-        iterations are not independent of one another: pieces have no order.
+        Three kinds of loops are left whole. Loops around reductions: a copy would double the time to compile them. Loops that
+        fill buffers inside the kernel: their pieces would share the buffers and the loops that fill them. Loops with dependent
+        iterations: pieces have no order.
         """
         storage = stored_to(end.src[0])
         if storage is None or any(n.op in _LOOPS for n in end.src[0].toposort()):
@@ -86,7 +86,7 @@ class CutStores:
 
 @helper
 def cut_point(body: UOp, r: UOp, found: CutStores) -> int | None:
-    """The first iteration behind which a condition in the store `body` changes its result; None where `r` stays whole."""
+    """The first iteration of `r` at which a condition in the store `body` changes its result; None if `r` is left whole."""
     storage = stored_to(body)
     points = cut_points(body, r) if storage is not None and (storage, r.arg[0]) in found.wanted else []
     return points[0] if points else None
@@ -94,7 +94,7 @@ def cut_point(body: UOp, r: UOp, found: CutStores) -> int | None:
 
 @helper
 def piece_ids(body: UOp, r: UOp, found: CutStores) -> int:
-    """The first of two numbers that no range has, for the pieces of `r`."""
+    """The first of two unused range ids, for the pieces of `r`."""
     storage = stored_to(body)
     assert storage is not None
     found.next += 2
@@ -103,7 +103,7 @@ def piece_ids(body: UOp, r: UOp, found: CutStores) -> int:
 
 
 def set_apart(root: UOp) -> UOp:
-    """`root` with the pieces of loops side by side, no range in two of them: each is a loop nest of its own."""
+    """`root` with the pieces of each loop as separate statements, without a range in common: each is a loop nest of its own."""
     if not any(s.op is Op.Group for n in nodes_of(root) if n.op in _AROUND for s in n.src):
         return root
     id = next_range_id(root)
@@ -122,7 +122,7 @@ def set_apart(root: UOp) -> UOp:
 
 
 def _pieces(statement: UOp) -> list[UOp]:
-    """The statements that Groups hold, in order."""
+    """The statements of nested Groups, in order."""
     out: list[UOp] = []
     stack = [statement]
     while stack:
@@ -135,7 +135,7 @@ def _pieces(statement: UOp) -> list[UOp]:
 
 
 def _apart(pieces: Sequence[UOp], id: int) -> tuple[list[UOp], int]:
-    """`pieces` with no range in common; new ranges take numbers from `id` on, and the next one is returned."""
+    """(`pieces` without a range in common, next unused id); new ranges have ids from `id` on."""
     seen: set[UOp] = set()
     out: list[UOp] = []
     for piece in pieces:

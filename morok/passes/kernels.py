@@ -1,11 +1,11 @@
 """Kernel splitting: every stored value becomes a kernel of its own.
 
-A Bufferize becomes a Store into a Buffer (phase 1), and the Store with its loops a Kernel (phase 2), whose Sink sees its
-buffers as DefineGlobals, outputs first, and its ranges numbered from 0. A Buffer that a kernel fills is read as
-After(Buffer, Kernel). Elementwise results over the same ranges that read the same memory are stored by one kernel, together.
+A Bufferize becomes a Store into a Buffer (phase 1), and the Store with its loops a Kernel (phase 2). In the kernel's Sink buffers
+are DefineGlobals, outputs first, and ranges are numbered from 0. Readers of a Buffer that a kernel fills read
+After(Buffer, Kernel). Elementwise results over the same ranges that read the same memory are stored by one kernel.
 
-Assignments give a buffer several contents one after the other. Whatever reads one of them runs after the kernel that
-makes it, and before the kernel that overwrites it (morok/passes/assignments.py); After edges say both.
+Assignments give a buffer several versions of its contents. The kernels that read a version run after the kernel that writes it,
+and before the kernel that overwrites it (morok/passes/assignments.py): After edges express both.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Opts = tuple[object, ...]
 
 NO_OPTS: Final[Mapping[UOp, Opts]] = MappingProxyType({})
 _INVALID: Final = UOp.invalid_at()
-MOST_TOGETHER: Final = 8  # buffers of a kernel that stores several values: what a processor follows at once
+MOST_TOGETHER: Final = 8  # most buffers of a kernel that stores several values: the streams that a processor can follow at once
 
 
 @dataclass(slots=True)
@@ -39,11 +39,11 @@ class Split:
     """The kernels of a graph.
 
     kernels  Kernel nodes in an order in which they may run; `src` is the Sink, then the buffers by slot: Buffer, or
-             After(Buffer, Kernel..) where kernels must have run before
-    outputs  for each root the Buffer that holds it afterwards
+             After(Buffer, Kernel..) if kernels must run before
+    outputs  for each root the Buffer that holds it in the end
     holders  for each Bufferize the Buffer that holds it, under After edges
-    sink     Sink(After(Buffer, Kernel)..), one a root
-    bindings the Bind nodes met in each kernel
+    sink     Sink(After(Buffer, Kernel)..), one operand for each root
+    bindings the Bind nodes in each kernel
     """
 
     kernels: list[UOp] = field(default_factory=list)
@@ -56,27 +56,28 @@ class Split:
 def split_kernels(
     sink: UOp, new_buffer: NewBuffer, most_buffers: int = 0, views: Collection[UOp] = (), opts: Mapping[UOp, Opts] = NO_OPTS
 ) -> Split:
-    """Kernels for a rangeified graph. `new_buffer(dtype, size)` makes the nodes of intermediate and output buffers. `opts` are
-    the optimizations of the kernels of some Bufferizes, each of which has one to itself.
+    """The kernels of a rangeified graph.
 
-    No kernel gets more than `most_buffers` because it stores several values, unless that is 0. A root that turns out to be what
-    another buffer holds gets memory of its own all the same, but for those in `views`.
+    new_buffer    makes the nodes of intermediate and output buffers: (dtype, elements) -> node
+    most_buffers  results are stored by one kernel only while it has at most so many buffers; 0: no limit of the target
+    views         roots that may share memory with another buffer of the same contents; any other root gets its own
+    opts          by Bufferize: the optimizations of its kernel, which stores nothing else
     """
     out = Split()
     holders = out.holders
-    readers: dict[UOp, list[UOp]] = {}  # Buffer, or After(Buffer, Kernel): the kernels that read these contents
-    contents: dict[UOp, UOp] = {}  # Buffer -> After(Buffer, Kernel), the last that assigned to it
+    readers: dict[UOp, list[UOp]] = {}  # Buffer, or After(Buffer, Kernel) -> the kernels that read this version
+    contents: dict[UOp, UOp] = {}  # Buffer -> After(Buffer, Kernel), its last assignment
     order = in_order(sink)
     overwritten = {assigned(n) for n in order if n.src[0].op is Op.Assign}
     results = set(sink.src)
     values = results.difference(views)
     together = {} if overwritten else _together(order, results.difference(opts), most_buffers)
-    inner: set[UOp] = set()  # the buffers made here that hold no result yet
+    inner: set[UOp] = set()  # the new buffers that hold no result yet
     outer = maker.origin
     try:
         for node in order:
             if node in holders:
-                continue  # another kernel has stored it
+                continue  # stored by an earlier kernel
             maker.origin = node.origin
             alias = _copied(node, holders)
             if alias is not None and base(alias) not in overwritten and (node not in values or base(alias) in inner):
@@ -122,17 +123,17 @@ def _flat(ranges: Sequence[UOp], indices: Sequence[UOp]) -> UOp:
 
 @dataclass(slots=True)
 class _Several:
-    """Values to be stored by one kernel, in the place of the first, and the memory that they read."""
+    """Values to store by one kernel, which runs at the position of the first, and the memory that they read."""
 
     members: list[UOp]
     reads: set[UOp]
 
 
 def _together(order: Sequence[UOp], results: Collection[UOp], most_buffers: int) -> dict[UOp, list[UOp]]:
-    """For the first of several results that pay in one kernel, all of them.
+    """Groups of results to store by one kernel each, keyed by their first member.
 
-    They are elementwise, over ranges of the same lengths, and read some memory in common, all of which is there when the first is
-    stored; or one reads another, just at the place where it is computed.
+    Members are elementwise, over ranges of the same lengths, and read some memory in common; or one reads another, at exactly the
+    element that it computes. All other memory that they read is written before the first member.
     """
     if len(results) < 2:
         return {}
@@ -159,15 +160,17 @@ def _together(order: Sequence[UOp], results: Collection[UOp], most_buffers: int)
 
 
 def _joins(several: _Several, node: UOp, reads: Mapping[UOp, bool], place: Mapping[UOp, int], most: int) -> bool:
-    """True if a value that reads this memory can be stored together with these."""
+    """True if the kernel of `several` can also store `node`, which reads the memory `reads`."""
     first = place[several.members[0]]
     others = [s for s in reads if not (s in several.members and reads[s])]
     return all(place.get(s, -1) < first for s in others) and len(several.reads.union(others)) + len(several.members) < most
 
 
 def _reads(node: UOp) -> dict[UOp, bool] | None:
-    """The memory that an elementwise value reads, in order, and whether it reads just the places that it stores itself; None for
-    one that is reduced, holds rows of its own, or copies."""
+    """The memory that an elementwise value reads, in order; True for memory that it reads only at the indices that it stores to.
+
+    None for a value with a reduction or a row buffer, and for an assignment, a copy or a constant.
+    """
     value = node.src[0]
     if value.op in (Op.Assign, Op.Index, Op.Const):
         return None
@@ -189,7 +192,7 @@ def _reads(node: UOp) -> dict[UOp, bool] | None:
 
 
 def _copied(node: UOp, holders: dict[UOp, UOp]) -> UOp | None:
-    """The buffer of which a stored value is an exact copy, element by element, so that no kernel is needed."""
+    """The buffer of which a stored value is an exact copy, element by element: it needs no kernel. None for other values."""
     value, ranges = node.src[0], node.src[1:]
     if value.op is not Op.Index or value.arg:
         return None
@@ -212,9 +215,7 @@ def _kernel(
     out: Split,
     opts: Opts | None = None,
 ) -> tuple[UOp, list[UOp]]:
-    """The Kernel that computes Bufferizes over ranges of the same lengths, and the Buffers that it fills; its optimizations are
-    `opts`, if there are any.
-    """
+    """(Kernel that computes the Bufferizes `nodes`, over ranges of the same lengths; the Buffers that it fills)"""
     node = nodes[0]
     assigns = node.src[0].op is Op.Assign
     if assigns:
@@ -243,12 +244,12 @@ def _kernel(
 
 
 class _Body:
-    """The values that a kernel computes, by those of the graph: its buffers are DefineGlobals, its ranges numbered from 0.
+    """The map from the graph's values to a kernel's, `done`: buffers are DefineGlobals, ranges are numbered from 0.
 
-    nodes    the Bufferizes that it stores, over ranges of the same lengths, and `loops`, the ranges that they are over here
+    nodes    the Bufferizes that the kernel stores, over ranges of the same lengths; `loops` are these ranges in the kernel
     holders  for each Bufferize of other kernels the Buffer that holds it
     slots    for each Buffer its DefineGlobal; `sources` are the Buffers by slot, under After edges
-    binds    the Bind nodes met; `folds`: whether a value is reduced; `rows`: how many local buffers there are
+    binds    the Bind nodes in the kernel; `folds`: True if it has a reduction; `rows`: the number of its local buffers
     """
 
     def __init__(self, nodes: Sequence[UOp], holders: Mapping[UOp, UOp], targets: Sequence[UOp]) -> None:
@@ -276,7 +277,7 @@ class _Body:
         return self.slots[buffer]
 
     def compute(self, values: Sequence[UOp]) -> None:
-        """Fill in `done` for these values, one after the other, and all that they are made of."""
+        """Fill in `done` for these values and all their operands, in order."""
         done = self.done
         stack = list(reversed(values))
         while stack:
@@ -285,14 +286,14 @@ class _Body:
                 stack.pop()
                 continue
             reads = u.op is Op.Index and (in_memory(u.src[0]) or u.src[0].op in STORAGE)
-            if reads and u.src[0] in self.nodes:  # what is stored here as well
+            if reads and u.src[0] in self.nodes:  # this kernel stores it as well
                 if (value := u.src[0].src[0]) not in done:
                     stack.append(value)
                     continue
                 done[u] = done[value]
                 continue
             waiting = [s for s in (u.src[1:] if reads else u.src) if s not in done]
-            if waiting:  # what a reduction runs over is numbered first, in the order of its axes
+            if waiting:  # the ranges of a Reduce are numbered before those inside it, in the order of its axes
                 stack.extend(waiting if u.op is not Op.Reduce else waiting[:1] + waiting[:0:-1])
                 continue
             stack.pop()
@@ -300,7 +301,7 @@ class _Body:
             done[u] = _read(u, self.slot(u.src[0]), [done[s] for s in u.src[1:]]) if reads else self.over(u)
 
     def over(self, u: UOp) -> UOp:
-        """A node that reads no memory, over operands that are done."""
+        """The kernel's form of a node that reads no global memory, once its operands are in `done`."""
         src = tuple([self.done[s] for s in u.src])
         if u.op is Op.Range:
             self.numbered[u] = UOp.range(src[0], len(self.numbered), u.field("axis"), renumbered=True)
@@ -318,7 +319,7 @@ class _Body:
 
 
 def _row(node: UOp, operands: list[UOp], number: int) -> UOp:
-    """The local buffer `number`, once it is filled with the values of a Bufferize inside the kernel."""
+    """The local buffer `number`, after a loop has filled it with the values of a Bufferize inside the kernel."""
     value, *ranges = operands
     buffer = UOp.new(Op.DefineLocal, (), number, node.dtype.ptr(_extent(node), AddrSpace.LOCAL))
     filled = buffer.index(_flat(ranges, ranges)).store(value).end(*ranges)
@@ -338,19 +339,18 @@ def _read(u: UOp, memory: UOp, operands: list[UOp]) -> UOp:
 
 
 def _place(storage: UOp, indices: list[UOp]) -> UOp:
-    """The flat position of an Index into memory, or into a Bufferize; one that stores a single value has no ranges, and is read
-    at 0."""
+    """The flat position of an Index into memory, or into a Bufferize (a Bufferize of a single value has no ranges: index 0)."""
     return _flat(storage.src[1:], indices) if storage.op is Op.Bufferize and storage.src[1:] else indices[0]
 
 
 def _name(kind: str, ranges: list[UOp]) -> str:
-    """reduce_64x128: the kind of a kernel and the sizes of its loops."""
+    """The name of a kernel: its kind and the lengths of its loops, as in reduce_64x128."""
     sizes = [str(r.src[0].arg) if r.src[0].op is Op.Const else "n" for r in ranges]
     return "_".join([kind, "x".join(sizes)] if sizes else [kind])
 
 
 def dependencies(kernels: Sequence[UOp]) -> list[list[int]]:
-    """The positions of the kernels that must have run before each one."""
+    """For each kernel the positions of the kernels that must run before it."""
     position = {k: i for i, k in enumerate(kernels)}
     out: list[list[int]] = []
     for kernel in kernels:

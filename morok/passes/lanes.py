@@ -1,4 +1,4 @@
-"""Lanes taken out of vectors, with a look through the ops that made these."""
+"""Lanes of vectors, simplified for vectors made of constants or known lanes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _VECTORIZE: Final = Op.Vectorize
 
 
 def take(x: UOp, lanes: tuple[int, ...]) -> UOp:
-    """The lanes of `x` with these numbers; x itself where that is all of them in order."""
+    """A vector of these lanes of `x`; `x` itself if they are all its lanes in order, and a Gep only if nothing simpler exists."""
     count = x.dtype.count
     if len(lanes) == count and lanes == tuple(range(count)):
         return x

@@ -15,7 +15,7 @@ from morok.ir.ranges import all_open_ranges
 from morok.ir.uop import UOp, relinked
 from morok.passes.node_order import keep_order, nodes_of
 
-# Lower comes first among instructions that run equally often.
+# Among instructions that run equally often, lower numbers come first.
 PRIORITY: Final[dict[Op, int]] = {
     Op.DefineGlobal: -20,
     Op.DefineVar: -19,
@@ -34,10 +34,11 @@ _NONE: Final[frozenset[UOp]] = frozenset()
 
 
 def order_loops(root: UOp) -> UOp:
-    """Stage 20: every Range waits for what must run before its loop opens.
+    """Stage 20: `root` in which every Range waits, by extra operands, for all that must run before its loop opens.
 
-    Loops nest: a Range inside another waits for that one. Loops, stores and barriers directly inside the same loop are put in one
-    order that respects what depends on what, stores as early as they can; each loop waits for everything before it.
+    An inner Range waits for the Range around it. Loops, stores and barriers directly inside the same loop are put in a
+    topological order, stores as early as possible; each loop waits for everything before it. LoweringError for a Range that two
+    Ends close, or that waits already.
     """
     nodes = nodes_of(root)
     ends: dict[UOp, UOp] = {}
@@ -49,7 +50,7 @@ def order_loops(root: UOp) -> UOp:
     if not ends:
         return root
     parent = _parents(nodes, ends)
-    # units of each loop: the effects directly inside it, loops standing for all they contain
+    # the units of each loop: the side effects directly inside it, and the Ends of the loops directly inside it
     units: dict[UOp | None, list[UOp]] = {}
     for n in nodes:
         if n.op is Op.End or n.op in _EFFECTS:
@@ -104,7 +105,7 @@ def _refused(r: UOp, at: UOp, why: str, expected: str, hint: str) -> LoweringErr
 
 
 def _parents(nodes: list[UOp], ends: dict[UOp, UOp]) -> dict[UOp, UOp | None]:
-    """The innermost loop that each effect is in: the one Range whose End comes first on the way out."""
+    """The innermost loop around each End, Store and Barrier; None outside of all loops."""
     ranges_of = all_open_ranges(nodes)
     parent: dict[UOp, UOp | None] = {}
     depth: dict[UOp, int] = {}
@@ -129,7 +130,7 @@ def _innermost(ranges: frozenset[UOp], depth: dict[UOp, int]) -> UOp | None:
 
 
 def _unit_dependencies(nodes: list[UOp], parent: dict[UOp, UOp | None]) -> dict[UOp, set[UOp]]:
-    """The units of the same loop that each unit needs, directly or through nodes between."""
+    """For each unit the units of the same loop that it depends on, directly or through other nodes."""
     needs: dict[UOp, frozenset[UOp]] = {}
     out: dict[UOp, set[UOp]] = {}
     for n in nodes:
@@ -141,7 +142,7 @@ def _unit_dependencies(nodes: list[UOp], parent: dict[UOp, UOp | None]) -> dict[
         if n in parent:
             own = parent[n]
             out[n] = {b for b in below if parent[b] is own}
-            # seen from further up, a unit carries those it needs in its own loop, and a loop those inside it
+            # later nodes depend through n on the units of its loop, and through an End on those inside the loop
             gone = (own, n.src[1]) if n.op is Op.End else (own,)
             below = frozenset({n}) | frozenset(b for b in below if parent[b] not in gone)
         needs[n] = below
@@ -149,7 +150,7 @@ def _unit_dependencies(nodes: list[UOp], parent: dict[UOp, UOp | None]) -> dict[
 
 
 def _ordered(members: list[UOp], before: dict[UOp, set[UOp]]) -> list[UOp]:
-    """`members` in an order that respects `before`, whatever is no loop as early as possible."""
+    """`members` in a topological order of `before`, with all but loops as early as possible."""
     place = {m: i for i, m in enumerate(members)}
     users: list[list[int]] = [[] for _ in members]
     waiting: list[int] = []
@@ -175,11 +176,11 @@ def _ordered(members: list[UOp], before: dict[UOp, set[UOp]]) -> list[UOp]:
 
 
 def linearize(root: UOp) -> list[UOp]:
-    """Stage 21: the instructions in order: rarely executed ones first, then by priority, then as the graph has them."""
+    """Stage 21: the instructions in a topological order: by number of executions, then by PRIORITY, then as in the graph."""
     nodes = nodes_of(root)
     place = {n: i for i, n in enumerate(nodes)}
     users: list[list[int]] = [[] for _ in nodes]
-    waiting = [len(n.src) for n in nodes]  # an operand that stands twice is waited for twice
+    waiting = [len(n.src) for n in nodes]  # a repeated operand counts each time
     runs: dict[frozenset[UOp], int] = {}
     urgency: list[tuple[int, int, int]] = []
     for i, (n, ranges) in enumerate(all_open_ranges(nodes).items()):
@@ -190,7 +191,7 @@ def linearize(root: UOp) -> list[UOp]:
         if count is None:
             count = runs[ranges] = math.prod(int(r.vmax) + 1 for r in ranges)
         urgency.append((count, PRIORITY.get(op, 0), n.arg if op is _GLOBAL else 0))
-    ranks = {u: k * len(nodes) for k, u in enumerate(sorted(set(urgency)))}  # few: so numbers are what is compared
+    ranks = {u: k * len(nodes) for k, u in enumerate(sorted(set(urgency)))}  # few, and integers compare faster than tuples
     keys = [ranks[u] + i for i, u in enumerate(urgency)]
     heap = [k for k, w in zip(keys, waiting, strict=True) if not w]
     heapq.heapify(heap)

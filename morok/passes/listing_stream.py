@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from typing import TextIO
 
-_stream: TextIO | None = None  # of the whole process: a program may lower kernels in threads of its own
+_stream: TextIO | None = None  # one for the process: kernels may be lowered in other threads
 
 
 def show(section: str) -> None:

@@ -1,4 +1,4 @@
-"""Stage 10: a Bufferize into shared memory becomes a buffer that is written, a barrier, and the buffer to read from."""
+"""Stage 10: a Bufferize into shared memory becomes a loop that fills a DefineLocal, and a barrier before its readers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from morok.passes.rebuilding import rebuild
 
 
 def add_local_buffers(root: UOp) -> UOp:
-    """`root` without Bufferize: shared memory is DefineLocal, filled over the ranges of the Bufferize in row-major order."""
+    """`root` without Bufferize: each becomes a DefineLocal, filled over the ranges of the Bufferize in row-major order.
+
+    LoweringError for another kind of memory, and for sizes that are not constant.
+    """
     ids = [n.arg for n in nodes_of(root) if n.op is Op.DefineLocal]
     next_id = max(ids, default=-1) + 1
 

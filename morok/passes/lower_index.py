@@ -1,7 +1,7 @@
-"""Stage 15: loops, variables and hardware indices of dtype index get i32 or i64, whichever holds all their values.
+"""Stage 15: loops, variables and hardware indices of dtype index become i32, or i64 if i32 does not hold all their values.
 
-A loop's counter has one dtype wherever it is named, so this is done once for the whole graph. From there on the rules of
-rules/index/lower.rules decide, by bounds as well, the dtype of everything that is computed of them.
+A loop counter has one dtype at all its uses, so the whole graph is rewritten at once. The rules of rules/index/lower.rules then
+choose, also by bounds, the dtypes of all expressions over these.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from morok.passes.node_order import nodes_of
 from morok.rewrite.engine import InitialSubstitution, Rebuild
 
 _NAMED: Final = frozenset({Op.Range, Op.Special, Op.DefineVar})
-_OPERANDS: Final = frozenset({Position.BINDER, Position.ORDER})  # a loop as such, not the number it counts
+_OPERANDS: Final = frozenset({Position.BINDER, Position.ORDER})  # positions that name the loop itself, not its counter
 _NAMING: Final = frozenset(e.op for e in TABLE.entries.values() if any(o.position in _OPERANDS for o in e.operands))
 
 
@@ -41,13 +41,13 @@ def _named(node: UOp, src: tuple[UOp, ...]) -> UOp:
 
 
 def _is_plain(node: UOp) -> bool:
-    """True if the name of a loop, a variable or a hardware index depends on numbers only."""
+    """True if all operands of a loop, variable or hardware index are constants."""
     return all(s.op is Op.Const for s in node.src)
 
 
 def names(root: UOp) -> InitialSubstitution | None:
-    """The results of `lower_names` for loops, variables and hardware indices that depend on numbers only, for the rules to begin
-    with; None where there are none at dtype index.
+    """The initial substitution for the rules: concrete loops, variables and hardware indices in place of those of dtype index;
+    None if there are none.
     """
     made: dict[UOp, UOp] = {}
     forms: dict[UOp, UOp] = {}
@@ -77,13 +77,15 @@ def names(root: UOp) -> InitialSubstitution | None:
 
 
 def lower_names(root: UOp) -> UOp:
-    """`root` with concrete loops, variables and hardware indices, each cast to index where its value is computed with. Where the
-    length of each loop is a number, and none waits for anything, `root` itself: the rules then meet what `names` puts in place.
+    """`root` with concrete loops, variables and hardware indices, each cast to index wherever its value is used.
+
+    `root` itself if all of them have constant operands: then `names` substitutes them. LoweringError for a value that i64 does
+    not hold.
     """
     nodes = nodes_of(root)
     for node in nodes:
         if node.dtype.is_index and node.vmin <= node.vmax:
-            concrete(node)  # what fits neither is refused here, whatever uses it
+            concrete(node)  # refuses indices too large for i64, also those that no rule lowers
     if all(_is_plain(n) for n in nodes if n.op in _NAMED):
         return root
     made: dict[UOp, UOp] = {}

@@ -1,4 +1,4 @@
-"""The order of nesting of loops (stages 15 and 19), as rules/target/render.rules asks for it."""
+"""The nesting order of loops, a helper of rules/target/render.rules (stages 15 and 19)."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from morok.marks import helper
 
 
 def nesting(r: UOp) -> tuple[bool, int, int]:
-    """The order in which ranges nest, outermost first: what threads divide among them is around all else, then lower priorities,
-    then the earlier id."""
+    """A sort key for the nesting order of ranges, outermost first: Thread axes, then by priority of the axis type, then by id."""
     return r.arg[1] is not AxisType.Thread, r.arg[1].priority, r.arg[0]
 
 
@@ -21,6 +20,6 @@ def _depth(r: UOp) -> tuple[int, tuple[bool, int, int]]:
 
 @helper
 def innermost(r: UOp, others: Sequence[UOp]) -> bool:
-    """True if `r` nests inside all others: a range whose length depends on another lies inside it."""
+    """True if `r` nests inside all `others`: a range whose length depends on another nests inside it."""
     depth = _depth(r)
     return all(depth >= _depth(x) for x in others)

@@ -1,4 +1,4 @@
-"""The nodes of a program in order, kept with its root: stages and optimizations look through the same graph many times."""
+"""The topological order of a program, cached at its root: stages and optimizations traverse the same graph many times."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _memo: Final = "order"
 
 
 def nodes_of(root: UOp) -> list[UOp]:
-    """`root.toposort()`, as a list of the caller's own. It is found once a root, and goes with it."""
+    """A new list equal to `root.toposort()`, from a cache that lives as long as `root`."""
     below: tuple[UOp, ...] | None = root.memo.get(_memo)
     if below is None:
         nodes = toposort((root,))
@@ -23,5 +23,5 @@ def nodes_of(root: UOp) -> list[UOp]:
 
 
 def keep_order(nodes: Sequence[UOp]) -> None:
-    """Keep the nodes of a program in order, the root last, as whoever made them all found it."""
-    remember(nodes[-1], _memo, tuple(nodes[:-1]))  # without the root, which nothing of its own is to keep alive
+    """Cache the topological order of a program at its root, the last of `nodes`."""
+    remember(nodes[-1], _memo, tuple(nodes[:-1]))  # without the root: a reference to itself would keep it alive

@@ -1,7 +1,7 @@
 """The page: the 22 stages from a kernel to its instructions, in order.
 
-Each stage is at most one graph algorithm, which runs first, and the rules of some groups, applied until none fires. Order is
-said here and nowhere else.
+A stage is at most one graph algorithm, which runs first, and rule groups, applied until none fires. This module alone defines the
+order.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ Observer = Callable[[int, str, Program, Program], None]
 class Stage:
     """One stage.
 
-    groups     the rule groups that it applies, in order
-    direction  "top-down": rules see rewritten operands; "bottom-up": they see the node as it was; "lines": they see a list, one
-               instruction after the other; "-": no rules
-    algorithm  what runs before the rules, or None
-    adds       the field of Target that holds rules of the target's own
-    first      groups that are applied before the others, one after the other
-    context    what rules of `@context` groups get, found in the program; None from it: there is nothing for the groups to do
-    known      what stands for some nodes from the outset, before rules are applied
-    finish     what runs behind the rules, or None
+    groups     its rule groups, in order, applied together
+    direction  "top-down": rules see rewritten operands; "bottom-up": they see the original node; "lines": they see a list of
+               instructions, one after the other; "-": no rules
+    algorithm  the graph algorithm before the rules, or None
+    adds       the field of Target with the target's own rules for this stage
+    first      groups applied before the others, one after the other
+    context    the context of `@context` groups, computed from the program; if it returns None, the groups are skipped
+    known      the initial substitution for the rules, computed from the program
+    finish     the graph algorithm after the rules, or None
     """
 
     number: int
@@ -62,7 +62,7 @@ class Stage:
 
     @property
     def applied(self) -> tuple[str, ...]:
-        """All its groups, in the order in which they are applied."""
+        """All groups of the stage, in the order of their application."""
         return (*self.first, *self.groups)
 
     @property
@@ -77,7 +77,7 @@ LINES: Final = "lines"
 DECOMPOSITIONS: Final = 18
 PRE: Final = ("group_for_reduce", "pre_expander")
 EXPAND: Final = (*SYMBOLIC_SIMPLE, "gep_pushing", "recollect", "take_lanes", "expander")
-MERGE: Final = ("merge_ranges", *SYMBOLIC)  # which put the quotient and the remainder of a merged range together again
+MERGE: Final = ("merge_ranges", *SYMBOLIC)  # SYMBOLIC recombines the quotient and the remainder of a merged range
 LOWER: Final = ("lower_gates", "lower_index", "nested_ends")
 FOLDS: Final = ("bool_folds", "accumulators", "horizontal_folds", "tensor_cores", "gep_pushing", "recollect")
 GPU_DIMS: Final = ("gpudims", "dead_loop", "after_simplification")
@@ -142,7 +142,7 @@ def unwatched() -> Iterator[None]:
 
 
 def _groups(stage: Stage, target: Target) -> tuple[str, ...]:
-    """The stage's groups, without those for instructions that `target` lacks, or has; then the groups that the target adds."""
+    """The stage's groups that `target` needs, then the built-in groups that the target adds, up to its first rule set."""
     groups = list(_wanted(stage.groups, target))
     for rules in _added(stage, target):
         if not isinstance(rules, str):
@@ -152,7 +152,7 @@ def _groups(stage: Stage, target: Target) -> tuple[str, ...]:
 
 
 def _own(stage: Stage, target: Target) -> RuleSet | None:
-    """The rules that the target adds behind groups: a rule set of its own, and all that follows it."""
+    """The rules that the target adds from its first rule set on, joined; None if it adds built-in groups alone."""
     found: RuleSet | None = None
     for rules in itertools.dropwhile(lambda added: isinstance(added, str), _added(stage, target)):
         more = library.groups(rules) if isinstance(rules, str) else rules
@@ -165,7 +165,7 @@ def _added(stage: Stage, target: Target) -> tuple[str | RuleSet, ...]:
 
 
 def _wanted(groups: tuple[str, ...], target: Target) -> tuple[str, ...]:
-    """The groups without those for instructions that `target` lacks, or has."""
+    """The groups that `target` needs: without groups for instructions that it lacks, or that replace instructions that it has."""
     wanted = {
         "multiply_add": target.fma,
         "transcendental": bool(target.unsupported),
@@ -176,7 +176,7 @@ def _wanted(groups: tuple[str, ...], target: Target) -> tuple[str, ...]:
 
 
 def run(stage: Stage, program: Program, target: Target, before: RuleSet | None = None) -> Program:
-    """One stage: its algorithm, then its rules; `before` are rules to try before those."""
+    """The program after one stage: its algorithm, its rules, its finish. Rules in `before` are tried before the stage's own."""
     if stage.algorithm is not None:
         program = stage.algorithm(program, target)
     if not isinstance(program, UOp):
@@ -189,16 +189,16 @@ def lower(ast: UOp, target: Target, observer: Observer | None = None, trial: Rul
     """The instructions of the kernel `ast` (a Sink) for `target`.
 
     observer  called after each stage with its number, its name, and the program before and after: a list from stage 21 on
-    trial     rules that the stage of decompositions uses before its own, without asking whether they are proved: to measure them
+    trial     rules to try before those of the decomposition stage, even if they are not proved: to measure their accuracy
 
-    Each stage's rules are followed by those that `morok.append_rules` appends to it.
+    Rules appended to a stage by `morok.append_rules` are tried after its own.
 
-    Raises LoweringError where a stage meets what it cannot lower, OptError for an illegal optimization; under MOROK_CHECK
-    OutOfBoundsError for an access outside of a buffer, before the first stage or after the last, and VerifyError where a stage
-    breaks its promise.
+    Raises LoweringError for a program that some stage cannot lower, OptError for an illegal optimization; under MOROK_CHECK
+    OutOfBoundsError for an access outside of a buffer, before the first stage or after the last, and VerifyError if the program
+    after a stage violates the stage's postcondition.
     """
     origin = maker.origin
-    maker.origin = ast.origin  # nodes come from the kernel, unless an algorithm knows better
+    maker.origin = ast.origin  # the default provenance of new nodes, which algorithms may refine
     try:
         return _lower(ast, target, observer, trial)
     finally:
@@ -206,7 +206,9 @@ def lower(ast: UOp, target: Target, observer: Observer | None = None, trial: Rul
 
 
 def apply_groups(stage: Stage, program: UOp, target: Target, trial: RuleSet | None = None) -> UOp:
-    """The program under the stage's rules, its algorithm having run: those on trial, its own, those appended to it."""
+    """The program after the stage's rules, for a program after its algorithm. The order: `trial`, the stage's rules, the target's
+    own, appended rules.
+    """
     groups, own, after, context = _groups(stage, target), _own(stage, target), appended_to(stage.number), None
     if own is not None:
         after = own if after is None else joined(own, after)
@@ -220,25 +222,25 @@ def apply_groups(stage: Stage, program: UOp, target: Target, trial: RuleSet | No
 
 
 def prepare(target: Target) -> None:
-    """Make the matchers of all stages: of those, too, whose rules only some kernels have something to do for. They are made, or
-    read, when the first kernel is lowered, and no later kernel waits for them. UsageError or UnprovedRuleError for rules of the
-    target's own that no stage can use.
+    """Compile the matchers of all stages, or read them from the cache, including stages that only some kernels need: the first
+    kernel pays for all of them, later kernels for none. UsageError or UnprovedRuleError for rules of the target's own that no
+    stage can use.
     """
     for rules in target.own_rules:
         admit(rules)
     together: list[tuple[str, ...]] = [steps.ONE_PLACE] if target.vector_bytes else []
     for stage in STAGES:
         if stage.context is steps.launch and not target.has_local:
-            continue  # what hardware runs in parallel
+            continue  # this target has no hardware indices
         together += [_groups(stage, target), *((name,) for name in _wanted(stage.first, target))]
     for groups in filter(None, together):
-        with contextlib.suppress(UnprovedRuleError):  # the stage says so, if it is to use them
+        with contextlib.suppress(UnprovedRuleError):  # reported by the stage, if a kernel needs it
             library.groups(*groups).make_matchers()
     forget_syntax()
 
 
 def apply_to_lines(stage: Stage, program: list[UOp], target: Target) -> list[UOp]:
-    """A list of instructions under the stage's rules."""
+    """A list of instructions after the stage's rules."""
     groups = _groups(stage, target)
     return line_rewrite(program, library.groups(*groups), stage=str(stage.number)) if groups else program
 
@@ -272,7 +274,7 @@ def _lower(ast: UOp, target: Target, observer: Observer | None, trial: RuleSet |
 
 
 def _check_accesses(ast: UOp, program: Program) -> None:
-    """OutOfBoundsError if a place that the kernel reads or writes can be outside of its buffer; only here a solver is loaded."""
+    """OutOfBoundsError if an access of the kernel may be outside of its buffer. The only part of lowering that uses a solver."""
     from morok.prove.bounds_check import check  # lazy: loads the solver, under MOROK_CHECK alone
 
     check(program, kernel_name(ast))
@@ -283,7 +285,7 @@ def kernel_name(ast: UOp) -> str:
 
 
 def section(ast: UOp, stage: Stage, before: Program, after: Program) -> str:
-    """One stage as MOROK_DEBUG=ir prints it."""
+    """The listing of one stage under MOROK_DEBUG=ir: a title, and the program unless it is unchanged."""
     title = f"=== {kernel_name(ast)}: stage {stage.number}: {stage.name}"
     if before is after or before == after:
         return f"{title} (no change)"
@@ -291,7 +293,7 @@ def section(ast: UOp, stage: Stage, before: Program, after: Program) -> str:
 
 
 def listing(instructions: Sequence[UOp]) -> str:
-    """Instructions one a line, numbered, operands by number."""
+    """A listing of instructions, one on each line, numbered, with operands by number and indented by loop and branch."""
     numbers = {n: i for i, n in enumerate(instructions)}
     lines, depth = [], 0
     for i, n in enumerate(instructions):

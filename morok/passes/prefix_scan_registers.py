@@ -1,8 +1,10 @@
-"""Stage 11, running folds: a reduction over as many iterations as a loop around it has run is a register that the loop adds to.
+"""Stage 11, prefix scans: a reduction over the iterations that a sequential loop has run becomes a register that the loop
+updates.
 
-`Reduce(x(j), j)` over a range j of length k + 1, inside the loop over k, starts at the identity before that loop, and each of its
-iterations adds x(k); over a range of length k it is what the register holds before that. The loop is one that runs in order,
-nothing between it and the statement that it is for: morok/optimize/prefix_scan.py makes such reductions.
+`Reduce(x(j), j)` over a range j of length k + 1, inside the loop over k, becomes a register that starts at the identity before
+the loop, and to which iteration k adds x(k) (an inclusive scan). If j has length k, it is the register's value before that step
+(an exclusive scan). morok/optimize/prefix_scan.py makes such reductions: loop k is sequential and directly around their
+statement.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from morok.passes.target import Target
 
 
 def reach(n: UOp) -> tuple[UOp, int] | None:
-    """The loop k and d of a Reduce over one range of length k + d, d being 0 or 1; else None."""
+    """(loop k, d) for a Reduce over one range of length k + d, where d is 0 (exclusive) or 1 (inclusive); else None."""
     if n.op is not Op.Reduce or len(n.src) != 2 or n.src[1].op is not Op.Range or n.src[1].src[0].op is Op.Const:
         return None
     length = linear(n.src[1].src[0])
@@ -32,14 +34,14 @@ def reach(n: UOp) -> tuple[UOp, int] | None:
 
 
 def registers(root: UOp, target: Target) -> UOp:
-    """`root` with a register for each vector of a running fold."""
+    """`root` with prefix scans in registers, each no wider than a register of the target."""
     running = [(n, to) for n in nodes_of(root) if (to := reach(n)) is not None]
     if not running:
         return root
     number = max((n.arg for n in root.toposort() if n.op is Op.DefineReg), default=-1) + 1
     around = _around(root, {k for _, (k, _) in running})
     mapping: dict[UOp, UOp] = {}
-    steps: dict[UOp, list[UOp]] = {}  # of folds that are read before their step
+    steps: dict[UOp, list[UOp]] = {}  # of exclusive scans
     for n, (k, more) in running:
         value = replace_range(n.src[0], n.src[1], k)
         most = native_lanes(target, n.dtype)
@@ -60,27 +62,31 @@ def registers(root: UOp, target: Target) -> UOp:
 
 
 def _around(root: UOp, loops: set[UOp]) -> dict[UOp, frozenset[UOp]]:
-    """By loop that runs in order, the loops around it, whether or not what is folded depends on them: it starts anew in each."""
+    """For each scan loop all loops around it, since the scan restarts in each of their iterations, even if its value depends on
+    none.
+    """
     ends = [n for n in root.toposort() if n.op is Op.End]
     return {k: frozenset().union(*[{*e.src[1:], *e.ranges} for e in ends if k in e.src[1:]]) - {k} for k in loops}
 
 
 def _innermost(src: tuple[UOp, ...], loops: set[UOp]) -> UOp | None:
-    """An End whose loop that runs in order is inside the others: registers start anew in each iteration of those."""
+    """An End with its scan loops moved inside its other loops, in each of whose iterations the registers restart; None if it has
+    no scan loop.
+    """
     ordered = [r for r in src[1:] if r in loops]
     return UOp.new(Op.End, (src[0], *[r for r in src[1:] if r not in loops], *ordered)) if ordered else None
 
 
 def _behind(store: UOp, steps: dict[UOp, list[UOp]]) -> UOp:
-    """`store` in an iteration whose steps are made, of the folds that it reads as they were before: they need not be used."""
+    """`store` after the steps of the exclusive scans that it reads: nothing else in the iteration depends on these steps."""
     made = [s for n in store.src[1].toposort() for s in steps.get(n, ())]
     place = store.src[0]
     return store.replace((place.replace((place.src[0].after(*made), *place.src[1:])), *store.src[1:])) if made else store
 
 
 def _register(number: int, x: UOp, n: UOp, k: UOp, around: frozenset[UOp]) -> tuple[UOp, UOp, UOp]:
-    """A register for the fold `n` of values like `x`, inside the loops `around` that over k: its value before the iteration's
-    step, the step, its value behind it.
+    """(value before the step, step, value after it) of a register for the scan `n` of the value `x` over k, which restarts in
+    each iteration of the loops `around`.
     """
     register = UOp.new(Op.DefineReg, (), number, x.dtype.ptr(1, AddrSpace.REG))
     outer = sorted(around, key=lambda r: r.arg[0])

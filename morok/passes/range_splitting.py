@@ -1,4 +1,4 @@
-"""Helpers of rules/loops/split.rules: the ranges to split and to merge, and numbers for new ranges."""
+"""Helpers of rules/loops/split.rules: the ranges to split and to merge, and ids for new ranges."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from morok.passes.rebuilding import next_range_id
 
 @dataclass(slots=True)
 class RangeIds:
-    """Numbers for new ranges, from one that no range of the graph has: a new range is then none that is there, open or closed.
+    """Ids for new ranges, above all ids in the graph, so that a new range differs from every open or closed one.
 
-    next      the first of these numbers
-    divisors  for bodies that were asked about: by which divisor of its length each takes a range modulo
+    next      the least unused id
+    divisors  cache of `_divisors` by body
     """
 
     next: int
@@ -25,18 +25,18 @@ class RangeIds:
 
     @classmethod
     def of(cls, root: UOp) -> RangeIds:
-        """The range numbers of a graph."""
+        """The unused range ids of a graph."""
         return cls(next_range_id(root))
 
     def take(self, count: int) -> int:
-        """The first of so many numbers."""
+        """The first of `count` consecutive unused ids."""
         self.next += count
         return self.next - count
 
 
 @helper
 def split_factor(body: UOp, r: UOp, ids: RangeIds) -> int | None:
-    """A divisor of the range's length by which `body` takes the range modulo; None where there is none."""
+    """A divisor c of the range's length such that `body` contains `r % c`; None if there is none."""
     found = ids.divisors.get(body)
     if found is None:
         found = ids.divisors[body] = _divisors(body)
@@ -44,7 +44,7 @@ def split_factor(body: UOp, r: UOp, ids: RangeIds) -> int | None:
 
 
 def _divisors(body: UOp) -> dict[UOp, int]:
-    """For each range that `body` takes modulo a divisor of its length: the first of these divisors."""
+    """For each range r with `r % c` in `body`, where c divides its length: the first such c."""
     found: dict[UOp, int] = {}
     for n in body.toposort():
         if n.op is Op.Mod and n.src[0].op is Op.Range and n.src[1].op is Op.Const and n.src[0] not in found:
@@ -56,18 +56,18 @@ def _divisors(body: UOp) -> dict[UOp, int]:
 
 @helper
 def unused_id(body: UOp, ids: RangeIds) -> int:
-    """The first of two numbers that no range has."""
+    """The first of two unused range ids."""
     return ids.take(2)
 
 
 @dataclass(slots=True)
 class MergedRanges:
-    """The neighbouring ranges that become one, and its number: the same wherever the two are closed.
+    """The adjacent ranges that merge into one, and the id of the result: the same wherever the two are closed.
 
-    next   the first of the numbers that no range has
-    pairs  (outer, inner) ranges that count as one wherever they are used
-    ids    what each pair has become, by their ids
-    last   the inner range of what a merged range was made of, by its id
+    next   the least unused range id
+    pairs  (outer, inner) ranges that may be merged
+    ids    (outer id, inner id) -> id of the merged range
+    last   id of a merged range -> its original innermost range
     """
 
     next: int
@@ -77,14 +77,14 @@ class MergedRanges:
 
     @classmethod
     def of(cls, root: UOp) -> MergedRanges:
-        """The ranges of a graph that stand side by side where they are closed, whether merging them pays or not."""
+        """All pairs of adjacent ranges in closing ops of a graph, even if merging them does not pay."""
         pairs = {pair for n in root.toposort() if n.op in CLOSES for pair in itertools.pairwise(n.src[CLOSES[n.op] :])}
         return cls(next_range_id(root), pairs)
 
 
 @helper
 def merged_id(body: UOp, outer: UOp, inner: UOp, found: MergedRanges | None) -> int | None:
-    """The number of the range that these two become; None where they stay two. Of three that are one the first two go first."""
+    """The id of the range that `outer` and `inner` merge into; None if they stay two. Three ranges merge from the outside in."""
     if found is None or (found.last.get(outer.arg[0], outer), inner) not in found.pairs:
         return None
     pair = outer.arg[0], inner.arg[0]

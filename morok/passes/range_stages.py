@@ -1,4 +1,4 @@
-"""Stages 4 to 6: which ranges are closed, which may be merged, and how they are numbered."""
+"""Stages 4 to 6: the ranges that ops close, the ranges that may be merged, and range ids in nesting order."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def new_range(end: int, id: int, axis: AxisType, like: UOp) -> UOp:
 
 
 def const_end(r: UOp) -> int | None:
-    """The length of a range where it is a number."""
+    """The length of a range; None if it is not constant."""
     end = r.src[0]
     return int(end.arg) if end.op is Op.Const else None
 
 
 def flatten_ranges(root: UOp) -> UOp:
-    """Every op that closes ranges names no number in place of one: a range of one iteration may have become that."""
+    """`root` in which no closing op names a number in place of a range: a range of one iteration may have become one."""
 
     def visit(node: UOp, src: tuple[UOp, ...]) -> UOp | None:
         first = CLOSES[node.op]
@@ -44,7 +44,7 @@ def flatten_ranges(root: UOp) -> UOp:
 
 
 def _index_sums(nodes: Iterable[UOp]) -> dict[UOp, Linear]:
-    """Every node of dtype index that something other than a sum uses, as a sum. Range operands of closing ops do not count."""
+    """The linear forms of all nodes of dtype index with a user that is no sum. Range operands of closing ops do not count."""
     found: dict[UOp, Linear] = {}
     for n in nodes:
         first = CLOSES.get(n.op, len(n.src))
@@ -58,10 +58,10 @@ def _index_sums(nodes: Iterable[UOp]) -> dict[UOp, Linear]:
 
 
 def merged_ranges(root: UOp) -> MergedRanges | None:
-    """The neighbouring ranges that may become one: where every use is a sum in which they already count as one.
+    """The adjacent ranges to merge: in every linear form that uses them, the outer stride is the inner stride times the length.
 
-    That is the case in which the merged range needs no division: r0 * (c * n1) + r1 * c is r * c, for r over n0 * n1. None where
-    there are no such ranges.
+    Then the merged range needs no division: r0 * (c * n1) + r1 * c is r * c, for r of length n0 * n1. None if there are no such
+    ranges.
     """
     nodes = nodes_of(root)
     closers = [n for n in nodes if n.op in CLOSES and len(n.src) - CLOSES[n.op] >= 2]
@@ -78,7 +78,7 @@ def _mergeable(outer: UOp, inner: UOp, nodes: list[UOp], sums: dict[UOp, Linear]
     n0, n1 = const_end(outer), const_end(inner)
     if n0 is None or n1 is None or len(outer.src) > 1 or len(inner.src) > 1:
         return False
-    for n in nodes:  # one loop nest: whatever closes one closes the other right beside it
+    for n in nodes:  # one loop nest: every op that closes one closes the other right after it
         if n.op in CLOSES:
             bound = n.src[CLOSES[n.op] :]
             if (outer in bound) != (inner in bound) or (outer in bound and bound.index(inner) != bound.index(outer) + 1):
@@ -87,7 +87,7 @@ def _mergeable(outer: UOp, inner: UOp, nodes: list[UOp], sums: dict[UOp, Linear]
 
 
 def number_by_nesting(root: UOp) -> UOp:
-    """Ranges numbered anew where a merged one, whose number is new, would nest inside those that it is closed before."""
+    """`root` with range ids in nesting order: a merged range has a new, greater id, and would otherwise nest too far inside."""
     order: dict[UOp, None] = {}
     for n in reversed(nodes_of(root)):
         if n.op in CLOSES:

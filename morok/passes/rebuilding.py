@@ -13,10 +13,10 @@ Visit = Callable[[UOp, tuple[UOp, ...]], "UOp | None"]
 
 
 def rebuild(root: UOp, ops: Container[Op], visit: Visit) -> UOp:
-    """`root` with each node of these ops replaced by `visit(node, its new operands)`; None keeps the node, over its new operands.
-    Other nodes are looked at only above one that changes.
+    """`root` with each node of these ops replaced by `visit(node, its new operands)`; if that is None, the node is kept, over its
+    new operands. Other nodes are rebuilt only above changed nodes.
     """
-    done: dict[UOp, UOp] = {}  # of nodes that change
+    done: dict[UOp, UOp] = {}  # changed nodes only
     changed = done.keys()
     origin = maker.origin
     try:
@@ -25,7 +25,7 @@ def rebuild(root: UOp, ops: Container[Op], visit: Visit) -> UOp:
             visited = node.op in ops
             if not visited and changed.isdisjoint(old):
                 continue
-            maker.origin = node.origin  # whatever takes a node's place comes from where it came from
+            maker.origin = node.origin  # a replacement has the provenance of the node
             src = tuple([done.get(s, s) for s in old])
             made = visit(node, src) if visited else None
             if made is None:
@@ -38,7 +38,7 @@ def rebuild(root: UOp, ops: Container[Op], visit: Visit) -> UOp:
 
 
 def substituted(root: UOp, mapping: Mapping[UOp, UOp]) -> UOp:
-    """`root.substitute(mapping)`; nodes that are not above one of those are not looked at."""
+    """`root.substitute(mapping)`, without rebuilding nodes that are not above a key of `mapping`."""
     return rebuild(root, {n.op for n in mapping}, lambda node, src: mapping.get(node))
 
 
@@ -52,5 +52,5 @@ def range_ids(nodes: Iterable[UOp]) -> list[int]:
 
 
 def next_range_id(root: UOp) -> int:
-    """An id above every range id in the graph: ids are never reused (two live ranges with one id would be one node)."""
+    """The least id above all range ids in the graph: ids are never reused (two live ranges with one id would be one node)."""
     return max(range_ids(nodes_of(root)), default=-1) + 1

@@ -1,7 +1,7 @@
-"""Stage 11, the global part of reductions: those that share one loop.
+"""Stage 11, the global part of reductions: the loops that several of them share.
 
-The rules of rules/loops/accumulate.rules make a loop of each Reduce. Before them, `separate_loops` gives reductions that wait for
-each other ranges of their own; behind them, `share_loops` joins the loops over the same ranges, none of which waits for another.
+The rules of rules/loops/accumulate.rules turn each Reduce into a loop. Before them, `separate_loops` gives separate ranges to
+reductions that depend on each other; after them, `share_loops` fuses loops over the same ranges, all independent by then.
 """
 
 from __future__ import annotations
@@ -18,11 +18,13 @@ from morok.ir.uop import UOp
 from morok.passes.node_order import nodes_of
 from morok.passes.rebuilding import next_range_id
 
-Loop = tuple[tuple[UOp, ...], frozenset[UOp]]  # ranges, and those that they stand in
+Loop = tuple[tuple[UOp, ...], frozenset[UOp]]  # the ranges of a Reduce, and the ranges around it
 
 
 class _Separator:
-    """Reductions by how many others they wait for: those of one depth over the same ranges, in the same loops, share theirs."""
+    """Reductions by depth, the longest chain of reductions that they depend on: reductions of one depth over the same ranges,
+    inside the same loops, share their ranges; all others get ranges of their own.
+    """
 
     def __init__(self, root: UOp) -> None:
         self.next_range = next_range_id(root)
@@ -50,7 +52,7 @@ class _Separator:
                 self.done[node] = node if src == node.src else node.replace(src)
 
     def loop(self, group: list[UOp]) -> None:
-        """Reductions over the same ranges inside the same loops; over others where an earlier loop runs over these."""
+        """Rebuild reductions over the same ranges inside the same loops, with new ranges for those that an earlier loop uses."""
         ranges = tuple(self.done[r] for r in group[0].src[1:])
         taken = {r: self.fresh(r) for r in ranges if r in self.used}
         ranges = tuple(taken.get(r, r) for r in ranges)
@@ -59,7 +61,7 @@ class _Separator:
             source = self.done[node.src[0]]
             if taken:
                 source = substitute_open(source, taken)
-            if node.dtype.is_index:  # registers need a width, and Max and Min over nothing an identity
+            if node.dtype.is_index:  # a register needs a width, and an empty Max or Min an identity
                 _check_fold_fits(node, source)
                 wide = dtypes.i64.vec(node.dtype.count)
                 self.done[node] = UOp.new(Op.Reduce, (source.cast(dtypes.i64), *ranges), node.arg, wide).cast(node.dtype)
@@ -74,9 +76,11 @@ class _Separator:
 
 
 def _check_fold_fits(fold: UOp, source: UOp) -> None:
-    """LoweringError unless by the bounds every partial result of a fold of `source` at index fits i64: it is exact (ops.md)."""
+    """LoweringError unless, by its bounds, every partial result of a fold of `source` at index fits i64: indices are exact
+    (ops.md).
+    """
     if fold.arg in (Op.Max, Op.Min):
-        return  # one of the numbers that are folded
+        return  # the result is one of the values of `source`
     count: Num = source.dtype.count // fold.dtype.count
     for r in fold.src[1:]:
         count = times(count, max(0, r.src[0].vmax))
@@ -91,7 +95,7 @@ def _check_fold_fits(fold: UOp, source: UOp) -> None:
 
 
 def substitute_open(root: UOp, mapping: dict[UOp, UOp]) -> UOp:
-    """`root` with open ranges replaced; an op that closes such a range keeps it."""
+    """`root` with ranges replaced where they are open; an op that closes such a range is kept with all below it."""
     done: dict[UOp, UOp] = dict(mapping)
     for node in root.toposort():
         if node in done:
@@ -104,7 +108,7 @@ def substitute_open(root: UOp, mapping: dict[UOp, UOp]) -> UOp:
 
 
 def separate_loops(root: UOp) -> UOp:
-    """`root` with no range under two reductions that cannot share a loop, and folds of i64 in place of folds at index."""
+    """`root` in which reductions that cannot share a loop share no range, and folds at index are folds at i64."""
     folds = [n for n in nodes_of(root) if n.op is Op.Reduce]
     if len(folds) < 2 and not any(n.dtype.is_index for n in folds):
         return root
@@ -120,7 +124,7 @@ def _adds_to_register(end: UOp) -> bool:
 
 
 def share_loops(root: UOp) -> UOp:
-    """`root` with one loop for the registers that are added to over the same ranges, none of which waits for another."""
+    """`root` with one loop for all accumulating stores to registers over the same ranges; they do not depend on each other."""
     nodes = nodes_of(root)
     loops: dict[tuple[UOp, ...], list[UOp]] = {}
     for node in nodes:

@@ -1,9 +1,9 @@
-"""Stage 19: accumulators as the target's registers hold them.
+"""Stage 19: accumulators split into vectors of the target's width.
 
-From stage 11 on an accumulator is one vector of all results of a fold, and what an iteration adds to it another: a tile of a
-matrix product is one DefineReg and one MulAcc, however many registers it takes. Here they become as many as it takes: the lanes
-that a register holds are computed from those lanes of the operands, and who reads some lanes reads the registers that have them.
-All accesses of a register change together, so that no rule, which sees one node at a time, could do it.
+From stage 11 on an accumulator is one vector of all results of a fold, and its addend another: a tile of a matrix product is one
+DefineReg and one MulAcc, however wide. Here both are split into parts of one hardware register each. A part is computed from the
+same lanes of the operands, and a read of some lanes becomes reads of the parts that contain them. All accesses of an accumulator
+must change together, so this is no rule: a rule rewrites one node at a time.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _LANEWISE: Final = frozenset({*PARAMS, Op.Bitcast})
 
 
 def cut_registers(root: UOp, target: Target) -> UOp:
-    """`root` with accumulators, and their addends, no wider than the target's registers, and no Gep of a Cat."""
+    """`root` with accumulators and their addends split to the width of the target's registers, and without any Gep of a Cat."""
     wide: dict[UOp, int] = {}
     joined = False
     nodes = nodes_of(root)
@@ -57,11 +57,12 @@ def cut_registers(root: UOp, target: Target) -> UOp:
 
 
 class _Cutter:
-    """The new forms of nodes, and of some of their lanes. A node whose operand is `missing` is made again after the operand.
+    """The new forms of nodes, and of lanes of nodes. A node with an operand in `missing` is tried again after that operand.
 
-    wide   the registers to cut, and how many lanes each part has
-    limit  lanes that arithmetic elsewhere has at most
-    nodes  the new forms of whole nodes: from the outset those of nodes that are above nothing that changes
+    wide   the accumulators to split, and the lanes of each part
+    limit  most lanes of other arithmetic
+    nodes  the new forms of whole nodes; initially the unchanged nodes: those that depend on no wide accumulator and no Gep
+    parts  the new forms of (node, lanes)
     """
 
     def __init__(self, wide: dict[UOp, int], limit: int, order: list[UOp]) -> None:
@@ -73,11 +74,11 @@ class _Cutter:
             if n.op is not _GEP and n not in wide and all(map(is_kept, n.src)):
                 self.nodes[n] = n
         self.parts: dict[tuple[UOp, Lanes], UOp] = {}
-        self.owners: dict[tuple[UOp, ...], list[tuple[UOp, int]]] = {}  # of each lane of a Cat, where it is from
+        self.owners: dict[tuple[UOp, ...], list[tuple[UOp, int]]] = {}  # operands of a Cat -> `owners_of` it
         self.missing: list[tuple[UOp, Lanes | None]] = []
 
     def cut(self, root: UOp) -> UOp:
-        """`root`, made of parts."""
+        """The new form of `root`."""
         nodes, parts, missing = self.nodes, self.parts, self.missing
         stack: list[tuple[UOp, Lanes | None]] = [(root, None)]
         while stack:
@@ -100,7 +101,7 @@ class _Cutter:
         return nodes[root]
 
     def all_of(self, wanted: list[tuple[UOp, Lanes | None]]) -> list[UOp] | None:
-        """The new forms of all of these; None where one is missing."""
+        """The new forms of these nodes or lanes of nodes; None, with the absent ones in `missing`, if one is absent."""
         out: list[UOp] = []
         for node, lanes in wanted:
             made = self.nodes.get(node) if lanes is None else self.parts.get((node, lanes))
@@ -111,7 +112,7 @@ class _Cutter:
         return None if self.missing else out
 
     def whole(self, src: tuple[UOp, ...]) -> tuple[UOp, ...] | None:
-        """All of these; None where something is missing."""
+        """The new forms of these whole nodes; None, with the absent ones in `missing`, if one is absent."""
         nodes = self.nodes
         for s in src:
             if s not in nodes:
@@ -120,7 +121,7 @@ class _Cutter:
         return tuple([nodes[s] for s in src])
 
     def register(self, node: UOp) -> UOp | None:
-        """The wide register that a Load or Store is of."""
+        """The wide accumulator that a Load or Store accesses; None for any other memory."""
         place = node.src[0]
         if place.op is not _INDEX or place.dtype.count == 1:
             return None
@@ -128,7 +129,7 @@ class _Cutter:
         return kept if kept in self.wide else None
 
     def node(self, node: UOp) -> UOp | None:
-        """All of a node."""
+        """The new form of a whole node; None if an operand is missing."""
         op, src = node.op, node.src
         if not src:
             return self.renamed(node) if node in self.wide else node
@@ -140,13 +141,13 @@ class _Cutter:
         return None if new is None else node if new == src else node.replace(new)
 
     def renamed(self, register: UOp) -> UOp:
-        """A register for as many elements as `register` has lanes: each part is some of them."""
+        """A register of as many scalar elements as `register` has lanes: a part is a run of elements."""
         d = register.dtype
         assert isinstance(d, PtrType)
         return UOp.new(_REG, (), register.arg, d.base.scalar().ptr(d.base.count, d.space))
 
     def at(self, place: UOp, pointer: UOp, start: int) -> UOp:
-        """The place of the element number `start`, for that of all of them."""
+        """The place of element `start`, for the place of the whole accumulator."""
         return intern(_INDEX, place.dtype.scalar(), (pointer, UOp.const(start, place.src[1].dtype)), False)
 
     def chunks(self, count: int, kept: UOp) -> list[Lanes]:
@@ -154,7 +155,7 @@ class _Cutter:
         return [tuple(range(k, min(k + size, count))) for k in range(0, count, size)]
 
     def stored(self, store: UOp, kept: UOp) -> UOp | None:
-        """A Store to a wide register: one to each part."""
+        """A Group of stores, one to each part, for a Store to a wide accumulator; None if an operand is missing."""
         place, value = store.src
         chunks = self.chunks(value.dtype.count, kept)
         made = self.all_of([(place.src[0], None), *[(value, lanes) for lanes in chunks]])
@@ -166,7 +167,7 @@ class _Cutter:
         return intern(Op.Group, void, tuple(steps), None)
 
     def loaded(self, load: UOp, kept: UOp, lanes: Lanes) -> UOp | None:
-        """Lanes of a wide register's contents."""
+        """Lanes of a Load of a wide accumulator, from loads of the parts that contain them; None if its pointer is missing."""
         place = load.src[0]
         pointer = self.nodes.get(place.src[0])
         if pointer is None:
@@ -178,7 +179,7 @@ class _Cutter:
         return _joined([(parts[lane - lane % size], lane % size) for lane in lanes])
 
     def lanes_of(self, x: UOp, lanes: Lanes) -> UOp | None:
-        """Lanes that a Gep takes. What is computed at once stays so, and is not computed once more from those lanes."""
+        """Lanes of `x` for a Gep; None if missing. Arithmetic within `limit`, and loads, are made whole, once for all Geps."""
         x, lanes = self.within(x, lanes)
         if (x.op in _LANEWISE and x.dtype.count <= self.limit) or (x.op is _LOAD and self.register(x) is None):
             return self.taken(x, lanes)
@@ -188,7 +189,7 @@ class _Cutter:
         return made
 
     def within(self, x: UOp, lanes: Lanes) -> tuple[UOp, Lanes]:
-        """The vector that a Gep, or one of the vectors side by side, takes these lanes from, and their numbers in it."""
+        """(vector, lanes) equal to these lanes of `x`, through Geps, and through Cats if the lanes are all from one operand."""
         while True:
             if x.op is _GEP:
                 inner = x.arg
@@ -207,14 +208,14 @@ class _Cutter:
                 return x, lanes
 
     def owners_of(self, cat: UOp) -> list[tuple[UOp, int]]:
-        """For each lane of vectors side by side, which of them it is from, and which of its lanes it is."""
+        """For each lane of a Cat the operand that it is from, and its number there."""
         owners = self.owners.get(cat.src)
         if owners is None:
             owners = self.owners[cat.src] = [(s, i) for s in cat.src for i in range(s.dtype.count)]
         return owners
 
     def taken(self, x: UOp, lanes: Lanes) -> UOp | None:
-        """Lanes out of all of a node."""
+        """Lanes of the new form of a whole node; None if that is missing."""
         whole = self.nodes.get(x)
         if whole is None:
             self.missing.append((x, None))
@@ -222,7 +223,7 @@ class _Cutter:
         return take(whole, lanes)
 
     def part(self, x: UOp, lanes: Lanes) -> UOp | None:
-        """Some lanes of a node."""
+        """The new form of some lanes of a node; None if an operand is missing."""
         op, src, count = x.op, x.src, x.dtype.count
         if op is _GEP or op is _CAT:
             inner = self.within(x, lanes)
@@ -243,7 +244,7 @@ class _Cutter:
         return self.taken(x, lanes)
 
     def side_by_side(self, cat: UOp, lanes: Lanes) -> UOp | None:
-        """Lanes of several of the vectors side by side."""
+        """Lanes of several operands of a Cat; None if one is missing."""
         owners = self.owners_of(cat)
         taken = [owners[i] for i in lanes]
         if self.whole(tuple(dict.fromkeys([s for s, _ in taken]))) is None:
@@ -252,7 +253,7 @@ class _Cutter:
 
 
 def _joined(lanes: list[tuple[UOp, int]]) -> UOp:
-    """A vector of lanes, each with the vector that it is from."""
+    """A vector of lanes, each given as (vector, number of the lane)."""
     first = lanes[0][0]
     if all(s is first for s, _ in lanes):
         return take(first, tuple([i for _, i in lanes]))

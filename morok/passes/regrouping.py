@@ -1,7 +1,7 @@
-"""Steps by which an index goes through a reshape, until the view has the shape of its operand.
+"""The steps that move an index through a reshape, until the view has the shape of its operand.
 
-Each step is a rule of rules/tensor/movement.rules, and right of any reshape. Here it is only chosen which one comes next, so that
-axes are divided as little as can be. Sizes that are no numbers are equal where they are one node.
+Each step is a rule of rules/tensor/movement.rules, true for any reshape. This module only chooses the next step, so that indices
+are divided as little as possible. Symbolic sizes are equal if they are the same node.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from morok.ir.shape import Shape, shape_of
 from morok.ir.uop import UOp
 from morok.marks import helper
 
-REMEMBERED: Final = 4096  # pairs of shapes
+REMEMBERED: Final = 4096  # most cached pairs of shapes
 
 
 class Step(NamedTuple):
-    """One step at axis k: one of size 1 is dropped, or inserted there; it and the next are merged; it is split into q and m."""
+    """One step at axis k: drop it (of size 1); insert one of size 1 there; merge it with the next; split it into q and m."""
 
     kind: Literal["drop", "insert", "merge", "split"]
     k: int
@@ -29,10 +29,11 @@ class Step(NamedTuple):
 
 @lru_cache(REMEMBERED)
 def step(seen: Shape, below: Shape) -> Step | None:
-    """The first step from one shape to another of as many elements; None where they are one, or differ in how sizes are written.
+    """The first step from one shape to another of equally many elements; None if they are equal, or differ only in how symbolic
+    sizes are written.
 
-    The axes between those in front and behind that both shapes have are changed into each other, the last ones first: so an index
-    is divided by products of sizes, and only quotients are taken modulo one.
+    Axes between the common prefix and the common suffix of the shapes are changed, the last first: so an index is divided by
+    products of sizes, and only quotients are taken modulo one.
     """
     first = _first_unlike(seen, below)
     a, b = seen[first:], below[first:]
@@ -49,7 +50,7 @@ def step(seen: Shape, below: Shape) -> Step | None:
 
 
 def _between(a: Shape, b: Shape, end: int) -> Step | None:
-    """The step from the axes `a`, behind which axis `end` is, to other ones."""
+    """The step from the sizes `a`, of the axes before axis `end`, towards the sizes `b`; None if there is none."""
     n, m = a[-1], b[-1]
     if len(a) == 1 and len(b) == 1:
         return None
@@ -68,12 +69,12 @@ def _between(a: Shape, b: Shape, end: int) -> Step | None:
 
 
 def _first_unlike(seen: Shape, below: Shape) -> int:
-    """The first axis at which two shapes differ; behind all of one of them where there is none."""
+    """The first axis at which two shapes differ; the rank of the shorter if there is none."""
     return next((j for j, (n, m) in enumerate(zip(seen, below, strict=False)) if n != m), min(len(seen), len(below)))
 
 
 def _is_product(n: int | UOp, a: int | UOp, b: int | UOp) -> bool:
-    """Truth of a size being the product of two others, as a number or as it is written."""
+    """True if the size n is a * b, as numbers, or as the node Mul(a, b)."""
     if isinstance(n, UOp):
         return n.op is Op.Mul and n.src == (_node(a), _node(b))
     return isinstance(a, int) and isinstance(b, int) and n == a * b
@@ -90,32 +91,34 @@ def _axis(view: UOp, kind: str) -> int | None:
 
 @helper
 def dropped(view: UOp) -> int | None:
-    """The axis of size 1 that goes next."""
+    """The axis of size 1 to drop next; None if the next step is another."""
     return _axis(view, "drop")
 
 
 @helper
 def inserted(view: UOp) -> int | None:
-    """The axis before which one of size 1 comes next."""
+    """The axis before which to insert one of size 1 next; None if the next step is another."""
     return _axis(view, "insert")
 
 
 @helper
 def merged(view: UOp) -> int | None:
-    """The axis that is seen next as one with that behind it."""
+    """The axis to merge next with the one after it; None if the next step is another."""
     return _axis(view, "merge")
 
 
 @helper
 def split(view: UOp) -> tuple[int, int, int] | None:
-    """The axis that is seen next as two, and their sizes."""
+    """(axis to split next, sizes of the two parts); None if the next step is another."""
     found = step(shape_of(view), shape_of(view.src[0]))
     return (found.k, found.q, found.m) if found is not None and found.kind == "split" else None
 
 
 @helper
 def factored(view: UOp) -> int | None:
-    """The first axis that differs from the operand's, if its size is the product of two of the operand's."""
+    """The first axis that differs from the operand's, if its size is the product of the operand's sizes there and at the next
+    axis.
+    """
     seen, below = shape_of(view), shape_of(view.src[0])
     k = _first_unlike(seen, below)
     return k if k < len(seen) and k + 1 < len(below) and _is_product(seen[k], below[k], below[k + 1]) else None
@@ -123,7 +126,7 @@ def factored(view: UOp) -> int | None:
 
 @helper
 def different(view: UOp) -> int | None:
-    """An axis that may differ from the operand's, where no other does."""
+    """The only axis that may differ from the operand's; None if others differ."""
     seen, below = shape_of(view), shape_of(view.src[0])
     k = _first_unlike(seen, below)
     return k if len(seen) == len(below) and seen[k + 1 :] == below[k + 1 :] else None
@@ -131,7 +134,7 @@ def different(view: UOp) -> int | None:
 
 @helper
 def merged_below(view: UOp) -> int | None:
-    """The first axis of the operand that differs from the view's, and is seen as one with that behind it."""
+    """The first axis of the operand that differs from the view's, to merge with the one after it; None if it is the last."""
     below = shape_of(view.src[0])
     k = _first_unlike(shape_of(view), below)
     return k if k + 1 < len(below) else None

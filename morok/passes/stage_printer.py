@@ -1,4 +1,4 @@
-"""The eight rangeify passes as MOROK_DEBUG=ir prints them: one titled section each."""
+"""The listing of the eight rangeify passes under MOROK_DEBUG=ir: one titled section each."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def printed() -> Callable[[str, State], None]:
 
 
 def _text(state: State) -> str:
-    """The graph; between range assignment and the graph that has the ranges in it, which node is asked for where."""
+    """The graph as text; after range assignment, until the graph has ranges, also the demands on each node and the cuts."""
     if state.sink is not None:
         return state.sink.tree()
     graph = UOp.sink(*state.roots).tree()
@@ -46,7 +46,7 @@ def _text(state: State) -> str:
 
 
 def _decision(number: int, d: Decision) -> str:
-    """%5 = Mul, 16384 elements computed 1048576 times: stored, for 30.1 us against 286.4 us."""
+    """A decision as a line: %5 = Mul, 16384 elements computed 1048576 times: stored, for 30.1 us against 286.4 us."""
     what = f"%{number} = {d.node.op.name}, {d.size} elements computed {d.runs} times: {'stored' if d.cut else 'merged'}, "
     if d.why:
         return what + d.why

@@ -1,4 +1,4 @@
-"""The graph algorithms of the stages, each as (program, target) -> program, for the page."""
+"""The graph algorithms and contexts of the stages, each a function of (program, target), for `morok/passes/pipeline.py`."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ def rewrite(
     context: Any = None,
     known: InitialSubstitution | None = None,
 ) -> UOp:
-    """`x` by the rules of these built-in groups, applied until none fires. UnprovedRuleError if one of them is not proved.
+    """`x` after the rules of these built-in groups, applied until none fires. UnprovedRuleError if one of them is not proved.
 
-    before     rules that are tried before theirs, where there are groups
-    after      rules that are tried after theirs
-    context    what rules of `@context` groups get
-    known      what stands for some nodes from the outset
+    before     rules to try before those of the groups; ignored without groups
+    after      rules to try after those of the groups
+    context    the context object of `@context` groups
+    known      the initial substitution
     """
     rules = library.groups(*groups) if groups else None
     if before is not None and rules is not None:
@@ -57,13 +57,13 @@ def rewrite(
     if rules is None:
         return x
     name = str(stage)
-    remember = stage < EXPANDED  # what is made for one kernel's vectors and registers is not met again
+    remember = stage < EXPANDED  # vectors and registers differ between kernels, so their results are not cached
     out: UOp = graph_rewrite(x, rules, bottom_up=bottom_up, stage=name, context=context, known=known, remember=remember)
     return out
 
 
 def simplify(x: UOp) -> UOp:
-    """The index of one lane, by the symbolic rules."""
+    """`x`, the index of one lane, after the symbolic rules."""
     return rewrite(x, SYMBOLIC, 14)
 
 
@@ -84,7 +84,7 @@ def number_by_nesting(ast: UOp, target: Target) -> UOp:
 
 
 def cut_stores(ast: UOp, target: Target) -> CutStores | None:
-    """The loops that are cut: for a GPU none, its threads do not predict branches."""
+    """The loops to cut; None if there are none. A GPU gets none: its threads do not predict branches."""
     found = None if target.has_local else CutStores.of(ast)
     return found if found is not None and found.wanted else None
 
@@ -94,7 +94,7 @@ def set_apart(ast: UOp, target: Target) -> UOp:
 
 
 def apply_opts(ast: UOp, target: Target) -> UOp:
-    """The optimizations that the kernel's Sink asks for, or else the settings; where neither does, those of the heuristics."""
+    """The kernel after the optimizations in its Sink, else those of MOROK_OPTS, else (without MOROK_NOOPT) the heuristics."""
     info = ast.arg if isinstance(ast.arg, KernelInfo) else KernelInfo()
     given = info.opts if info.opts is not None else read(config.OPTS.value) or None
     if given is None:
@@ -131,14 +131,14 @@ def share_loops(ast: UOp, target: Target) -> UOp:
 
 
 def launch(ast: UOp, target: Target) -> Launch | None:
-    """The launch of a kernel on hardware that runs loops in parallel; None on a CPU, whose loops stay."""
+    """The launch of a kernel on a GPU; None if no range becomes a hardware index, as on a CPU."""
     found = Launch.of(ast, target) if target.has_local else None
     return found if found is not None and (found.own or found.digits) else None
 
 
 def split_accesses(ast: UOp, target: Target) -> UOp:
-    """Accesses of one place each: arithmetic over them then stays as it is, so that who wants it whole can be known."""
-    if not target.vector_bytes:  # nothing is computed whole
+    """`ast` with accesses split to runs of adjacent places, before arithmetic: so `Widths` sees the users of whole vectors."""
+    if not target.vector_bytes:  # scalar arithmetic has no whole vectors
         return ast
     return rewrite(ast, ONE_PLACE, 14, bottom_up=True, context=widths(ast, target))
 
@@ -152,7 +152,9 @@ def lower_names(ast: UOp, target: Target) -> UOp:
 
 
 def images(ast: UOp, target: Target) -> InitialSubstitution | None:
-    """The places of images, which stay places: nothing loads them. What their coordinates read is loaded."""
+    """The initial substitution that keeps places of images as places, without loads, but with loads in their coordinates; None if
+    there are none.
+    """
     forms: dict[UOp, UOp] = {}
     known = InitialSubstitution(forms, {}, lambda rebuild: rebuild)
     for place in nodes_of(ast):

@@ -1,4 +1,4 @@
-"""The abilities of a code generator: the facts about a target that optimizer and lowering ask for."""
+"""The properties of a target machine and its code generator that the optimizer and the pipeline use."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """One target machine, as the pipeline sees it.
+    """The properties of one target machine.
 
     name          "LLVM" or "CUDA"
-    vector_bytes  width of an arithmetic vector register; 0: arithmetic is scalar
-    memory_bytes  the widest single load or store
-    registers     vector registers that accumulators and operands may share
-    caches        bytes of a core's first and second cache
-    fma           whether MulAcc is one instruction; half_fma: at f16 too
-    ieee_extremes whether the IEEE maximum and minimum of vectors are one
-    avx512        whether AVX-512 is there
-    has_local     whether workgroups, shared memory and barriers exist
-    threads       threads that share a kernel's THREAD axes; 1: there are no such axes
+    vector_bytes  bytes of an arithmetic vector register; 0: arithmetic is scalar
+    memory_bytes  bytes of the widest single load or store
+    registers     vector registers that accumulators and operands share
+    caches        bytes of a core's L1 and L2 data cache
+    fma           True if MulAcc is one instruction; half_fma: at f16 too
+    ieee_extremes True if the IEEE maximum and minimum of vectors are one instruction each
+    avx512        True if the machine has AVX-512
+    has_local     True if there are workgroups, shared memory and barriers
+    threads       threads that share a kernel's THREAD axes; 1: no such axes
     grid_max, block_max, block_threads, local_bytes   limits of a GPU launch
-    buffers       most buffers that one kernel may use; 0: any number
-    predicated    whether gated stores need no IF
+    buffers       most buffers of one kernel; 0: no limit
+    predicated    True if gated stores need no IF
     unsupported   ops that stage 18 must decompose
-    pre_matcher, extra_matcher   rules that the target adds in stages 17 and 19, in the order in which they are tried: names of
-                                 built-in groups, and rule sets of its own (`morok.load_rules`)
+    pre_matcher, extra_matcher   the target's own rules in stages 17 and 19, in order of application: names of built-in groups,
+                                 and rule sets (`morok.load_rules`)
     """
 
     name: str
@@ -57,34 +57,35 @@ class Target:
 
     @property
     def own_rules(self) -> tuple[RuleSet, ...]:
-        """The rule sets that are no built-in groups."""
+        """The rule sets in `pre_matcher` and `extra_matcher`, without built-in groups."""
         return tuple([rules for rules in (*self.pre_matcher, *self.extra_matcher) if not isinstance(rules, str)])
 
     @property
     def nearest(self) -> int:
-        """Bytes that stay in a core's first cache while others pass through it: two thirds."""
+        """Bytes that stay in a core's L1 cache while other data streams through it: two thirds of it."""
         return self.caches[0] * 2 // 3
 
     @property
     def near(self) -> int:
-        """Bytes that stay in a core's second cache while others pass through it: half."""
+        """Bytes that stay in a core's L2 cache while other data streams through it: half of it."""
         return self.caches[1] // 2
 
     @property
     def aligned(self) -> bool:
-        """True if a wide access must begin at a multiple of its size: GPUs fault otherwise."""
+        """True if the address of a wide access must be a multiple of its size: GPUs fault otherwise."""
         return self.has_local
 
     def lanes(self, dtype: DType) -> int:
-        """The number of elements of `dtype` in one arithmetic register; 1 where arithmetic is scalar."""
+        """The number of elements of `dtype` in one arithmetic register; 1 if arithmetic is scalar."""
         return max(1, self.vector_bytes // max(1, dtype.scalar().itemsize))
 
 
 @dataclass(frozen=True, slots=True)
 class KernelInfo:
-    """The information that a kernel's Sink carries besides the program, kept through every stage.
+    """The metadata of a kernel's Sink, kept through all stages.
 
-    opts  the optimizations to apply (stage 7), or None for the optimizer to choose; afterwards those applied
+    name  of the kernel
+    opts  the optimizations to apply in stage 7, None to let the optimizer choose; after stage 7 the applied ones
     """
 
     name: str = ""

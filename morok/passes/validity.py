@@ -1,8 +1,8 @@
-"""The consequences of a condition: expressions under a gate, simplified by the bounds that the gate gives.
+"""The simplification of expressions under a gate, by the bounds that the gate implies.
 
 Helpers of `rules/index/validity.rules`, with the contracts written there. An expression that a clause bounds is replaced by a
-variable with those bounds, the symbolic rules simplify, and the expression is put back. Only cheaper results count, so that
-this ends.
+variable with those bounds, the symbolic rules simplify, and the expression is substituted back. Only cheaper results are used, so
+this terminates.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ _COMPARISONS: Final = frozenset({Op.Lt, Op.Le, Op.Eq})
 
 @helper
 def given(c: UOp, x: UOp) -> UOp | None:
-    """A cheaper form of the index `x` that equals it wherever `c` is true."""
+    """A cheaper index that equals `x` wherever `c` is true; None if there is none."""
     return _simplified(c, x)
 
 
 @helper
 def reduced(c: UOp) -> UOp | None:
-    """A cheaper condition equal to `c`: clauses say no more than the others leave open. For a `c` that has a value everywhere."""
+    """A cheaper condition equal to `c`: each clause simplified under the others. None if none is, or `c` may be undefined."""
     parts = clauses(c)
     if len(parts) < 2 or not _total(c):
         return None
@@ -65,7 +65,7 @@ def _simplified(c: UOp, x: UOp) -> UOp | None:
 
 
 def _replacements(c: UOp) -> dict[UOp, UOp]:
-    """The replacements for the expressions that `c` is about: a constant, or a variable with the bounds that `c` gives."""
+    """The replacements of clauses and expressions in `c`: a constant, or a variable with the bounds that `c` implies."""
     found: dict[UOp, UOp] = {}
     bounds: dict[UOp, Bounds] = {}
     for clause in clauses(c):
@@ -86,7 +86,7 @@ def _replacements(c: UOp) -> dict[UOp, UOp]:
 
 
 def _compare(clause: UOp, bounds: dict[UOp, Bounds]) -> None:
-    """The bounds that a comparison gives to its sides, and to the terms of their sums."""
+    """Narrow `bounds` of both sides of a comparison, and of the terms of their sums, to those that it implies."""
     a, b = clause.src
     strict = -1 if clause.op is Op.Lt else 0
     _bound(a, b.vmin if clause.op is Op.Eq else a.vmin, plus(b.vmax, strict), bounds)
@@ -110,10 +110,10 @@ def _narrow(e: UOp, low: Num, high: Num, bounds: dict[UOp, Bounds]) -> None:
 
 
 def _total(x: UOp) -> bool:
-    """True if `x` has a value wherever its variables have: no divisor may be 0."""
+    """True if `x` is defined wherever its variables are: no divisor may be 0."""
     return all(n.src[1].vmin > 0 or n.src[1].vmax < 0 for n in x.toposort() if n.op in _DIVISIONS)
 
 
 def cost(x: UOp) -> int:
-    """Distinct nodes that are not leaves; divisions count 10, products 3, others 1."""
+    """The number of distinct nodes that are not leaves, with weight 10 for divisions, 3 for products and 1 for others."""
     return sum(10 if n.op in _DIVISIONS else 3 if n.op is Op.Mul else 1 for n in x.toposort() if n.src and n.op is not Op.Range)

@@ -1,4 +1,4 @@
-"""The interface of a device, with the kernels that it has compiled."""
+"""The base class of devices, with a cache of compiled kernels."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from morok.runtime.kernel import Kernel
 if TYPE_CHECKING:
     from morok.runtime.buffer import Buffer
 
-_BEGUN: Final = 64  # kernels being compiled a device; more stay only where errors kept programs from asking for theirs
+_BEGUN: Final = 64  # most kernels a device compiles at a time; more accumulate only if errors prevent programs from using theirs
 
 
 class Device(ABC):
     """One device.
 
     name                "CPU", "CPU:1", "CUDA", "NULL"
-    shares_host_memory  whether an ndarray's memory can be a buffer's
-    measures            whether kernels can be run here, and their time means something
-    identity            the hardware, as far as the speed of a kernel depends on it
+    shares_host_memory  True if a buffer can use an ndarray's memory
+    measures            True if kernels can run here, with meaningful times
+    identity            the hardware and software that the speed of kernels depends on, as text
     """
 
     name: str
@@ -52,7 +52,7 @@ class Device(ABC):
         return self.name
 
     def forget_begun(self) -> None:
-        """Drop the compilations under way: their threads are the parent's in a forked child, which begins again."""
+        """Drop pending compilations, in a forked child: their threads exist in the parent only."""
         self._begun.clear()
 
     @property
@@ -66,15 +66,15 @@ class Device(ABC):
 
     @abstractmethod
     def load(self, rendered: Rendered) -> Kernel:
-        """Compile text, or find it compiled. CompileError, DeviceError."""
+        """The kernel of text, compiled or from a cache. CompileError, DeviceError."""
 
     @abstractmethod
     def allocate(self, nbytes: int) -> tuple[Any, int]:
-        """Memory: its owner and its address. OutOfMemoryError, DeviceError."""
+        """New memory: (owner, address). OutOfMemoryError, DeviceError."""
 
     @abstractmethod
     def copy_in(self, buffer: Buffer, array: Any) -> None:
-        """Bytes of the flat ndarray `array` to `buffer`."""
+        """Copy the bytes of the flat ndarray `array` to `buffer`."""
 
     @abstractmethod
     def copy_out(self, buffer: Buffer) -> bytes:
@@ -82,10 +82,10 @@ class Device(ABC):
 
     @abstractmethod
     def synchronize(self) -> None:
-        """Wait until everything launched is done."""
+        """Wait until all launched kernels are done."""
 
     def start(self, rendered: Rendered) -> Callable[[], Kernel]:
-        """Begin to compile text on another thread; what is returned waits for the kernel. CompileError, DeviceError."""
+        """A function that waits for the kernel of text, which another thread compiles. CompileError, DeviceError."""
         return Aside(lambda: self.load(rendered), f"compile {rendered.name}").result
 
     def compile(self, instructions: Sequence[UOp], name: str) -> Kernel:
@@ -95,8 +95,8 @@ class Device(ABC):
     def begin(
         self, instructions: Sequence[UOp], name: str, between: Callable[[], None] = lambda: None, aside: bool = True
     ) -> Callable[[], Kernel]:
-        """Render a kernel, call `between`, and begin to compile it, on another thread if `aside`; what is returned waits for it,
-        as `compile`.
+        """A function that returns the kernel of `instructions`, as compile(). The kernel is rendered now, then `between` is
+        called; compilation starts now on another thread if `aside`, else in the function.
         """
         rendered = self.render(instructions, name)
         between()
@@ -107,14 +107,14 @@ class Device(ABC):
                 COUNTERS.from_memory += 1
             elif aside:
                 self._begun[key] = self.start(rendered)
-                while len(self._begun) > _BEGUN:  # who asks all the same compiles again
+                while len(self._begun) > _BEGUN:  # a dropped kernel is compiled again if it is used
                     del self._begun[next(iter(self._begun))]
 
         def finish() -> Kernel:
             with KERNELS:
                 kernel = self._kernels.get(key)
                 if kernel is None:
-                    begun = self._begun.pop(key, None)  # none where it was not begun, or failed
+                    begun = self._begun.pop(key, None)  # None if it was not started, or failed
                     kernel = self.load(rendered) if begun is None else begun()
                 self._kernels.put(key, kernel, kernel.nbytes)
                 return kernel
@@ -123,6 +123,6 @@ class Device(ABC):
 
 
 def _known_by(rendered: Rendered) -> Hashable:
-    """The key of a kernel, whatever its name: its texts as a digest, so that it takes few bytes."""
+    """The key of a kernel, independent of its name; its texts as a digest, to save memory."""
     texts = f"{rendered.text}\0{rendered.narrow}".replace(f"{rendered.symbol}(", "(")
     return replace(rendered, name="", text="", narrow=""), hashlib.sha256(texts.encode("utf-8", "surrogatepass")).digest()

@@ -1,4 +1,4 @@
-"""The memory that this process can still have: a system that overcommits grants more, and kills the process that uses it."""
+"""The memory available to this process. A system that overcommits would grant more, and kill the process that uses it."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Final
 
 _SYSTEM: Final = Path("/proc/meminfo")
-_GROUP: Final = Path("/sys/fs/cgroup")  # of the container, as it sees itself
+_GROUP: Final = Path("/sys/fs/cgroup")  # the control group, as seen inside a container
 
 
 def available(system: Path = _SYSTEM, group: Path = _GROUP) -> int | None:
-    """Bytes that can be had now, swap included: of the system, and of the control group that limits it; None if nobody says."""
+    """The bytes available now, swap included: the least of the system's and the control group's; None if neither is reported."""
     known = [n for n in (_of_system(system), _of_group(group)) if n is not None]
     return min(known) if known else None
 
@@ -26,12 +26,12 @@ def _of_group(folder: Path) -> int | None:
     limit, used = (_number(folder / name) for name in ("memory.max", "memory.current"))
     if limit is None or used is None:
         return None
-    # pages of files count as used, and go when something else needs them
+    # the page cache counts as used, but is freed on demand
     return max(0, limit - used + _table(folder / "memory.stat").get("inactive_file", 0))
 
 
 def _table(path: Path) -> dict[str, int]:
-    """Lines of a name and a number; nothing where there is no such file."""
+    """The number on each line by the name on it; {} for a missing file."""
     try:
         lines = [line.split() for line in path.read_text().splitlines()]
     except OSError:

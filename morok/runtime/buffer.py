@@ -1,7 +1,7 @@
 """Memory that kernels read and write.
 
-A block of memory is alive as long as anything sees it: a Buffer, a view of it, or an ndarray made from it. Then it goes back
-to its pool, which hands it out again for the next request of that size.
+A block of memory lives as long as a Buffer, a view of it, or an ndarray made from it refers to it. Then it returns to its pool,
+which uses it for the next request of that size.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from morok.runtime.available import available
 if TYPE_CHECKING:
     from morok.runtime.abstract_device import Device
 
-ALIGNMENT: Final = 64
-# Memory from so many bytes on begins a page, as that of large arrays does but for 16 bytes. A processor takes a load for one of
-# what was just stored if both have the same place in their pages, and lets it wait: 48 bytes behind each other's places, where
-# memory was aligned to lines alone, a running sum takes 3.1 times as long as in the same place, exp 1.9, gelu 1.3.
+ALIGNMENT: Final = 64  # bytes
+# Memory of at least _PAGED bytes begins at a page (NumPy's large arrays begin 16 bytes after one). It avoids 4K aliasing: a load
+# waits for an earlier store at the same offset in its page. Measured with offsets that differ by 48 bytes, as alignment to cache
+# lines alone gives them, against equal offsets: a running sum takes 3.1 times as long, exp 1.9, gelu 1.3.
 _PAGED: Final = 1 << 17
 _PAGE: Final = 1 << 12
 _POOL_BYTES: Final = 1 << 30
-_LARGE: Final = 1 << 28  # bytes from which on it is asked beforehand whether there are as many
+_LARGE: Final = 1 << 28  # least bytes of a request that checks the available memory first
 
-# How NumPy holds each dtype; it has no bf16 and no 8-bit floats, so their bits stand for them.
+# NumPy's dtype for each dtype. NumPy has no bf16 and no 8-bit floats: unsigned integers hold their bits.
 NUMPY: Final[dict[DType, np.dtype[Any]]] = {
     dtypes.bool: np.dtype(np.bool_),
     dtypes.i8: np.dtype(np.int8),
@@ -49,14 +49,14 @@ NUMPY: Final[dict[DType, np.dtype[Any]]] = {
     dtypes.f32: np.dtype(np.float32),
     dtypes.f64: np.dtype(np.float64),
 }
-BITS: Final = frozenset({dtypes.bf16, dtypes.f8e4m3, dtypes.f8e5m2})  # those whose bits NumPy holds
+BITS: Final = frozenset({dtypes.bf16, dtypes.f8e4m3, dtypes.f8e5m2})  # dtypes that NumPy holds as bits
 FROM_NUMPY: Final[dict[np.dtype[Any], DType]] = {n: d for d, n in NUMPY.items() if d not in BITS}
 
 
 class Pool:
-    """Freed memory of the CPU, by size, for reuse: at most `limit` bytes, the longest unused goes first.
+    """Freed memory of the CPU, by size, for reuse: at most `limit` bytes; the least recently used is dropped first.
 
-    What has been freed since memory was last taken is not counted yet: at most `limit` bytes of sizes with as many binary digits.
+    Memory freed since the last take() is not counted yet: at most `limit` bytes for each power of two of sizes.
     """
 
     def __init__(self, limit: int = _POOL_BYTES) -> None:
@@ -67,10 +67,10 @@ class Pool:
         self._free: OrderedDict[int, tuple[int, np.ndarray[Any, Any]]] = OrderedDict()
         self._by_size: dict[int, dict[int, None]] = {}
         self._ticket = 0
-        self._freed: dict[int, Estate[np.ndarray[Any, Any]]] = {}  # by the power of two that sizes are below
+        self._freed: dict[int, Estate[np.ndarray[Any, Any]]] = {}  # by bit length of the size
 
     def take(self, nbytes: int) -> np.ndarray[Any, Any]:
-        """`nbytes` bytes, aligned; their contents are arbitrary. OutOfMemoryError if there are not as many."""
+        """At least `nbytes` bytes, aligned, with arbitrary contents. OutOfMemoryError if there is not enough memory."""
         size = _rounded(nbytes)
         with MEMORY:
             for freed in list(self._freed.values()):
@@ -93,7 +93,7 @@ class Pool:
             ) from None
 
     def lend(self, block: Block, memory: np.ndarray[Any, Any]) -> Heir[np.ndarray[Any, Any]] | None:
-        """Arrange that `memory` comes back when `block` dies, if the block keeps what is returned."""
+        """A reference that returns `memory` to the pool when `block` dies, if the block keeps it; None above `limit` bytes."""
         power = memory.nbytes.bit_length()
         if memory.nbytes > self.limit:
             return None
@@ -115,7 +115,7 @@ class Pool:
                 self._forget(next(iter(self._free)))
 
     def _forget(self, ticket: int) -> np.ndarray[Any, Any]:
-        """The memory of this ticket, not held any more; a size of which there is none takes no room either."""
+        """The memory of this ticket, removed from the pool, with its size's entry if that is empty."""
         size, memory = self._free.pop(ticket)
         self.held -= size
         tickets = self._by_size[size]
@@ -125,7 +125,7 @@ class Pool:
         return memory
 
     def clear(self) -> None:
-        """Hand all held memory back to the system."""
+        """Return all held memory to the system."""
         with MEMORY:
             self._freed.clear()
             self._free.clear()
@@ -134,15 +134,15 @@ class Pool:
 
 
 def _rounded(nbytes: int) -> int:
-    """The size of the memory that is taken for so many bytes: of 16 between a power of two and the next. So arrays that all have
-    sizes of their own use the same memory again, and at most a sixteenth of it is nobody's, and of large ones never touched.
+    """The size class for `nbytes` bytes: 16 classes between two powers of two. Arrays of similar sizes reuse the same memory; at
+    most a sixteenth is unused, and its pages, in large blocks, are never touched.
     """
     step = max(1 << (nbytes - 1).bit_length() >> 5, ALIGNMENT)
     return max(-(-nbytes // step) * step, ALIGNMENT)
 
 
 def _aligned(size: int) -> np.ndarray[Any, Any]:
-    """New memory; MemoryError if there is not as much, also where the system would promise it all the same."""
+    """New aligned memory; MemoryError if there is not enough, also for large blocks that the system would overcommit."""
     if size >= _LARGE and (most := available()) is not None and size > most:
         raise MemoryError
     begin = _PAGE if size >= _PAGED else ALIGNMENT
@@ -155,7 +155,7 @@ CPU_POOL: Final = Pool()
 
 
 class Block:
-    """Memory of the CPU pool, given back when nothing sees it any more."""
+    """Memory of the CPU pool, returned to it when no reference to the block is left."""
 
     __slots__ = ("memory", "address", "nbytes", "_loan", "__weakref__")
 
@@ -177,9 +177,10 @@ class Block:
 class Buffer:
     """`size` elements of `dtype` on a device; memory is allocated when it is first needed.
 
-    address   of the first element, on the device; allocates
-    memory    what keeps it alive: a Block, an ndarray, or a CuPy allocation
-    base      the buffer that this one is a view of, or None
+    address   address of the first element, on the device; allocates
+    memory    the owner of the memory: a Block, an ndarray, or a CuPy allocation; allocates
+    base      the buffer of which this one is a view, or None
+    offset    first element of the view, in elements of `dtype`
     """
 
     __slots__ = ("device", "dtype", "size", "base", "offset", "_memory", "_address", "__weakref__")
@@ -222,7 +223,7 @@ class Buffer:
         return self._address
 
     def allocate(self) -> Buffer:
-        """Make sure that there is memory behind this buffer; OutOfMemoryError. Returns itself."""
+        """This buffer, with memory allocated if it had none. OutOfMemoryError."""
         if self._memory is None:
             if self.base is not None:
                 self._memory = self.base.memory
@@ -232,7 +233,9 @@ class Buffer:
         return self
 
     def view(self, offset: int, size: int, dtype: DType | None = None) -> Buffer:
-        """`size` elements of this memory from element `offset` (of the view's dtype) on."""
+        """A buffer over `size` elements of this memory, from element `offset` on, counted in the view's dtype. ShapeError if they
+        do not lie inside, or are misaligned.
+        """
         dtype = self.dtype if dtype is None else instance(dtype, DType, "the dtype of a view", "a dtype, such as dtypes.f32")
         offset, size = whole(offset, "the offset of a view", 0), whole(size, "the size of a view", 0)
         if dtype not in NUMPY or (offset + size) * dtype.itemsize > self.nbytes:
@@ -248,8 +251,8 @@ class Buffer:
 
     @staticmethod
     def wrap(device: Device, array: np.ndarray[Any, Any], dtype: DType | None = None) -> Buffer:
-        """A buffer over `array`'s own memory where the device can use it as it lies (CPU, C order, native byte order, aligned,
-        writable), else over a copy. `dtype` says what the elements are where NumPy cannot (bf16 as uint16).
+        """A buffer over `array`'s own memory if the device can use it (CPU, C order, native byte order, aligned, writable), else
+        over a copy. `dtype` is the elements' dtype if NumPy lacks it (bf16 in uint16). DTypeError.
         """
         instance(array, np.ndarray, "what a buffer is to hold", "an ndarray", DTypeError)
         native = array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
@@ -270,7 +273,7 @@ class Buffer:
         return buffer
 
     def numpy(self) -> np.ndarray[Any, Any]:
-        """The elements as a flat ndarray: a view of this memory on the CPU, a copy elsewhere; it stays valid by itself."""
+        """The elements as a flat ndarray: a view that keeps this memory alive on the CPU, a copy elsewhere."""
         self.allocate()
         kind = NUMPY[self.dtype]
         if not self.device.shares_host_memory:
@@ -279,7 +282,7 @@ class Buffer:
         return _bytes(self._memory)[start : start + self.nbytes].view(kind)
 
     def copy_in(self, array: np.ndarray[Any, Any]) -> None:
-        """Replace the elements by those of `array`, in C order; ShapeError if there are not as many."""
+        """Replace the elements by those of `array`, in C order; ShapeError for another number of elements."""
         kind = NUMPY[self.dtype]
         if not isinstance(array, np.ndarray) or array.dtype.kind not in "biuf":
             raise mistyped(array, "what a buffer is filled with", "an ndarray of numbers", DTypeError)

@@ -6,5 +6,5 @@ from morok.disk_cache import DiskCache, cache_of
 
 
 def disk_cache() -> DiskCache | None:
-    """The cache of kernels; None where none are kept."""
+    """The cache of kernels; None if there is no usable cache folder."""
     return cache_of("kernels")

@@ -1,7 +1,7 @@
-"""Work on a thread of its own: LLVM works outside of Python's lock, so the next kernel is lowered while one is compiled.
+"""Work on another thread: LLVM runs without Python's global lock, so the next kernel is lowered while one is compiled.
 
-Such a thread should be little but one foreign call. Python's lock, once given back, is had again only when the thread that works
-meanwhile is made to let go of it, every 5 ms: work of many short calls would wait for most of that thread's.
+The work should be one long foreign call. After each call the thread must regain the lock, which a busy thread gives up only every
+5 ms (Python's switch interval): many short calls would mostly wait for the lock.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import Final, Generic, TypeVar
 from morok.interrupts import check, deferred
 
 T = TypeVar("T")
-_PATIENCE: Final = 0.05  # seconds between looks for a signal that waits
+_PATIENCE: Final = 0.05  # seconds between checks for pending signals
 
 
 class Aside(threading.Thread, Generic[T]):
-    """Work that is being done, under the settings of the thread that began it."""
+    """A thread that does `work` once, under the settings (context variables) of the thread that made it."""
 
     def __init__(self, work: Callable[[], T], name: str) -> None:
         super().__init__(name=name)
@@ -28,7 +28,7 @@ class Aside(threading.Thread, Generic[T]):
         with deferred:
             try:
                 self.start()
-            except RuntimeError:  # the system gives no more threads: the work is done here
+            except RuntimeError:  # no more threads: work here
                 self.run()
 
     def run(self) -> None:
@@ -41,12 +41,12 @@ class Aside(threading.Thread, Generic[T]):
         self._work = None
 
     def result(self) -> T:
-        """The result of the work, once it is done; raises what it raised."""
+        """The result of the work, once it is done; any exception that the work raised."""
         with deferred:
             while self.is_alive():
                 self.join(_PATIENCE)
                 check()
-            if self._work is not None:  # this is a forked child, where the thread is not
+            if self._work is not None:  # a forked child: the thread exists in the parent only
                 self.run()
         if self._problem is not None:
             raise self._problem

@@ -27,7 +27,7 @@ FUNCTION: Final = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
 
 @functools.lru_cache(maxsize=8)
 def _adjusted(threads: int, first: int, second: int) -> Target:
-    """This machine with so many threads, and caches of so many bytes where these are not 0."""
+    """The host's target with `threads` threads, and L1 and L2 caches of `first` and `second` bytes unless these are 0."""
     target = host()
     return replace(target, threads=threads, caches=(first or target.caches[0], second or target.caches[1]))
 
@@ -56,7 +56,7 @@ class CPUKernel(Kernel):
 
 
 class InterpretedKernel(Kernel):
-    """A kernel that the interpreter runs, instruction by instruction: UndefinedError where what it does has no meaning."""
+    """A kernel that the interpreter runs, instruction by instruction: UndefinedError for an undefined operation."""
 
     backend = "interpreter"
 
@@ -69,7 +69,7 @@ class InterpretedKernel(Kernel):
         return super().nbytes + NODE * len(self.instructions)
 
     def launch(self, buffers: Sequence[Buffer], values: Vars = NOTHING) -> None:
-        from morok.ir.interpret import run_instructions  # lazy: kernels that the interpreter runs are rare
+        from morok.ir.interpret import run_instructions  # lazy: few programs use the interpreter
 
         memory = {a.slot: elements(buffers[a.slot]) for a in self.rendered.args}
         run_instructions(self.instructions, memory, values)
@@ -80,13 +80,13 @@ class InterpretedKernel(Kernel):
 
 
 def elements(b: Buffer) -> list[Any]:
-    """The elements as the interpreter has them."""
+    """The elements as Python numbers, for the interpreter."""
     found: list[Any] = b.numpy().tolist()
     return [from_bits(b.dtype, v) for v in found] if b.dtype in BITS else found
 
 
 class NullKernel(Kernel):
-    """A kernel that does nothing."""
+    """A compiled kernel whose launch does nothing."""
 
     backend = "NULL"
 
@@ -143,4 +143,4 @@ class CPUDevice(Device):
         return buffer.numpy().tobytes()
 
     def synchronize(self) -> None:
-        """A launch returns when the kernel is done."""
+        """Do nothing: a launch returns when the kernel is done."""

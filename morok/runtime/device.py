@@ -1,4 +1,4 @@
-"""The devices by name, and the one that runs nothing."""
+"""The devices by name, and the NULL device, which runs nothing."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class NullDevice(Device):
-    """Compiles for the CPU and runs nothing: programs can be counted and read without being executed."""
+    """A device that compiles for the CPU and runs nothing, for inspecting programs without executing them."""
 
     name = "NULL"
 
@@ -61,13 +61,13 @@ class NullDevice(Device):
 
 
 def _cpus() -> ModuleType:
-    from morok.runtime import cpu  # lazy: code is printed, and tensors are made, without it
+    from morok.runtime import cpu  # lazy: making tensors and printing code do not need it
 
     return cpu
 
 
 def _gpus() -> ModuleType:
-    from morok.runtime import gpu  # lazy: few programs use one
+    from morok.runtime import gpu  # lazy: few programs use a GPU
 
     return gpu
 
@@ -81,9 +81,9 @@ _devices: Final[dict[str, Device]] = {}
 
 
 def device(name: str | None = None) -> Device:
-    """The device called `name`, by default the one that MOROK_DEVICE names. DeviceError if there is none such.
+    """The device called `name`, by default that of MOROK_DEVICE. DeviceError for an unknown name.
 
-    A device without its hardware is returned all the same: it renders; allocating or compiling on it raises DeviceError.
+    A device without its hardware can render kernels; allocating or compiling on it raises DeviceError.
     """
     wanted = config.DEVICE.value if name is None else device_name(name)
     found = _devices.get(wanted)
@@ -107,5 +107,5 @@ os.register_at_fork(after_in_child=_forget_begun)
 
 
 def status() -> str:
-    """One line: which GPU CUDA kernels would run on, or why none can."""
+    """One line of text: the GPU for CUDA kernels, or the reason why CUDA cannot be used."""
     return str(_gpus().status().message)

@@ -1,6 +1,6 @@
 """NVIDIA GPUs, through CuPy, which is imported when a kernel is first loaded or memory first allocated.
 
-CuPy installs and imports without a driver and fails when used, in several ways: `status` is the one place that knows them.
+CuPy installs and imports without a driver, and fails when used, in several ways: `status` handles all of them.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from morok.runtime.kernel import NOTHING, Kernel, Vars, value_of
 
 _HOST_TO_DEVICE = 1
 _DEVICE_TO_HOST = 2
-WIDEST = 16  # bytes that one instruction loads
+WIDEST = 16  # most bytes that one instruction loads
 
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """The state of CUDA here in one line of words: usable or not, and what to do about it."""
+    """The state of CUDA on this machine: usable or not, one line about it, and a hint for the user."""
 
     usable: bool
     message: str
@@ -40,14 +40,14 @@ class Status:
 
 
 def _imported() -> Any:
-    """CuPy; ImportError where it is not installed."""
+    """CuPy; ImportError if it is not installed."""
     import cupy  # lazy: loads CUDA
 
     return cupy
 
 
 def status() -> Status:
-    """Ask CuPy for a GPU; never raises."""
+    """The state of CUDA, as CuPy reports it; never raises."""
     try:
         cupy = _imported()
     except ImportError as problem:
@@ -58,7 +58,7 @@ def status() -> Status:
         if count == 0:
             return Status(False, "CUDA cannot be used: there is no GPU")
         properties = cupy.cuda.runtime.getDeviceProperties(0)
-    except RuntimeError as problem:  # no driver, no device, a library that cannot be found: all of CuPy's own are RuntimeErrors
+    except RuntimeError as problem:  # no driver, no device, a missing library: CuPy's errors are all RuntimeErrors
         return Status(
             False,
             f"CUDA cannot be used: {problem}",
@@ -70,7 +70,7 @@ def status() -> Status:
 
 @functools.cache
 def _cupy() -> Any:
-    """CuPy, with a GPU behind it; DeviceError otherwise."""
+    """CuPy, with a usable GPU; DeviceError without one."""
     found = status()
     if not found.usable:
         raise DeviceError(found.message, hint=found.hint)
@@ -78,7 +78,7 @@ def _cupy() -> Any:
 
 
 def dimension(end: UOp, values: Vars) -> int:
-    """The number of blocks or threads that `end` stands for."""
+    """The number of blocks or threads along a launch dimension, `end`, for these values of variables."""
     return int(end.arg) if end.op is Op.Const else int(evaluate(end, dict(values)))
 
 
@@ -98,10 +98,10 @@ class CUDAKernel(Kernel):
         arguments += [NUMPY[v.dtype].type(value_of(self.name, v, values)) for v in self.rendered.vars]
         grid = tuple(dimension(d, values) for d in self.rendered.grid)
         if 0 in grid:
-            return  # nothing to do, which CUDA would call a mistake
+            return  # CUDA rejects an empty grid
         function = self._function
         if self.rendered.narrow and any(address % WIDEST for address in addresses):
-            if self._narrow is None:  # views may begin anywhere; a GPU faults on a wide access there
+            if self._narrow is None:  # views may be misaligned; a wide access to them would fault
                 self._narrow = compile_kernel(self.rendered.narrow, self.name)
             function = self._narrow
         function(grid, tuple(dimension(d, values) for d in self.rendered.block), tuple(arguments))
@@ -113,7 +113,7 @@ def compile_options(math: frozenset[str]) -> tuple[str, ...]:
 
 
 def compile_kernel(text: str, name: str) -> Any:
-    """CuPy's kernel `name` of CUDA C `text`. CompileError with NVRTC's complaint; DeviceError without a GPU."""
+    """CuPy's kernel `name` of CUDA C `text`. CompileError with NVRTC's message; DeviceError without a GPU."""
     cupy = _cupy()
     kernel = cupy.RawKernel(text, symbol(name), options=compile_options(config.FAST_MATH.value))
     try:
@@ -171,6 +171,6 @@ class CUDADevice(Device):
 
 
 def pool_statistics() -> Mapping[str, int]:
-    """CuPy's memory pool, in bytes: used, and held for reuse."""
+    """The bytes of CuPy's memory pool: `used`, and `held` for reuse."""
     pool = _cupy().get_default_memory_pool()
     return {"used": int(pool.used_bytes()), "held": int(pool.total_bytes() - pool.used_bytes())}

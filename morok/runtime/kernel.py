@@ -1,4 +1,4 @@
-"""A compiled kernel, and how run-time values are packed for it."""
+"""The base class of compiled kernels, and the packing of run-time values for them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _FORMAT: Final[dict[DType, str]] = {
 
 
 def value_of(kernel: str, variable: Variable, values: Vars) -> Any:
-    """The value bound to `variable`, which lies in its bounds: memory is allocated for no other. BindError if there is none."""
+    """The value bound to `variable`. BindError if there is none, or it is outside the bounds, for which memory is allocated."""
     name = variable.name
     if name not in values:
         raise BindError(
@@ -42,13 +42,13 @@ def value_of(kernel: str, variable: Variable, values: Vars) -> Any:
 
 
 def pack(kernel: str, variables: Sequence[Variable], values: Vars) -> bytes:
-    """The 8-byte slots of `variables`. BindError for one without a value, or whose value does not fit its dtype."""
+    """The values of `variables` in 8-byte slots. BindError for a missing value, or one that does not fit bounds or dtype."""
     out = bytearray(8 * len(variables))
     for slot, variable in enumerate(variables):
         value = value_of(kernel, variable, values)
         try:
             struct.pack_into("<" + _FORMAT[variable.dtype], out, 8 * slot, value)
-        except (struct.error, OverflowError):  # a float beyond its dtype
+        except (struct.error, OverflowError):  # a float out of its dtype's range
             raise refused(value, f"the variable {variable.name} of kernel {kernel}", variable.dtype.name, BindError) from None
     return bytes(out)
 
@@ -56,10 +56,10 @@ def pack(kernel: str, variables: Sequence[Variable], values: Vars) -> bytes:
 class Kernel(ABC):
     """A kernel ready to run.
 
-    name      its function
-    backend   "LLVM", "CUDA" or "NULL"
+    name      the name of its function
+    backend   "LLVM", "CUDA", "interpreter" or "NULL"
     code      its text
-    rendered  all of what the renderer said
+    rendered  the renderer's full result
     """
 
     backend = ""
@@ -74,9 +74,9 @@ class Kernel(ABC):
 
     @property
     def nbytes(self) -> int:
-        """The bytes that are held with it, roughly: its texts, and as much machine code."""
+        """The bytes held by the kernel, roughly: its texts, and as much machine code."""
         return 2 * (len(self.code) + len(self.rendered.narrow))
 
     @abstractmethod
     def launch(self, buffers: Sequence[Buffer], values: Vars = NOTHING) -> None:
-        """Run once on `buffers`, by slot; returns when done (GPU: when queued)."""
+        """Run once on `buffers`, by slot; return when done (GPU: when queued). BindError for missing values."""

@@ -1,8 +1,8 @@
-"""Processes that compile and time kernels for beam search: a kernel that aborts the compiler, never ends or traps costs one of
-them and not the program.
+"""Worker processes that compile and time kernels for beam search: a kernel that aborts the compiler, never ends or traps
+terminates a worker and not the program.
 
-Such a process is a fresh interpreter that runs this module. It leaves when its parent closes the connection, and by itself when
-one task takes too long.
+A worker is a new interpreter that runs this module. It exits when its parent closes the connection, or when a task exceeds its
+time limit.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ from morok.runtime.device import device
 from morok.runtime.plan import ExecutionPlan, PreparedKernel
 
 FAILED: Final = math.inf
-_SAMPLE_SECONDS: Final = 0.002  # a sample is as many runs as fill this
-_HOPELESS: Final = 3.0  # times the best so far: timed no further
-_GRACE: Final = 5.0  # seconds from a task's limit to the end of a process that does not know it
+_SAMPLE_SECONDS: Final = 0.002  # seconds of repeated runs in one sample
+_HOPELESS: Final = 3.0  # multiple of the best time so far above which a kernel is not timed again
+_GRACE: Final = 5.0  # seconds after a task's limit at which a worker exits by itself
 
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """The request to a process: compile a kernel, and time it `runs` times if that is not 0.
+    """The request to a worker: compile a kernel, and take `runs` samples of its time.
 
     buffers   dtype and size of each buffer, by slot
-    values    of the variables
-    limit     seconds beyond which the kernel is not interesting
-    settings  of the program that asks
-    seconds   in which there must be an answer
+    values    values of the variables
+    limit     the best time so far, in seconds: much slower kernels are not timed exactly
+    settings  the settings of the program
+    seconds   the time limit of the task
     """
 
     device: str
@@ -61,11 +61,11 @@ class Timing:
     seconds: float
 
 
-# In the process.
+# In a worker.
 
 
 def measured(task: Timing) -> float:
-    """Seconds of one run of the kernel: the least of some samples; 0 where it was only to be compiled."""
+    """The seconds of one run of the kernel, the least of task.runs samples; 0 without samples."""
     with config.settings(**task.settings):
         target = device(task.device)
         kernel = target.load(task.rendered)
@@ -73,7 +73,7 @@ def measured(task: Timing) -> float:
             return 0.0
         memory = [Buffer(target, d, size) for d, size in task.buffers]
         for b in memory:
-            # zeros are no denormals, and as indices they are in bounds; writing them makes the pages real
+            # zeros are no (slow) denormals, and valid indices; writing them makes the system allocate the pages
             b.copy_in(np.zeros(b.size, NUMPY[b.dtype]))
         plan = ExecutionPlan([PreparedKernel(kernel, tuple(range(len(memory))), task.values)], [[0]], memory, 0, task.threads)
         start = time.perf_counter()
@@ -94,14 +94,14 @@ def measured(task: Timing) -> float:
 
 def serve(connection: Connection) -> None:
     """Answer tasks until the other end is closed."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is the parent's, which ends its processes
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles interrupts, and ends its workers
     with contextlib.suppress(EOFError, OSError):
         while True:
             task: Timing = pickle.loads(connection.recv_bytes())
             faulthandler.dump_traceback_later(task.seconds + _GRACE, exit=True)
             try:
                 answer = measured(task)
-            except Exception:  # whatever is wrong with the kernel, it is no candidate
+            except Exception:  # any error means that the kernel is no candidate
                 answer = FAILED
             faulthandler.cancel_dump_traceback_later()
             connection.send_bytes(pickle.dumps(answer))
@@ -112,7 +112,7 @@ def serve(connection: Connection) -> None:
 
 @dataclass(slots=True, eq=False)
 class _Process:
-    """One such process: `started` is when it got the task it works on."""
+    """One worker, the number of its current task, and the time at which it started that, in seconds."""
 
     popen: subprocess.Popen[bytes]
     connection: Connection
@@ -124,7 +124,7 @@ class _Process:
         here, there = socket.socketpair()
         root = str(Path(__file__).resolve().parents[2])
         path = os.pathsep.join([root, *filter(None, [os.environ.get("PYTHONPATH")])])
-        # the interpreter finds the program's packages, not what lies in the folder it was started from
+        # the program's packages, without the current folder (-P), whose modules could hide them
         popen = subprocess.Popen(
             [sys.executable, "-P", "-m", "morok.runtime.kernel_timing", str(there.fileno())],
             pass_fds=[there.fileno()], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
@@ -141,13 +141,13 @@ class _Process:
 
 @dataclass(slots=True)
 class Workshop:
-    """The processes of this program; they stay for the next search."""
+    """The workers of this process, kept for the next search; `died` counts those that failed."""
 
     processes: list[_Process] = field(default_factory=list)
     died: int = 0
 
     def run(self, tasks: Sequence[Timing], jobs: int) -> list[float]:
-        """An answer to each task, up to `jobs` of them at a time; FAILED where there is none in time, or the process dies."""
+        """The answer to each task, in seconds, from up to `jobs` workers; FAILED if one dies or exceeds the time limit."""
         answers = [FAILED] * len(tasks)
         waiting = list(reversed(range(len(tasks))))
         busy: list[_Process] = []
@@ -160,7 +160,7 @@ class Workshop:
                         self.processes.append(idle)
                     idle.number, idle.started = waiting.pop(), time.monotonic()
                     busy.append(idle)
-                    with contextlib.suppress(OSError):  # a process that has died says so below
+                    with contextlib.suppress(OSError):  # a dead worker is noticed below
                         idle.connection.send_bytes(pickle.dumps(tasks[idle.number]))
                 ready = wait([p.connection for p in busy], timeout=0.2)
                 for p in list(busy):
@@ -177,7 +177,7 @@ class Workshop:
                         self.died += 1
                         self.processes.remove(p)
                         p.end()
-        except BaseException:  # an interrupt: nobody waits for the answers
+        except BaseException:  # an interrupt: the answers are not needed
             for p in busy:
                 self.processes.remove(p)
                 p.end()
@@ -193,10 +193,10 @@ workshop = Workshop()
 
 
 def _forget() -> None:
-    """A forked child has no processes of its own yet, and the parent's are none of its business."""
+    """Forget the parent's workers, in a forked child."""
     for p in workshop.processes:
         p.connection.close()
-        p.popen.returncode = 0  # not this process's to wait for
+        p.popen.returncode = 0  # only the parent may wait for it
     workshop.processes.clear()
 
 

@@ -1,7 +1,7 @@
-"""Machine code in this process's memory: loaded from object code, and unloaded when nobody has it any more.
+"""Machine code in this process's memory: loaded from object code, and unloaded when its last reference is gone.
 
-Of each library that is loaded, LLVM's loader keeps some 9 KB for as long as the loader lives. So a loader takes so many libraries
-and no more, and goes when the last of them has gone.
+LLVM's loader keeps some 9 KB of each library for as long as the loader lives. So a loader takes a limited number of libraries,
+and is closed when all of them are unloaded.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from morok.estate import Estate, Heir
 from morok.locks import COMPILER
 from morok.out_of_memory import no_memory, room_for
 
-_LIBRARIES: Final = 32  # of one loader: making one takes a millisecond, a library 0.15
-_ROOM: Final = 8 << 20  # bytes that LLVM has at hand for anything it does; more by what it is given
+_LIBRARIES: Final = 32  # most libraries of one loader: making a loader takes 1 ms, loading a library 0.15 ms
+_ROOM: Final = 8 << 20  # bytes that must be available for any work of LLVM, besides those for its input
 
 
 @functools.cache
 def llvm() -> Any:
-    """llvmlite, ready to make code for this machine."""
+    """llvmlite's bindings, initialized for code generation for this machine."""
     binding = bindings()
     binding.initialize_native_target()
     binding.initialize_native_asmprinter()
@@ -30,13 +30,13 @@ def llvm() -> Any:
 
 
 def make_room(given: int, each: int) -> None:
-    """OutOfMemoryError unless LLVM will find memory to work on `given` bytes, `each` times as much: it would end the process."""
+    """OutOfMemoryError unless there is memory for LLVM to process `given` bytes, `each` bytes for one: without, LLVM aborts."""
     if not room_for(_ROOM + given * each):
         raise no_memory("compile a kernel")
 
 
 class Library:
-    """Loaded object code, which stays as long as this object is alive: the address of each exported function by its name."""
+    """Loaded object code, unloaded when this object dies: the address of each exported function by its name."""
 
     __slots__ = ("addresses", "__weakref__")
 
@@ -45,7 +45,7 @@ class Library:
 
 
 class _Loader:
-    """One of LLVM's loaders, with how many libraries it has ever had, and has now."""
+    """One of LLVM's loaders; `loaded` counts all libraries it has loaded, `alive` those not unloaded yet."""
 
     def __init__(self) -> None:
         self.engine = llvm().create_lljit_compiler()
@@ -58,7 +58,7 @@ class _Loader:
             self.engine.close()
 
 
-_loaders: list[_Loader] = []  # the one that takes more libraries, last
+_loaders: list[_Loader] = []  # at most one: the loader for the next library
 _dead: Final[Estate[tuple[_Loader, Any]]] = Estate()
 _alive: Final[set[Heir[tuple[_Loader, Any]]]] = set()
 
@@ -71,8 +71,8 @@ def _unload_dead() -> None:
 
 
 def link(code: bytes, names: Sequence[str], imports: Mapping[str, int]) -> Library:
-    """Load object code that exports the functions `names`; those it calls are at the addresses `imports`, or functions of this
-    process. CompileError for a symbol that nobody defines. What has died since the last call is unloaded.
+    """The library of object code that exports the functions `names`; functions that it calls are at the addresses `imports`, or
+    functions of this process. CompileError for an undefined symbol. Also unloads the libraries that died since the last call.
     """
     with COMPILER:
         _unload_dead()
@@ -85,7 +85,7 @@ def link(code: bytes, names: Sequence[str], imports: Mapping[str, int]) -> Libra
             builder.export_symbol(name)
         for name, address in imports.items():
             builder.import_symbol(name, address)
-        loader.loaded += 1  # a name is used once, whatever becomes of the library
+        loader.loaded += 1  # even if linking fails: LLVM allows a library's name once
         try:
             tracker = builder.link(loader.engine, f"library{loader.loaded}")
         except RuntimeError as problem:

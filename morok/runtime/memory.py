@@ -1,4 +1,4 @@
-"""The intermediate buffers that may share memory, and the kernels that may run at the same time."""
+"""Memory planning: shared memory of intermediate buffers, in-place results; and groups of kernels that may run in parallel."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ K = TypeVar("K", bound=Hashable)
 
 
 def parallel_groups(dependencies: Sequence[Collection[int]]) -> list[list[int]]:
-    """Kernels by level: `dependencies[i]` are the kernels that kernel i waits for; a group waits for those before it only.
+    """The numbers of kernels in groups that may run in parallel; a group depends on earlier groups only.
 
-    Raises LoweringError if kernels wait for each other in a circle.
+    dependencies  for each kernel the kernels that must run before it
+
+    Raises LoweringError for a cycle of dependencies.
     """
     waiting = [len(set(d)) for d in dependencies]
     users: list[list[int]] = [[] for _ in dependencies]
@@ -46,12 +48,12 @@ def in_place(
     overwritable: Sequence[Collection[int]],
     nbytes: Mapping[int, int],
 ) -> dict[int, int]:
-    """Results that lie in the memory of an input of the step that computes them, which nothing needs afterwards: whose by whom.
+    """In-place results: result buffer -> the buffer whose memory it takes over, an input of its step that no later step uses.
 
-    groups        the steps in the order in which they run, those of a group at the same time
+    groups        the steps in execution order; those of a group run at the same time
     buffers       the buffers of each step by slot, its result first
-    overwritable  for each step the slots of inputs in whose memory its result may lie
-    nbytes        of the buffers that may share memory
+    overwritable  for each step the slots of inputs that its result may overwrite
+    nbytes        the bytes of the buffers that may share memory
     """
     group = {step: k for k, members in enumerate(groups) for step in members}
     users: dict[int, list[int]] = {}
@@ -89,11 +91,11 @@ class Assignment:
 
 
 def assign(steps: Sequence[Collection[K]], nbytes: Mapping[K, int]) -> Assignment:
-    """Memory for the buffers in `nbytes`, by lifetime: from the first to the last step that uses one it has a slot for itself.
+    """Memory slots for the buffers in `nbytes`: a buffer has its slot for itself from the first to the last step that uses it.
 
-    A step is what may run at the same time: one kernel, or a group of kernels in parallel. Buffers absent from `nbytes`
-    (inputs and outputs) keep their own memory. A freed slot goes to the next buffer that it fits best; one that fits none is
-    enlarged rather than joined by another.
+    A step is a kernel, or a group of kernels that run in parallel, as the buffers that it uses. Buffers absent from `nbytes`
+    (inputs and outputs) keep their own memory. A buffer takes the smallest free slot that is large enough, else the largest,
+    which is enlarged; a new slot is made only if none is free.
     """
     last = {buffer: i for i, step in enumerate(steps) for buffer in step if buffer in nbytes}
     free: list[_Slot] = []

@@ -1,4 +1,4 @@
-"""A program compiled once and run many times: one foreign call an execution."""
+"""Execution plans: programs compiled once and run many times, on the CPU by one foreign call for each execution."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from morok.runtime.memory import assign
 from morok.runtime.shared_kernels import RECORD_WORDS
 from morok.runtime.thread_pool import Job
 
-SIDE_BY_SIDE: Final = 20_000  # instructions of a kernel that are worth another thread: several times what it costs to wake one
+SIDE_BY_SIDE: Final = 20_000  # least instructions of a kernel worth a thread of its own: several times the cost of waking one
 
 
 @dataclass(frozen=True, slots=True)
 class PreparedKernel:
-    """One step: a kernel, the plan's buffers by slot, and values bound when the plan was made."""
+    """One step: a kernel, the numbers of the plan's buffers by slot, and values bound when the plan was made."""
 
     kernel: Kernel
     buffers: tuple[int, ...]
@@ -34,7 +34,7 @@ class PreparedKernel:
 
 @dataclass(frozen=True, slots=True)
 class KernelTime:
-    """One kernel's time in a profiled execution; `start` counts from the execution's begin."""
+    """One kernel's time in a profiled execution, in seconds; `start` counts from the beginning of the execution."""
 
     name: str
     start: float
@@ -45,10 +45,10 @@ class ExecutionPlan:
     """Compiled kernels over buffers.
 
     kernels            the steps
-    parallel_groups    indices of steps that may run at the same time, group after group
+    parallel_groups    groups of indices of steps that may run at the same time, in execution order
     buffers            every buffer that a step uses
-    output_buffer_idx  which of them is the result
-    threads            how many threads share a kernel, or the steps of a group, on the CPU
+    output_buffer_idx  the index of the result among them
+    threads            the number of threads that share a kernel, or the steps of a group, on the CPU
 
     One execution at a time: the buffers belong to the plan.
     """
@@ -73,7 +73,9 @@ class ExecutionPlan:
         return self.buffers[self.output_buffer_idx]
 
     def rebind(self, buffer_idx: int, buffer: Buffer) -> None:
-        """Use other memory for a buffer from now on; nothing is compiled. The new buffer must be like the old one."""
+        """Replace a buffer, for all later executions, without compiling. ShapeError, DTypeError, DeviceError unless the new one
+        has the old one's size, dtype and device.
+        """
         buffer_idx = whole(buffer_idx, "the index of a plan's buffer", 0, len(self.buffers) - 1)
         instance(buffer, Buffer, "what a plan is to use", "a Buffer: tensor.buffer is one")
         old = self.buffers[buffer_idx]
@@ -86,15 +88,15 @@ class ExecutionPlan:
         self._use(buffer_idx, buffer)
 
     def _use(self, buffer_idx: int, buffer: Buffer) -> None:
-        """A rebinding to a buffer that is known to be like the old one."""
+        """Replace a buffer, without checks."""
         self.buffers[buffer_idx] = buffer
         if self._records is not None:
             self._records.bind(buffer_idx, buffer)
 
     def execute(self, inputs: Mapping[int, Buffer] | None = None, vars: Mapping[str, Any] | None = None) -> Buffer:
-        """Run every kernel, in the order of the groups; returns the output buffer.
+        """The output buffer, after running every kernel, in the order of the groups.
 
-        `inputs` replaces buffers by index and `vars` run-time values, for this and later executions.
+        `inputs` replaces buffers by index, and `vars` run-time values, for this and later executions.
         """
         given = {} if inputs is None else mapping(inputs, "inputs", "buffers by their indices")
         for index, buffer in given.items():
@@ -103,7 +105,7 @@ class ExecutionPlan:
         return self.output
 
     def _run(self, values: Mapping[str, Any], as_before: bool = False) -> None:
-        """An execution with values that are a mapping for sure, and those of the last execution if they are `as_before`."""
+        """Run with checked values; `as_before` says that they equal those of the last execution."""
         if self._records is not None:
             self._records.set_vars({} if as_before else values)
             self._records.run()
@@ -118,7 +120,7 @@ class ExecutionPlan:
                 step.kernel.launch([self.buffers[b] for b in step.buffers], {**step.fixedvars, **values})
 
     def profile(self, vars: Mapping[str, Any] | None = None) -> list[KernelTime]:
-        """Run once and tell how long each kernel took, in seconds, in the order of `kernels`."""
+        """The times of each kernel in one execution, in the order of `kernels`."""
         vars = _values(vars)
         if self._records is not None:
             self._records.set_vars(vars)
@@ -135,15 +137,16 @@ class ExecutionPlan:
 
 
 def _values(vars: Mapping[str, Any] | None) -> Mapping[str, Any]:
-    """Values of variables as an execution is given them."""
+    """The argument `vars` of an execution as a mapping, checked."""
     return {} if vars is None else mapping(vars, "vars", "values by the names of variables")
 
 
 class _Records:
-    """A CPU plan in memory as threads walk it: a record a step, in the order of the groups. With threads, the kernels of a group
-    that divide themselves come first, then those too small for a thread of their own, then those that run side by side.
+    """A CPU plan in the memory layout of `shared_kernels`: a record for each step, in the order of the groups. With threads, a
+    group begins with the kernels that threads share, then those too small for a thread of their own, then those that run side by
+    side.
 
-    They know nothing of the plan, which knows them: a circle would keep its buffers until Python looks for circles.
+    It has no reference to the plan: a reference cycle would keep the buffers until Python's cycle collector runs.
     """
 
     def __init__(self, plan: ExecutionPlan) -> None:
@@ -154,7 +157,7 @@ class _Records:
         self.places: dict[int, list[int]] = {}  # buffer -> its entries in `args`
         self.scratch: list[Block] = []
         alone = {i for group in plan.parallel_groups if len(group) == 1 for i in group}
-        shared: Block | None = None  # by the steps that run alone, one after the other
+        shared: Block | None = None  # working memory of all steps that run alone, one after the other
         if most := max([self._scratch_bytes(i) for i in alone], default=0):
             shared = Block(most)
             self.scratch.append(shared)
@@ -172,8 +175,8 @@ class _Records:
                 arguments.append((shared if i in alone and shared is not None else self.scratch[-1]).address)
             if rendered.parts:
                 arguments.append(WHOLE)
-        blocks: dict[tuple[tuple[Variable, Any], ...], int] = {}  # words of `vars` that steps with equal variables share
-        slots: dict[tuple[Variable, Any], tuple[str, list[int]]] = {}  # of one variable with one value: who has it, and where
+        blocks: dict[tuple[tuple[Variable, Any], ...], int] = {}  # a step's variables -> their first word in `vars`
+        slots: dict[tuple[Variable, Any], tuple[str, list[int]]] = {}  # (variable, fixed value) -> (a kernel's name, its words)
         variable_starts: list[int] = []
         at = 0
         for i in self.order:
@@ -185,7 +188,7 @@ class _Records:
                     at += 1
             variable_starts.append(8 * blocks[own])
         args, vars = np.array([*arguments, 0], np.uint64), np.zeros(at + 1, np.uint64)
-        self.args, self.vars = args.data, vars.data  # which take a number in a quarter of the time of an array
+        self.args, self.vars = args.data, vars.data  # storing a number in a memoryview takes a quarter of an array's time
         self.variables = [
             (variable, (1 << variable.dtype.bits) - 1 if variable.dtype.is_int else 0, kernel, fixed, where)
             for (variable, fixed), (kernel, where) in slots.items()
@@ -205,12 +208,14 @@ class _Records:
         self.run = self.job.run
 
     def _scratch_bytes(self, step: int) -> int:
-        """The working memory of a step, for all threads that share it."""
+        """The bytes of a step's working memory, for all threads that share it."""
         rendered = self.kernels[step].kernel.rendered
         return rendered.scratch * (self.threads if rendered.parts else 1)
 
     def _arranged(self, group: Sequence[int]) -> tuple[list[int], list[int]]:
-        """A group's steps in the order of their records, and for the last of them how many run side by side from there on."""
+        """(steps of a group in the order of their records, `parts` of the records at the end that run side by side): of these the
+        first has their number, the others 1.
+        """
         if self.threads <= 1 or len(group) == 1:
             return list(group), []
         rendered = {i: self.kernels[i].kernel.rendered for i in group}
@@ -226,10 +231,10 @@ class _Records:
     def set_vars(self, values: Mapping[str, Any]) -> None:
         if self.bound and not values:
             return
-        words: list[int] = []  # all of them before one is written: what does not fit leaves the plan as it was
+        words: list[int] = []  # all values are checked before one is written, so that an error leaves the plan unchanged
         for variable, mask, kernel, fixed, _ in self.variables:
             value = values.get(variable.name, fixed)
-            if value.__class__ is int and mask and variable.least <= value <= variable.most:  # as most are
+            if value.__class__ is int and mask and variable.least <= value <= variable.most:  # the common case
                 words.append(value & mask)
             else:
                 given = {} if value is None and variable.name not in values else {variable.name: value}
@@ -256,9 +261,9 @@ def share_memory(
     buffers: Sequence[Buffer],
     intermediate: Collection[int],
 ) -> list[Buffer]:
-    """`buffers` with those at `intermediate` indices replaced by views of as little memory as their lifetimes allow.
+    """`buffers` with those at `intermediate` indices replaced by views of shared memory, by lifetime: see memory.assign().
 
-    Buffers that have memory already, and views, stay as they are.
+    Buffers that have memory already, views, and buffers with views are kept.
     """
     planned = {i: buffers[i].nbytes for i in intermediate if not buffers[i].is_allocated and buffers[i].base is None}
     bases = {id(b.base) for b in buffers if b.base is not None}

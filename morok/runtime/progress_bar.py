@@ -1,4 +1,4 @@
-"""A bar for long work: on a terminal only, and only once it has taken long."""
+"""A progress bar for long work, on terminals only, shown after a delay."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ PATIENCE: Final = 1.0  # seconds before anything is shown
 def shown(
     items: Sequence[T], what: str, stream: TextIO | None = None, clock: Callable[[], float] = time.monotonic
 ) -> Iterator[T]:
-    """The items, one after the other; how many are done, on `stream` (standard error) if it is a terminal."""
+    """The items, one after the other, with a progress bar on `stream` (standard error by default) if it is a terminal."""
     out = sys.stderr if stream is None else stream
-    if len(items) < 2 or out is None or not out.isatty():  # a program without a console has no standard error
+    if len(items) < 2 or out is None or not out.isatty():  # sys.stderr is None in a program without a console
         yield from items
         return
     begin = clock()

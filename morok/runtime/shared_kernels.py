@@ -1,12 +1,13 @@
-"""The code that runs the records of a plan, and that its workers run: who computes what, without a word of Python.
+"""The LLVM code that runs the records of a plan, in the caller and in worker threads, without Python.
 
-A record is six words: {kernel, args, vars, words, scratch, parts}. Where `parts` is more than 1 there are threads to ask: `words`
-> 0 says that the kernel itself divides into parts (its THREAD axes; `words` entries of `args`, the last of which says which part,
-and `scratch` bytes of working memory a thread), `words` = 0 that so many records from here on do not wait for each other.
+A record is six words: {kernel, args, vars, words, scratch, parts}. If `parts` > 1, threads share the work. With `words` > 0 they
+share this kernel, along its THREAD axes: `args` has `words` entries, the last of which is the number of the part, and each thread
+has `scratch` bytes of working memory. With `words` = 0 this and the following records, `parts` together, are independent kernels.
 
-A caller and the workers share a pool of words. Word STATE is 0 while nobody has the workers; else how many threads are inside,
-the caller first of all, and above that (INVITED) how many workers may still come in. One compare-and-exchange lets a worker in,
-which makes the number it took its own; the words of what is to do change only while no worker is inside and none is invited.
+The caller and the workers share the words of a pool. STATE is 0 while no caller has the workers. Otherwise its low bits count the
+threads inside, the caller included, and its bits from _INVITED up the workers that may still enter. A worker enters by one
+compare-and-exchange, and the number of invitations that it saw becomes its thread number. The other words change only while no
+worker is inside or invited.
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ from morok.codegen.llvm.words import Function, Word, module
 RECORD_WORDS: Final = 6
 JOB_WORDS: Final = 4
 _KERNEL, _ARGS, _VARS, _WORDS, _SCRATCH, _PARTS = range(RECORD_WORDS)
-# Words of the pool; each that is written often has a cache line of its own.
+# Indices of the pool's words; words that are written often have cache lines of their own.
 STATE, NEXT, EPOCH, SLEEPERS, RECORD, PARTS, SHARED, STOP, POOL_WORDS = 0, 8, 16, 17, 24, 25, 26, 27, 32
-FUTEX: Final = {"x86_64": 202, "ppc64le": 221}.get(platform.machine(), 98)  # 98: of all newer machines
-FUTEX_WAIT, FUTEX_WAKE = 128, 129  # among the threads of one process
-_INVITED: Final = 32  # bits before the number of invited workers
-_SPINS: Final = 4000  # looks at the state before a thread lets others run: about a tenth of a millisecond
+FUTEX: Final = {"x86_64": 202, "ppc64le": 221}.get(platform.machine(), 98)  # system call number; 98 on all newer machines
+FUTEX_WAIT, FUTEX_WAKE = 128, 129  # with FUTEX_PRIVATE_FLAG: among the threads of one process
+_INVITED: Final = 32  # lowest bit in STATE of the number of invited workers
+_SPINS: Final = 4000  # polls of the state before a thread yields or sleeps: about 0.1 ms
 _PAUSE: Final = {"x86_64": "@llvm.x86.sse2.pause()", "aarch64": "@llvm.aarch64.hint(i32 1)"}
 _CLOCK_MONOTONIC: Final = 1
 
@@ -36,7 +37,9 @@ def _pause(f: Function) -> None:
 
 
 def _work() -> Function:
-    """Parts of the pool's record, by the thread number `who` of those inside, until none is left and nobody else is invited."""
+    """The function `work(pool, who)`: compute parts of the pool's record as thread number `who` until none is left; then cancel
+    the remaining invitations.
+    """
     f = Function("work", 2)
     pool, who = f.parameters
     record = pool[RECORD]
@@ -60,12 +63,12 @@ def _work() -> Function:
 
 
 def _worker() -> Function:
-    """The life of a worker: it comes in where it is invited, looks out for some time, then sleeps, until the pool is stopped."""
+    """The main function of a worker, `worker(pool)`: it works when invited, polls for some time, then sleeps, until STOP."""
     f = Function("worker", 1)
     (pool,) = f.parameters
     spins = f.variable()
     with f.loop():
-        epoch = pool.load(EPOCH)  # first: whatever comes after it ends the sleep below
+        epoch = pool.load(EPOCH)  # loaded first: any later change of it prevents or ends the sleep below
         f.leave_unless(pool.load(STOP).equals(0))
         state = pool.load(STATE)
         invited = state >> _INVITED
@@ -80,13 +83,13 @@ def _worker() -> Function:
         with f.when(spins[0] > _SPINS):
             spins[0] = 0
             pool.update(SLEEPERS, "add", 1)
-            f.call("syscall", FUTEX, pool + 8 * EPOCH, FUTEX_WAIT, epoch, 0, 0, 0)  # not if the epoch is another by now
+            f.call("syscall", FUTEX, pool + 8 * EPOCH, FUTEX_WAIT, epoch, 0, 0, 0)  # returns at once if the epoch has changed
             pool.update(SLEEPERS, "sub", 1)
     return f
 
 
 def _share(f: Function, pool: Word, record: Word, workers: Word) -> None:
-    """The parts of `record`, by a caller who has the pool, and up to so many workers."""
+    """Emit code that shares the parts of `record` between the caller, which has the pool, and up to `workers` workers."""
     pool[RECORD], pool[PARTS], pool[NEXT], pool[SHARED] = record, record[_PARTS], 0, pool[SHARED] + 1
     pool.update(STATE, "xchg", workers << _INVITED | 1)
     pool.update(EPOCH, "add", 1)
@@ -104,7 +107,7 @@ def _share(f: Function, pool: Word, record: Word, workers: Word) -> None:
 
 
 def _run() -> Function:
-    """The records of a job: {address of the first, how many, pool or 0, workers to ask}."""
+    """The function `run(job)`: run all records of a job, {address of the first, number of records, pool or 0, workers}."""
     f = Function("run", 1)
     records, n, pool, workers = [f.parameters[0][i] for i in range(4)]
     done, step = f.variable(), f.variable()
@@ -131,7 +134,7 @@ def _now(f: Function) -> Word:
 
 
 def _timed() -> Function:
-    """A kernel that runs a job, its `args`, and leaves the times of its begin and its end in `vars`, in nanoseconds."""
+    """The kernel `timed(job, times)`: run a job, and store the times of its beginning and end, in nanoseconds."""
     f = Function("timed", 2)
     job, times = f.parameters
     times[0] = _now(f)

@@ -1,9 +1,9 @@
-"""Threads that share kernels: jobs, each one foreign call that runs the records of a plan, and the workers that help with them.
+"""The thread pool of the CPU: worker threads that share kernels, and jobs, which run the records of a plan by one foreign call.
 
-Parts are handed out one by one to whoever is free, the caller first of all: a worker that sleeps, or that the system runs late,
-delays nothing, and without workers the caller does it all. Workers spin for some microseconds after their last part, then
-sleep. They run no Python, block all signals, are told to leave and joined at exit, and do not exist in a forked child, which
-starts its own. One caller at a time has the workers; another meanwhile computes alone. `shared_kernels` is what all of them run.
+Free threads, the caller included, take parts one by one: a worker that sleeps, or is scheduled late, delays nothing, and without
+workers the caller does all parts. After their last part workers poll for about 0.1 ms, then sleep. They run no Python, block all
+signals, are stopped and joined at exit, and do not exist in a forked child, which starts its own. One caller at a time has the
+workers; meanwhile others compute alone. The code of all threads is in `shared_kernels`.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ def _loaded() -> Library:
 
 
 def _addresses() -> Mapping[str, int]:
-    """The addresses of `run`, `worker` and `timed`, loaded once a process, since workers stay in what they began with.
+    """The addresses of `run`, `worker` and `timed`, loaded once for each process, since workers never leave their code.
 
-    Two threads that both asked first would both load it, and what one of them got would be unloaded under its workers.
+    The lock prevents two threads from loading it: one copy would be unloaded while its workers run.
     """
     with THREAD_POOL:
         return _loaded().addresses
@@ -48,9 +48,9 @@ def _libc() -> Any:
 
 
 class ThreadPool:
-    """The workers of this process, made when they are first asked for.
+    """The workers of this process, started on first use.
 
-    address  of the state that they and their callers share
+    address  address of the words that they and their callers share
     """
 
     def __init__(self) -> None:
@@ -61,11 +61,11 @@ class ThreadPool:
         self.refused = False
 
     def ensure(self, workers: int, worker: int) -> None:
-        """See that there are so many workers, as far as the system lets us; the function at `worker` is what they run."""
+        """Start workers until there are `workers`, or the system refuses; they run the function at address `worker`."""
         if len(self.handles) >= workers or self.refused:
             return
         with THREAD_POOL:
-            # a signal meant for Python must not arrive in a thread that knows nothing of it
+            # workers inherit the signal mask: signals must arrive in Python's threads
             before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
             try:
                 while len(self.handles) < workers and not self.refused:
@@ -74,7 +74,7 @@ class ThreadPool:
                         ctypes.byref(handle), None, ctypes.c_void_p(worker), ctypes.c_void_p(self.address)
                     )
                     if status:
-                        self.refused = True  # the caller computes what they would have
+                        self.refused = True  # fewer workers: callers compute more parts
                     else:
                         self.handles.append(handle.value)
             finally:
@@ -82,7 +82,7 @@ class ThreadPool:
 
     @property
     def asleep(self) -> int:
-        """The number of workers that sleep now."""
+        """The number of sleeping workers."""
         return int(self.state[SLEEPERS])
 
     @property
@@ -91,7 +91,7 @@ class ThreadPool:
         return int(self.state[SHARED])
 
     def dismiss(self) -> None:
-        """Let every worker finish what it does, and wait for it to leave."""
+        """Stop all workers after their current parts, and join them."""
         with THREAD_POOL:
             self.state[STOP] = 1
             self.state[EPOCH] += 1
@@ -107,19 +107,19 @@ pool = ThreadPool()
 
 
 def _forget() -> None:
-    """The state of a forked child: there are no workers, and a caller that had them will never give them back."""
+    """Replace the pool in a forked child, which has no workers; the parent's caller would never release the old one."""
     global pool
     pool = ThreadPool()
 
 
 os.register_at_fork(after_in_child=_forget)
-atexit.register(lambda: pool.dismiss())  # of this process: not the one that a child forgets
+atexit.register(lambda: pool.dismiss())  # the pool at exit: a forked child has another one
 
 
 class Job:
-    """Records, a row each, to be run again and again on up to `threads` threads, one at a time.
+    """The records of a plan, one in each row, that run() executes in order, on up to `threads` threads.
 
-    times  two 64-bit numbers a record, into which go its begin and its end in nanoseconds of the monotonic clock; None: not asked
+    times  array [records, 2] of i64 for the beginning and end of each, in nanoseconds of the monotonic clock; None: no timing
     """
 
     def __init__(self, records: np.ndarray[Any, Any], threads: int = 1, times: np.ndarray[Any, Any] | None = None) -> None:
@@ -127,13 +127,13 @@ class Job:
         self._pool: ThreadPool | None = None
         self._run = _RUN(_addresses()["run"])
         timed = len(records) if times is not None else 0
-        self._words = np.zeros((1 + timed, JOB_WORDS), np.int64)  # of this job, and of one for each record with a time of its own
+        self._words = np.zeros((1 + timed, JOB_WORDS), np.int64)  # this job, and a job for each timed record
         self._at: int = self._words.ctypes.data
         self._records = records if times is None else self._timed(records, times)
         self._words[0] = self._records.ctypes.data, len(self._records), 0, threads - 1
 
     def _timed(self, records: np.ndarray[Any, Any], times: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        """Records that run each of `records` as a job and take its times."""
+        """Records that run each of `records` as a job of its own, and store its times."""
         timed = _addresses()["timed"]
         self._inside = records.copy()
         out = np.zeros_like(records)

@@ -1,4 +1,4 @@
-"""Beam search on a device: candidates measured, results remembered, progress shown."""
+"""Beam search on a device: timing of candidates, a cache of results on disk, progress on the terminal."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from morok.runtime.abstract_device import Device
 from morok.runtime.kernel_timing import FAILED, Timing
 from morok.runtime.tuned import found_here, key
 
-COMPILE_SECONDS: Final = 10.0  # that one candidate may take to be compiled, and as much again to be timed
+COMPILE_SECONDS: Final = 10.0  # time limit for compiling a candidate, and again for timing it
 _APPLY: Final = 7  # the stage that applies optimizations
 
 
 @dataclass(slots=True)
 class Counters:
-    """The searches since the process began."""
+    """Counts since the process began: searches, results found on disk, candidates timed."""
 
     searches: int = 0
     remembered: int = 0
@@ -41,7 +41,7 @@ COUNTERS: Final = Counters()
 
 
 def limits() -> beam.Limits:
-    """The limits of a search, by the settings."""
+    """The limits of a search, from the settings."""
     return beam.Limits(
         config.BEAM.value, config.BEAM_TIMEOUT.value, config.BEAM_UPCAST_MAX.value, config.BEAM_LOCAL_MAX.value,
         not config.NO_OUTPUT_UPCAST.value,
@@ -49,8 +49,8 @@ def limits() -> beam.Limits:
 
 
 def tuned(ast: UOp, device: Device) -> UOp:
-    """The kernel `ast`, asking for the optimizations that a search finds, or once has found; as it is where there is nothing to
-    search, or its own optimizations are given."""
+    """The kernel `ast` with the optimizations from a search, or from its result on disk; unchanged if beam search is off, the
+    device cannot time kernels, or optimizations are given."""
     info = ast.arg
     if (
         not config.BEAM.value
@@ -66,7 +66,7 @@ def tuned(ast: UOp, device: Device) -> UOp:
     ready: Any = ast
     for stage in pipeline.STAGES[: _APPLY - 1]:
         ready = pipeline.run(stage, ready, target)
-    unnamed = appended_key() or target.own_rules  # rules that a program adds have no name on disk
+    unnamed = appended_key() or target.own_rules  # rules added at run time have no stable key for the disk
     store = None if unnamed else found_here()
     name = key(ast, device.identity, target, config.code_key(), limits())
     opts = None if store is None or config.IGNORE_BEAM_CACHE.value else store.get(name)
@@ -80,7 +80,7 @@ def tuned(ast: UOp, device: Device) -> UOp:
 
 
 def _legal(ready: UOp, device: Device, opts: Sequence[Opt]) -> bool:
-    """True if the result of an earlier version can still be applied."""
+    """True if optimizations found on disk, perhaps by an earlier version, are legal for the kernel."""
     scheduler = Scheduler(ready, device.target)
     try:
         for opt in opts:
@@ -98,8 +98,7 @@ def _search(ready: UOp, device: Device, name: str) -> tuple[Opt, ...]:
 
 
 class Bench:
-    """Times kernels on a device, in processes of their own. A kernel whose text has been timed is not timed again, unless it is
-    asked for once more in another call."""
+    """A timer of candidates on a device, in worker processes. Each call times candidates with equal texts once."""
 
     def __init__(self, ast: UOp, device: Device) -> None:
         self.device = device
@@ -111,11 +110,11 @@ class Bench:
         self.settings["beam"] = 0
 
     def rendered(self, kernel: UOp) -> Rendered | None:
-        """The kernel's text; None where it cannot be lowered, or has too many instructions."""
+        """The rendered kernel; None if it cannot be lowered, or has too many instructions."""
         program: Any = kernel
         info = replace(kernel.arg, name="candidate")
         try:
-            # optimizations are in the graph already, so the stage that applies them has only its rules left
+            # the graph has its optimizations already: of the stage that applies them only the rules run
             program = pipeline.apply_groups(pipeline.STAGES[_APPLY - 1], UOp.new(Op.Sink, kernel.src, info), self.device.target)
             for stage in pipeline.STAGES[_APPLY:]:
                 program = pipeline.run(stage, program, self.device.target)
@@ -126,11 +125,11 @@ class Bench:
             return None
 
     def measure(self, kernels: Sequence[UOp], best: float) -> list[float]:
-        """Seconds of each kernel, FAILED for one that cannot be made or run."""
+        """The seconds of each kernel; FAILED for one that cannot be compiled or run. `best` is the best time so far."""
         texts = [self.rendered(k) for k in kernels]
         distinct = {r.text: r for r in texts if r is not None}
         tasks = {text: self._task(r, 0, best) for text, r in distinct.items()}
-        # compiled side by side, timed one after the other on an otherwise idle machine
+        # compiled in parallel, timed one after the other, on an otherwise idle machine
         compiled = kernel_timing.workshop.run(list(tasks.values()), max(1, config.THREADS.default))
         alive = [text for text, seconds in zip(tasks, compiled, strict=True) if seconds != FAILED]
         times = kernel_timing.workshop.run([self._task(distinct[t], config.BEAM_RUNS.value, best) for t in alive], 1)
@@ -154,7 +153,7 @@ class Bench:
 
 @contextlib.contextmanager
 def _progress(name: str) -> Iterator[Callable[[beam.Progress], None]]:
-    """A line on the terminal that says how far a search is; nothing where nobody looks."""
+    """A context with a function that shows the progress of a search on the terminal, if there is one."""
     if not sys.stderr.isatty():
         yield lambda so_far: None
         return

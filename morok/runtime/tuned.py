@@ -1,7 +1,7 @@
-"""The results of searches, on disk: by the structure of a kernel, or of a program, its target and the settings of the search.
+"""The results of searches, on disk, by the structure of a kernel or program, the target and the settings of the search.
 
-SQLite in its write-ahead mode: several processes may search at once, and a killed writer leaves what was there before. A folder
-that cannot be written, a full disk or a damaged file cost the cache and nothing else.
+SQLite in write-ahead mode: several processes may search at once, and a killed writer leaves the earlier contents. A read-only
+folder, a full disk or a damaged file disable the cache, without an error.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from morok.optimize.opts import Opt, OptOp
 
 T = TypeVar("T")
 
-_GENERATION: Final = 3  # changes with the meaning of what is kept
+_GENERATION: Final = 3  # changes with the meaning of the stored results
 _SCHEMA: Final = "create table if not exists found (key text primary key, opts text not null, made real not null)"
 
 
 def key(ast: UOp, *particulars: Any) -> str:
-    """A digest of the structure of a Sink's program, without names, and of all else that its best optimizations depend on."""
+    """A digest of the structure of a Sink's program, without names, and of `particulars`, on which its optimizations depend."""
     digest = hashlib.sha256(_said((_GENERATION, particulars)).encode())
     for op, dtype, src, arg in table(ast):
         digest.update(repr((op.name, str(dtype), src, None if op is Op.Sink else arg)).encode())
@@ -37,7 +37,7 @@ def key(ast: UOp, *particulars: Any) -> str:
 
 
 def _said(value: Any) -> str:
-    """`value` as every process writes it: Python's text of a set has an order that changes from one to the next."""
+    """`value` as text that is equal in all processes: the order of a set in its repr is not."""
     if isinstance(value, frozenset):
         return "{" + ", ".join(sorted(map(_said, value))) + "}"
     if isinstance(value, tuple):
@@ -56,12 +56,12 @@ def read(text: str) -> tuple[Opt, ...]:
 
 
 def sealed(key: str, said: str) -> str:
-    """A text with a checksum of it and of its key, as it is kept: SQLite notices few of the bits that a disk changes."""
+    """A text as it is stored, with a checksum of it and its key: SQLite detects few changed bits."""
     return f"{hashlib.sha256(f'{key} {said}'.encode()).hexdigest()[:16]} {said}"
 
 
 def unsealed(key: str, kept: Any) -> str:
-    """The text that was sealed; ValueError where this is none."""
+    """The text of a sealed() text; ValueError if it is damaged."""
     said = kept[17:] if isinstance(kept, str) else ""
     if kept != sealed(key, said):
         raise ValueError("damaged")
@@ -69,13 +69,13 @@ def unsealed(key: str, kept: Any) -> str:
 
 
 def found_here() -> Found | None:
-    """The store of search results on this machine; None where there is none."""
+    """The store of search results on this machine; None if there is no usable cache folder."""
     folder = cache_folder.part()
     return None if folder is None else Found(folder)
 
 
 class Found:
-    """The cache in one folder."""
+    """The store of search results in one folder."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / "beam.sqlite"
@@ -94,17 +94,17 @@ class Found:
             connection.close()
 
     def get(self, key: str) -> tuple[Opt, ...] | None:
-        """The optimizations found for `key`; None if none were, or they cannot be read."""
+        """The optimizations stored for `key`; None if there are none, or they cannot be read."""
         return self.look_up(key, read)
 
     def look_up(self, key: str, read: Callable[[str], T]) -> T | None:
-        """The result kept for `key`, as `read` reads its text; None if there is none, or it cannot be read."""
+        """The result of `read` for the text stored for `key`; None if there is none, or it cannot be read."""
         try:
             with self._open() as connection:
                 row = connection.execute("select opts from found where key = ?", (key,)).fetchone()
             return None if row is None else read(unsealed(key, row[0]))
         except sqlite3.OperationalError:
-            return self._read_only(key, read)  # a folder that cannot be written may be read all the same
+            return self._read_only(key, read)  # a read-only folder
         except (OSError, sqlite3.DatabaseError, ValueError, KeyError, TypeError):
             self._discard()
             return None
@@ -123,11 +123,11 @@ class Found:
             connection.close()
 
     def put(self, key: str, opts: Sequence[Opt]) -> bool:
-        """Keep `opts` under `key`; False if the folder cannot take it."""
+        """True after storing `opts` for `key`; False if the folder cannot be written."""
         return self.keep(key, text(opts))
 
     def keep(self, key: str, said: str) -> bool:
-        """Keep a text under `key`; False if the folder cannot take it."""
+        """True after storing a text for `key`; False if the folder cannot be written."""
         try:
             with self._open() as connection:
                 connection.execute("insert or replace into found values (?, ?, ?)", (key, sealed(key, said), time.time()))
@@ -139,7 +139,7 @@ class Found:
             return False
 
     def _discard(self) -> None:
-        """A file that is no database helps nobody."""
+        """Remove the file: it is no valid database."""
         for suffix in ("", "-wal", "-shm"):
             with contextlib.suppress(OSError):
                 self.path.with_name(self.path.name + suffix).unlink()

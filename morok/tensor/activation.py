@@ -1,6 +1,6 @@
-"""The nonlinear functions of neural networks, of one element each: the result has the operand's shape.
+"""Activation functions, elementwise: the result has the operand's shape.
 
-Integers become the default float; halves are computed as f32, rounded once.
+Integers become the default float; f16 and bf16 are computed as f32 and rounded once.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from morok.errors import DTypeError
 from morok.tensor.base import AnyTensor
 from morok.tensor.elementwise_operands import rounded_to, wide_float
 
-# What makes a network of SELUs normalise itself (Klambauer et al. 2017).
+# Constants under which SELU networks keep mean 0 and variance 1 (Klambauer et al. 2017).
 _SELU_ALPHA: Final = 1.6732632423543772
 _SELU_SCALE: Final = 1.0507009873554805
 
@@ -134,7 +134,7 @@ def mish(self: AnyTensor) -> AnyTensor:
 
 
 def hardtanh(self: AnyTensor, min_val: float = -1.0, max_val: float = 1.0) -> AnyTensor:
-    """x brought between `min_val` and `max_val`, in self's shape and float dtype (integers: f32).
+    """x clipped to `min_val`..=`max_val`, in self's shape and float dtype (integers: f32).
 
     >>> Tensor([-5.0, 0.5, 5.0]).hardtanh().tolist()
     [-1.0, 0.5, 1.0]

@@ -1,4 +1,4 @@
-"""Checks of the arguments of tensors: sizes, shapes, axes, devices, tensors; the plain kinds are in morok.arguments."""
+"""Checks of the arguments of tensor functions: sizes, shapes, axes, tensors. Those of plain values are in morok.arguments."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from morok.tensor.variable import Variable
 
 T = TypeVar("T")
 
-MOST: Final = 1 << 62  # elements of a tensor: their places are computed in 64 bits
+MOST: Final = 1 << 62  # most elements of a tensor: indices are computed in 64 bits
 
 
 def whole(value: Any, what: str, least: int, most: int | None = MOST) -> int:
-    """One whole number in least..=most (None: of any size)."""
+    """`value` as an int in least..=most (None: no upper bound); ShapeError for any other value."""
     n = None if isinstance(value, Lazy) else index_or_none(value)
     if n is None or n < least or (most is not None and n > most):
         expected = f"a whole number of at least {least}" if n is None or n < least else f"a whole number of at most {most}"
@@ -29,7 +29,7 @@ def whole(value: Any, what: str, least: int, most: int | None = MOST) -> int:
 
 
 def each(value: Any, count: int, what: str, least: int) -> tuple[int, ...]:
-    """One whole number for each of `count` axes: all of them given, or one for all."""
+    """One int of at least `least` for each of `count` axes, from a list or one int for all; ShapeError otherwise."""
     if not isinstance(value, (tuple, list)):
         return (whole(value, what, least),) * count
     if len(value) != count:
@@ -38,7 +38,7 @@ def each(value: Any, count: int, what: str, least: int) -> tuple[int, ...]:
 
 
 def shape_argument(shape: tuple[Any, ...]) -> Shape:
-    """`f(2, 3)` and `f((2, 3))` mean the same."""
+    """The shape in *args, `f(2, 3)` or `f((2, 3))`. ArgumentTypeError for a size that is no int or variable."""
     if len(shape) == 1 and isinstance(shape[0], (tuple, list)):
         shape = tuple(shape[0])
     sizes: list[int | UOp] = []
@@ -58,12 +58,12 @@ def _size(d: Any) -> int | None:
 
 
 def new_shape(shape: tuple[Any, ...]) -> Shape:
-    """The shape of a tensor that is made: as shape_argument(), with no size below 0 and not more elements than places."""
+    """The shape of a new tensor, from *args as in shape_argument(); ShapeError as in fitting()."""
     return fitting(shape_argument(shape))
 
 
 def fitting(sizes: Shape) -> Shape:
-    """A shape as it is; ShapeError for a size below 0, and for more elements than there are places."""
+    """`sizes` unchanged; ShapeError for a negative size, and for more than MOST elements."""
     if any(isinstance(d, int) and d < 0 for d in sizes):
         raise ShapeError(f"a tensor of shape {show(sizes)}", place=caller(), expected="sizes of at least 0")
     total = element_count(sizes)
@@ -73,7 +73,7 @@ def fitting(sizes: Shape) -> Shape:
 
 
 def axis_in(value: Any, shape: Shape, ndim: int) -> int:
-    """An axis of `ndim`, counted from the front; negative ones count from the end. `shape` is for the error."""
+    """The axis `value` as an int in 0..ndim; negative ones count from the end. AxisError outside."""
     a = index_or_none(value)
     if a is None:
         raise ArgumentTypeError(f"{shown(value)} is no axis", place=caller(), expected=f"an axis in {-ndim}..{ndim}")
@@ -85,7 +85,7 @@ def axis_in(value: Any, shape: Shape, ndim: int) -> int:
 
 
 def known(x: Lazy, axis: int, what: str) -> int:
-    """The size of an axis, which must not be symbolic."""
+    """The size of an axis as an int; ShapeError for a symbolic size."""
     size = x.shape[axis]
     if isinstance(size, UOp):
         raise ShapeError(f"{what}: axis {axis} of shape {show(x.shape)} is symbolic", place=caller(), expected="a known size")
@@ -93,14 +93,14 @@ def known(x: Lazy, axis: int, what: str) -> int:
 
 
 def only_tensors(values: Sequence[Any], what: str) -> None:
-    """DTypeError unless all of these are tensors."""
+    """DTypeError unless all `values` are tensors."""
     for v in values:
         if not isinstance(v, Lazy):
             raise DTypeError(f"{what} of {type(v).__name__}", place=caller(), expected="tensors", hint="Tensor(data) makes one")
 
 
 def tensor(value: Any, kind: type[T], what: str) -> T:
-    """A tensor; DTypeError for anything else."""
+    """`value`, a tensor; DTypeError for anything else."""
     only_tensors([value], what)
     found: T = value
     return found

@@ -1,6 +1,6 @@
 """Reductions over axes, and functions built on them.
 
-Over no elements a sum is 0, a product 1; max, min and their positions raise ShapeError.
+The sum of no elements is 0, the product 1; max, min, argmax and argmin raise ShapeError.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ HALVES = (dtypes.f16, dtypes.bf16)
 
 
 def accumulator(d: DType) -> DType:
-    """The dtype in which sums and products of `d` are formed: wide enough that they mean something."""
+    """The dtype of sums and products of `d`: i64 for bools and signed integers, u64 for unsigned ones, `arithmetic` of floats."""
     if d.is_bool or d.is_signed:
         return DEFAULT_INT
     return dtypes.u64 if d.is_unsigned else arithmetic(d)
@@ -40,12 +40,12 @@ def reduce_axes(x: AnyTensor, op: Op, axis: Axis, keepdim: bool) -> AnyTensor:
     out = kept if keepdim else tuple(d for a, d in enumerate(shape) if a not in axes)
     folded = tuple(a for a in axes if shape[a] != 1)
     if builtins.any(shape[a] == 0 for a in folded):
-        nothing = 0 if op is Op.Add else identity(op, x.dtype)  # +0.0 where the identity is -0.0: as NumPy has it
+        nothing = 0 if op is Op.Add else identity(op, x.dtype)  # +0.0, as in NumPy, while the identity of Add is -0.0
         return x._like(expanded(UOp.const(nothing, x.dtype), out))
     uop = x.uop
     if folded:
         if builtins.any(d == 1 for d in shape):
-            # axes of size 1 carry nothing through a loop
+            # drop axes of size 1: they need no loop
             uop = reshaped(uop, tuple(d for d in shape if d != 1))
             sizes = [a for a, d in enumerate(shape) if d != 1]
             folded = tuple(sizes.index(a) for a in folded)
@@ -55,7 +55,7 @@ def reduce_axes(x: AnyTensor, op: Op, axis: Axis, keepdim: bool) -> AnyTensor:
 
 @other_names
 def sum(self: AnyTensor, axis: Axis = None, keepdim: bool = False, dtype: Any = None, **also: Unpack[Reducing]) -> AnyTensor:
-    """The sum over `axis` (None: all axes), 0 over nothing. Integers are added as i64 or u64, halves as f32 and rounded once.
+    """The sum over `axis` (None: all axes), 0 for no elements. Integers are added as i64 or u64, halves as f32 and rounded once.
 
     AxisError for an axis outside the shape, ShapeError for an axis named twice, DTypeError for `dtype=bool`.
 
@@ -67,7 +67,7 @@ def sum(self: AnyTensor, axis: Axis = None, keepdim: bool = False, dtype: Any = 
 
 @other_names
 def prod(self: AnyTensor, axis: Axis = None, keepdim: bool = False, dtype: Any = None, **also: Unpack[Reducing]) -> AnyTensor:
-    """The product over `axis` (None: all axes), 1 over nothing; dtypes as for sum().
+    """The product over `axis` (None: all axes), 1 for no elements; dtypes as for sum().
 
     AxisError for an axis outside the shape, ShapeError for an axis named twice, DTypeError for `dtype=bool`.
 
@@ -117,7 +117,7 @@ def _extreme(x: AnyTensor, op: Op, axis: Axis, keepdim: bool) -> AnyTensor:
 
 
 def _some_along(x: AnyTensor, axis: int, what: str) -> None:
-    """ShapeError for an axis without elements, of which none is the greatest, whatever the other axes are."""
+    """ShapeError for an axis of size 0, also if the result is empty: it has no greatest element."""
     if x.shape[axis] == 0:
         raise ShapeError(
             f"{what} over axis {axis} of shape {show(x.shape)}, which has no elements",
@@ -128,7 +128,7 @@ def _some_along(x: AnyTensor, axis: int, what: str) -> None:
 
 @other_names
 def any(self: AnyTensor, axis: Axis = None, keepdim: bool = False, **also: Unpack[Reducing]) -> AnyTensor:
-    """True where some element over `axis` (None: all axes) is not 0, as bool; False over nothing.
+    """True where some element over `axis` (None: all axes) is not 0, as bool; False for no elements.
 
     AxisError for an axis outside the shape.
 
@@ -140,7 +140,7 @@ def any(self: AnyTensor, axis: Axis = None, keepdim: bool = False, **also: Unpac
 
 @other_names
 def all(self: AnyTensor, axis: Axis = None, keepdim: bool = False, **also: Unpack[Reducing]) -> AnyTensor:
-    """True where every element over `axis` (None: all axes) is not 0, as bool; True over nothing.
+    """True where every element over `axis` (None: all axes) is not 0, as bool; True for no elements.
 
     AxisError for an axis outside the shape.
 
@@ -168,7 +168,7 @@ def _count(x: AnyTensor, axis: Axis) -> int | UOp:
 
 @other_names
 def mean(self: AnyTensor, axis: Axis = None, keepdim: bool = False, **also: Unpack[Reducing]) -> AnyTensor:
-    """The arithmetic mean over `axis` (None: all axes), in self's float dtype (integers: f32); NaN over nothing.
+    """The arithmetic mean over `axis` (None: all axes), in self's float dtype (integers: f32); NaN for no elements.
 
     AxisError for an axis outside the shape.
 
@@ -188,7 +188,7 @@ def _over(x: AnyTensor, count: int | UOp) -> AnyTensor:
 
 @other_names
 def var(self: AnyTensor, axis: Axis = None, keepdim: bool = False, correction: float = 0, **also: Unpack[Reducing]) -> AnyTensor:
-    """The variance over `axis` (None: all axes): squared distances from the mean, summed, over n - `correction`, as a float.
+    """The variance over `axis` (None: all axes), as a float: sum((x - mean)**2) / (n - correction) of n elements.
 
     AxisError for an axis outside the shape, ShapeError for a `correction` that is not finite.
 
@@ -262,7 +262,7 @@ def _position(t: AnyTensor, op: Op, axis: int | None, keepdim: bool) -> AnyTenso
 
 
 def positions_along(x: AnyTensor, axis: int, d: DType) -> AnyTensor:
-    """Along `axis` the position of each element, in a shape that broadcasts with this one."""
+    """The positions 0, 1, .. along `axis`, of dtype `d`, in a shape that broadcasts with `x`: size 1 on all other axes."""
     size = x.shape[axis]
     iota = UOp.new(Op.Iota, (dim_node(size),)).cast(d)
     return x._like(reshaped(iota, tuple(size if a == axis else 1 for a in range(x.ndim))))
@@ -272,8 +272,8 @@ def positions_along(x: AnyTensor, axis: int, d: DType) -> AnyTensor:
 def softmax(self: AnyTensor, axis: int = -1, **also: Unpack[Along]) -> AnyTensor:
     """exp(x) over its sum along `axis`, in self's shape and float dtype (integers: f32), without overflow.
 
-    Halves are computed as f32 and rounded once. One division a sum: its reciprocal neither over- nor underflows, as the
-    greatest element adds 1 to it. AxisError for an axis outside the shape.
+    Halves are computed as f32 and rounded once. Elements are multiplied by the reciprocal of the sum, which cannot overflow:
+    the greatest element contributes 1 to the sum. AxisError for an axis outside the shape.
 
     >>> Tensor([0.0, 0.0]).softmax().tolist()
     [0.5, 0.5]
@@ -311,7 +311,7 @@ def logsumexp(self: AnyTensor, axis: Axis = None, keepdim: bool = False, **also:
 
 
 def _exp_low(x: AnyTensor) -> AnyTensor:
-    """exp(x) of elements that are at most 0, which makes its code shorter."""
+    """exp(x) for x <= 0: the bound lets rules drop the code for overflow."""
     return x.minimum(0.0).exp()
 
 

@@ -1,4 +1,4 @@
-"""The base of Tensor: a node and a device; and the conversion of Python and NumPy dtypes."""
+"""The base class of Tensor: a graph node and a device. Also conversion of dtypes from Python and NumPy."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from morok.tensor.describing import described_as, descriptions
 if TYPE_CHECKING:
     from morok.tensor.tensor import Tensor
 
-AnyTensor = TypeVar("AnyTensor", bound="Tensor")  # a tensor of whatever subclass: methods return another of it
+AnyTensor = TypeVar("AnyTensor", bound="Tensor")  # a subclass of Tensor: methods return the class of self
 
 _NUMPY: Final = {
     "bool": dtypes.bool,
@@ -31,21 +31,21 @@ _NUMPY: Final = {
     "uint32": dtypes.u32,
     "uint64": dtypes.u64,
     "float16": dtypes.f16,
-    "bfloat16": dtypes.bf16,  # this one and the next two as ml_dtypes has them
+    "bfloat16": dtypes.bf16,  # this and the next two: names of ml_dtypes
     "float8_e4m3fn": dtypes.f8e4m3,
     "float8_e5m2": dtypes.f8e5m2,
     "float32": dtypes.f32,
     "float64": dtypes.f64,
 }
 _PYTHON: Final = {bool: dtypes.bool, int: dtypes.i64, float: dtypes.f32}
-_ELEMENTS: Final = frozenset({*_NUMPY.values(), *STORAGE_FLOATS})  # what a tensor may hold
+_ELEMENTS: Final = frozenset({*_NUMPY.values(), *STORAGE_FLOATS})  # the dtypes of tensors
 UNKNOWN_TO_NUMPY: Final = frozenset({dtypes.bf16, *STORAGE_FLOATS})
 DEFAULT_FLOAT: Final = dtypes.f32
 DEFAULT_INT: Final = dtypes.i64
 
 
 def as_dtype(wanted: Any) -> DType:
-    """The scalar dtype meant by a DType, a name ("f32", "float32"), a Python type or a NumPy dtype; DTypeError if none is."""
+    """The scalar dtype of a DType, a name ("f32", "float32"), a Python type or a NumPy dtype; DTypeError for anything else."""
     if isinstance(wanted, DType):
         found: DType | None = wanted
     elif isinstance(wanted, type) and wanted in _PYTHON:
@@ -63,7 +63,7 @@ def as_dtype(wanted: Any) -> DType:
 
 
 def _name_of(wanted: Any) -> str:
-    """The own name of another library's dtype, or of a class; "" for anything else."""
+    """The name of another library's dtype, or of a class; "" for anything else."""
     name = getattr(wanted, "name", None)
     if not isinstance(name, str):
         name = getattr(wanted, "__name__", "")
@@ -71,12 +71,12 @@ def _name_of(wanted: Any) -> str:
 
 
 def arithmetic(d: DType) -> DType:
-    """The dtype in which elements of `d` are computed with: 8-bit floats are only stored, and become f16."""
+    """The dtype of arithmetic on elements of `d`: f16 for 8-bit floats, which are for storage only; else `d`."""
     return dtypes.f16 if d in STORAGE_FLOATS else d
 
 
 def numpy_name(d: DType) -> str:
-    """NumPy's name of a dtype; DTypeError where it has none."""
+    """NumPy's name of a dtype; DTypeError if NumPy lacks it."""
     for name, mine in _NUMPY.items():
         if mine is d and d not in UNKNOWN_TO_NUMPY:
             return name
@@ -84,7 +84,7 @@ def numpy_name(d: DType) -> str:
 
 
 class Lazy:
-    """A node of the graph and the device that it will be computed on; nothing is computed here.
+    """A graph node and the device that computes it; constructing one computes nothing.
 
     uop     the node that describes the elements
     device  the device's name: "CPU", "CPU:1", "CUDA" or "NULL"
@@ -95,7 +95,7 @@ class Lazy:
     """
 
     __slots__ = ("_uop", "device", "_compiled", "__weakref__")
-    # NumPy leaves operators between an array and one of these to us.
+    # NumPy then leaves operators between an array and a tensor to the tensor.
     __array_priority__: ClassVar[float] = 1000.0
     __array_ufunc__: ClassVar[None] = None
 
@@ -125,7 +125,7 @@ class Lazy:
         return self._make(uop, self.device)
 
     def _same(self) -> Self:
-        """Another tensor of the same elements: assigning to one of the two leaves the other as it is."""
+        """Another tensor with the same elements: assigning to one does not change the other."""
         return self._make(self.uop, self.device)
 
     @property
@@ -191,7 +191,7 @@ def dim_node(d: int | UOp) -> UOp:
 
 
 def show(shape: Shape) -> str:
-    """A shape as error messages spell it: (3, 2), with the names of variables, and their values if they are bound: (n=5, 2)."""
+    """A shape as text for error messages: (3, 2); variables by name, bound ones with their value: (n=5, 2)."""
     inner = ", ".join(map(_shown_size, shape))
     return f"({inner},)" if len(shape) == 1 else f"({inner})"
 
@@ -203,7 +203,7 @@ def _shown_size(d: int | UOp) -> str:
 
 
 def namesakes(nodes: Iterable[Any]) -> str:
-    """The name that several variables of these nodes share, and the bounds of each, as a sentence; "" where there is none."""
+    """A hint about different variables of one name in these nodes, with the bounds of each; "" if all names are unique."""
     found: dict[str, dict[UOp, str]] = {}
     for node in nodes:
         for n in node.toposort() if isinstance(node, UOp) else ():

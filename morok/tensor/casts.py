@@ -1,4 +1,4 @@
-"""Conversions from dtype to dtype, as NumPy converts elements: of nodes, and of tensors."""
+"""Conversions between dtypes, with NumPy's results: of nodes, and of tensors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from morok.tensor.base import DEFAULT_INT, AnyTensor, as_dtype
 
 
 def cast_to(uop: UOp, d: DType) -> UOp:
-    """`uop` converted as NumPy converts it on this kind of machine, also where the op Cast is undefined."""
+    """`uop` at dtype `d`, as NumPy on x86 converts it, also for values for which the op Cast is undefined."""
     source = uop.dtype
     if source is d:
         return uop
@@ -26,27 +26,27 @@ def cast_to(uop: UOp, d: DType) -> UOp:
 
 
 def run_time_number(uop: UOp) -> UOp:
-    """A variable, or an expression of variables, as an integer; DTypeError for other nodes."""
+    """A variable, or an expression of variables, as a node of dtype i64; DTypeError for other nodes."""
     if not uop.dtype.is_index or uop.dtype.count != 1:
         raise DTypeError(f"a node of dtype {uop.dtype} beside tensors", place=caller(), expected="a variable, or a tensor")
     return cast_to(uop, DEFAULT_INT)
 
 
 def _float_to_int(x: UOp, d: DType) -> UOp:
-    """The truncation; out of range and for NaN the result of the machine's conversion instruction: the least i32 or i64, of which
-    narrower types keep the low bits.
+    """`x` truncated to the integer dtype `d`. Out of range and for NaN it is the result of x86's conversion instruction: the
+    least i32 or i64, of which narrower dtypes keep the low bits.
     """
     if d is dtypes.u64:
-        # the upper half is converted 2^63 lower, and put back
+        # numbers from 2^63 up: subtract 2^63, convert, set the top bit
         top = UOp.const(2.0**63, x.dtype)
         upper = x.ge(top)
         low = _float_to_int(upper.where(x - top, x), dtypes.i64).cast(d)
         return low ^ upper.where(UOp.const(1 << 63, d), UOp.const(0, d))
     wide = dtypes.i64 if d in (dtypes.i64, dtypes.u32) else dtypes.i32
     if x.dtype.bits <= 16:
-        x = x.cast(dtypes.f32)  # halves have infinity where the bounds would be
+        x = x.cast(dtypes.f32)  # in f16 the bounds below would be infinite
     limit = 2.0 ** (wide.bits - 1)
-    # where floats lie between the least integer and the one below it, they truncate to the least
+    # floats between `least - 1` and the least integer truncate to it: compare with > least - 1 if `x` has such floats
     above = x.gt(UOp.const(-limit - 1, x.dtype)) if wide.bits < 53 <= x.dtype.bits else x.ge(UOp.const(-limit, x.dtype))
     inside = above & x.lt(UOp.const(limit, x.dtype))
     safe = inside.where(x, UOp.const(0.0, x.dtype)).cast(wide)
@@ -57,7 +57,7 @@ def _float_to_int(x: UOp, d: DType) -> UOp:
 def cast(self: AnyTensor, dtype: Any) -> AnyTensor:
     """The elements at another dtype, in self's shape, as NumPy's astype converts them.
 
-    Integers wrap, floats truncate, everything but 0 is True. A float that does not fit becomes the low bits of the least
+    Integers wrap, floats truncate, all numbers but 0 become True. A float out of range becomes the low bits of the least
     i32 (of the least i64 for i64, u32 and u64), as on x86. DTypeError for a dtype that tensors do not have.
 
     >>> Tensor([1.9, -1.9, 300.0]).cast("i8").tolist()

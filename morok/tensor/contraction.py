@@ -1,4 +1,4 @@
-"""Products and sums in Einstein's notation, and functions built on them.
+"""Einstein summation, and functions built on it.
 
 Integers are multiplied and added in their own dtype, halves as f32 and rounded once.
 """
@@ -22,7 +22,7 @@ from morok.tensor.elementwise_operands import as_operand, rounded_to, wide_float
 from morok.tensor.keywords import Along, Axis, Reducing, other_names
 from morok.tensor.view_methods import Dim, axes_of, axis_of, pad_zero
 
-Label = str | int  # a letter; for the axes that `...` stands for their place, -1 the last
+Label = str | int  # an axis of a term: its letter; for the axes of `...` a negative number, -1 for the last
 
 
 def einsum(kind: type[AnyTensor], formula: str, operands: Sequence[Any]) -> AnyTensor:
@@ -43,7 +43,7 @@ def einsum(kind: type[AnyTensor], formula: str, operands: Sequence[Any]) -> AnyT
 
 
 def _diagonals(t: AnyTensor, term: Sequence[Label]) -> tuple[AnyTensor, list[Label]]:
-    """The tensor with each letter once: of axes of one letter the diagonal."""
+    """The tensor with each letter once, and the letters of its axes: axes with the same letter are replaced by their diagonal."""
     x, labels = t, list(term)
     for label in dict.fromkeys(term):
         while labels.count(label) > 1:
@@ -64,14 +64,14 @@ def _contracted(
 
 
 def _over_labels(t: AnyTensor, mine: list[Label], labels: list[Label]) -> AnyTensor:
-    """The axes in the order of `labels`, of size 1 where there is none."""
+    """The tensor with one axis for each of `labels`, in their order; of size 1 for a label that it lacks."""
     ordered = t.permute(*[mine.index(x) for x in labels if x in mine])
     sizes = iter(ordered.shape)
     return ordered.reshape(tuple(next(sizes) if x in mine else 1 for x in labels))
 
 
 def _summed(t: AnyTensor, labels: list[Label], kept: set[Label], sizes: dict[Label, Dim]) -> tuple[AnyTensor, list[Label]]:
-    """The sum over all labels but the `kept`; an axis of size 1 stands for as many equal elements as its label has."""
+    """The sum over all labels but those in `kept`, and the labels of its axes; axes of size 1 are first broadcast to `sizes`."""
     over = [k for k, x in enumerate(labels) if x not in kept]
     x = t.expand(tuple(sizes[label] for label in labels))
     if over:
@@ -80,7 +80,7 @@ def _summed(t: AnyTensor, labels: list[Label], kept: set[Label], sizes: dict[Lab
 
 
 def diagonal(self: AnyTensor, offset: int = 0, axis1: int = 0, axis2: int = 1) -> AnyTensor:
-    """The elements at (i, i + offset) of two axes, as the last axis. ShapeError for one axis twice.
+    """The elements at (i, i + offset) of two axes, as the new last axis. ShapeError for one axis twice.
 
     >>> Tensor([[1, 2], [3, 4]]).diagonal().tolist()
     [1, 4]
@@ -97,7 +97,7 @@ def diagonal(self: AnyTensor, offset: int = 0, axis1: int = 0, axis2: int = 1) -
     x = x.shrink([*none, (min(top, rows), min(top, rows) + n), (min(left, columns), min(left, columns) + n)])
     if n == 0:
         return x.reshape((*lead, 0))
-    # rows one longer: the diagonal becomes a column
+    # in rows of n + 1 elements the diagonal is the first column
     flat = pad_zero(x.reshape((*lead, n * n)), [*none, (0, n)])
     return flat.reshape((*lead, n, n + 1)).shrink([*none, None, (0, 1)]).reshape((*lead, n))
 
@@ -113,7 +113,7 @@ def trace(self: AnyTensor, offset: int = 0, dtype: Any = None) -> AnyTensor:
 
 @other_names
 def vecdot(self: AnyTensor, other: Any, axis: int = -1, **also: Unpack[Along]) -> AnyTensor:
-    """The sum of products along `axis`, which both lose; other axes broadcast, dtypes promote.
+    """The sum of products along `axis`, without that axis; the other axes broadcast, dtypes promote.
 
     ShapeError unless the axis has one size in both.
 
@@ -171,15 +171,15 @@ def tensordot(self: AnyTensor, other: Any, axes: int | Sequence[Sequence[int]] =
 def vector_norm(self: AnyTensor, axis: Axis = None, keepdim: bool = False, ord: float = 2, **also: Unpack[Reducing]) -> AnyTensor:
     """(sum |x|**ord)**(1/ord) over `axis` (None: all axes), as a float: Euclidean by default.
 
-    The greatest and the least |x| for inf and -inf; the number of elements that are not 0 for 0. ShapeError for the least
-    of no elements, AxisError for an axis outside the shape.
+    For ord=inf the greatest |x|, for -inf the least, for 0 the number of nonzero elements. ShapeError for the least of no
+    elements, AxisError for an axis outside the shape.
 
     >>> Tensor([3.0, 4.0]).vector_norm().item()
     5.0
     """
     x, ord = wide_float(self).abs(), real(ord, "ord")
     if ord == float("inf") and any(x.shape[a] == 0 for a in axes_of(x, axis)):
-        out = x.sum(axis, keepdim)  # of nothing it is 0
+        out = x.sum(axis, keepdim)  # the norm of no elements is 0
     elif ord in (float("inf"), float("-inf")):
         out = x.max(axis, keepdim) if ord > 0 else x.min(axis, keepdim)
     elif ord == 0:
@@ -194,7 +194,7 @@ def vector_norm(self: AnyTensor, axis: Axis = None, keepdim: bool = False, ord: 
 
 
 def _parsed(formula: str, shapes: Sequence[tuple[Dim, ...]]) -> tuple[list[list[Label]], list[Label]]:
-    """The labels of each operand's axes and of the result's."""
+    """(labels of each operand's axes, labels of the result's axes); ShapeError if the formula is malformed or does not fit."""
     text = arguments.text(formula, "the formula of einsum", ShapeError).replace(" ", "")
     left, arrow, right = text.partition("->")
     terms = left.split(",")

@@ -1,6 +1,6 @@
-"""Convolutions and pooling: windows over images, and one reduction.
+"""Convolutions and pooling: a view of sliding windows, and one reduction.
 
-Images are [N, C, H, W]: a batch, channels, rows, columns. Sizes are one number for both of H and W, or a pair.
+Images are [N, C, H, W]: batch, channels, rows, columns. Sizes are one number for both H and W, or a pair.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def conv2d(
     """The cross-correlation of [N, C, H, W] with a weight [O, C / groups, h, w] (and a bias [O]): [N, O, H', W'], one kernel.
 
     H' = (H + 2 * padding - dilation * (h - 1) - 1) // stride + 1. Dtypes promote; integers are added in their own dtype,
-    halves as f32 and rounded once. ShapeError where the shapes do not fit, DTypeError for two bools.
+    halves as f32 and rounded once. ShapeError if the shapes do not fit, DTypeError for two bools.
 
     >>> Tensor.ones(1, 1, 4, 4).conv2d(Tensor.ones(1, 1, 3, 3)).tolist()
     [[[[9.0, 9.0], [9.0, 9.0]]]]
@@ -55,7 +55,7 @@ def conv1d(
 ) -> AnyTensor:
     """The cross-correlation of [N, C, L] with a weight [O, C / groups, l] (and a bias [O]): [N, O, L'], as conv2d().
 
-    ShapeError where the shapes do not fit, DTypeError for two bools.
+    ShapeError if the shapes do not fit, DTypeError for two bools.
 
     >>> Tensor([[[1.0, 2.0, 3.0]]]).conv1d(Tensor([[[1.0, 10.0]]])).tolist()
     [[[21.0, 32.0]]]
@@ -91,10 +91,10 @@ def conv_transpose2d(
     groups: int = 1,
     dilation: Sizes = 1,
 ) -> AnyTensor:
-    """The transpose of conv2d() as a linear map: [N, C, H, W] with a weight [C, O / groups, h, w] is [N, O, H', W'].
+    """The transposed convolution of [N, C, H, W] with a weight [C, O / groups, h, w]: [N, O, H', W'].
 
     H' = (H - 1) * stride - 2 * padding + dilation * (h - 1) + output_padding + 1. Dtypes as for conv2d(). ShapeError
-    where the shapes do not fit, DTypeError for two bools.
+    if the shapes do not fit, DTypeError for two bools.
 
     >>> Tensor.ones(1, 1, 1, 1).conv_transpose2d(Tensor.ones(1, 1, 2, 2)).shape
     (1, 1, 2, 2)
@@ -109,7 +109,7 @@ def conv_transpose2d(
             )
     sizes = [known(weight, a, "conv_transpose2d") for a in (2, 3)]
     inputs, outputs = known(weight, 0, "conv_transpose2d"), known(weight, 1, "conv_transpose2d")
-    # every input meets every window position that touches it: a full correlation with the kernel turned round
+    # a transposed convolution is a correlation of the spread-out, fully padded input with the flipped kernel
     turned = weight.reshape((groups, inputs // groups, outputs, *sizes)).transpose(1, 2)
     turned = turned.reshape((groups * outputs, inputs // groups, *sizes)).flip(2, 3)
     reach = [d * (k - 1) for d, k in zip(dilations, sizes, strict=True)]
@@ -127,7 +127,7 @@ def conv_transpose2d(
 
 
 def _channels(x: AnyTensor, nd: int, what: str, weight: AnyTensor, bias: AnyTensor | None, groups: Any, transposed: bool) -> int:
-    """The number of groups, once shapes and dtypes are known to fit."""
+    """The number of groups; ShapeError or DTypeError if shapes or dtypes of the operands do not fit."""
     only_tensors([weight] if bias is None else [weight, bias], what)
     count = whole(groups, "groups", 1)
     layout = "[N, C, L]" if nd == 1 else "[N, C, H, W]"
@@ -166,7 +166,7 @@ def _correlated(
     outputs, per = known(weight, 0, "a convolution"), channels // groups
     x, sizes = t, weight.shape[2:]
     for a in range(nd):
-        # [N, C, places.., window.., rest..]: the windows stand behind all axes
+        # [N, C, places.., rest.., window..]: each window's axis moves to the end
         x = windows(x, 2 + a, known(weight, 2 + a, "a convolution"), strides[a], dilations[a]).moveaxis(3 + a, -1)
     out = x.shape[2 : 2 + nd]
     x = x.reshape((batch, groups, 1, per, *out, *sizes)).cast(work)
@@ -181,9 +181,9 @@ def _correlated(
 def max_pool2d(
     self: AnyTensor, kernel_size: Sizes = 2, stride: Sizes | None = None, padding: Sizes = 0, dilation: Sizes = 1
 ) -> AnyTensor:
-    """The greatest element of each window of [.., H, W], in self's dtype, as [.., H', W']; NaN if there is one.
+    """The greatest element of each window of [.., H, W], in self's dtype, as [.., H', W']; NaN for a window with one.
 
-    The stride is the window's size by default; padded places never win. ShapeError for fewer than two axes, and for a
+    The stride is the window's size by default; padding never is the greatest. ShapeError for fewer than two axes, and for a
     padding above half of the window.
 
     >>> Tensor.arange(16).reshape(1, 4, 4).max_pool2d(2).tolist()
@@ -199,7 +199,7 @@ def avg_pool2d(
 ) -> AnyTensor:
     """The mean of each window of [.., H, W], in self's float dtype (integers: f32), as [.., H', W'].
 
-    The stride is the window's size by default. The zeros of the padding count, unless `count_include_pad` is False.
+    The stride is the window's size by default. The mean includes the zeros of the padding unless `count_include_pad` is False.
     ShapeError for fewer than two axes, and for a padding above half of the window.
 
     >>> Tensor.arange(16).reshape(1, 4, 4).avg_pool2d(2).tolist()
@@ -234,7 +234,7 @@ def _pooling(
 def _windows_of(
     t: AnyTensor, padded: AnyTensor, sizes: tuple[int, ...], strides: tuple[int, ...], dilations: tuple[int, ...]
 ) -> AnyTensor:
-    """[.., H, W] -> [.., H', W', h, w]."""
+    """The windows of `padded`, [.., H, W] -> [.., H', W', h, w]."""
     rows = padded.ndim - 2
     x = windows(padded, rows, sizes[0], strides[0], dilations[0]).moveaxis(rows + 1, -1)
     return windows(x, rows + 1, sizes[1], strides[1], dilations[1]).moveaxis(rows + 2, -1)

@@ -1,4 +1,4 @@
-"""Tensors from data of Python, NumPy and other libraries, and tensors described by a formula."""
+"""Tensors from data of Python, NumPy and other libraries, and tensors such as full() and eye() without data."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ if TYPE_CHECKING:
 
 
 def default_device(name: str | None) -> str:
-    """The device of that name, by default the one that MOROK_DEVICE names."""
+    """The name of a device, checked; None: the device of MOROK_DEVICE. DeviceError for an unknown name."""
     return config.DEVICE.value if name is None else device_name(name)
 
 
 def from_data(data: Any, dtype: Any, device: str, floats: DType = DEFAULT_FLOAT) -> UOp:
-    """The node of `data`: a number, a nested sequence, an ndarray (used as it lies if it can be), or anything NumPy reads.
+    """The node of `data`: a number, a nested sequence, an ndarray (not copied if its layout allows), or another library's array.
 
-    floats  the dtype of Python's floats in sequences, where no dtype is given
+    floats  the dtype of Python's floats in sequences, if `dtype` is None
     """
     wanted = None if dtype is None else as_dtype(dtype)
     if (number := python_number(data)) is not None:
@@ -73,20 +73,20 @@ def from_data(data: Any, dtype: Any, device: str, floats: DType = DEFAULT_FLOAT)
 
 
 def _numpy_number(value: np.generic[Any], wanted: DType | None, device: str) -> UOp:
-    """A number that has a dtype, cast to the one that is wanted."""
+    """The node of a NumPy scalar, cast to `wanted` if given."""
     natural = as_dtype(value.dtype)
     return cast_to(constant(value.item(), natural, device), wanted or natural)
 
 
 def _as_array(data: Any, wanted: DType | None, floats: DType) -> Array:
-    """Nested lists as an ndarray: each Python number converted once, and checked, where a dtype is wanted."""
+    """Nested lists as an ndarray. For an integer dtype `wanted` each number is converted once; RangeError if one does not fit."""
     try:
         array = np.asarray(data)
-    except MorokError:  # of a tensor among them
+    except MorokError:  # raised by a tensor in `data`
         raise
     except (ValueError, OverflowError) as problem:
         raise ShapeError(f"{problem}", place=caller(), expected="nested lists of one shape") from None
-    except REFUSALS as problem:  # of an array of another library among them
+    except REFUSALS as problem:  # raised by another library's array in `data`
         raise refusal(data, problem) from None
     except MemoryError:
         raise OutOfMemoryError(
@@ -98,7 +98,7 @@ def _as_array(data: Any, wanted: DType | None, floats: DType) -> Array:
     if wanted is None:
         if whole:
             raise RangeError("integers that neither i64 nor u64 hold", place=caller(), expected="-2^63..2^64")
-        # Python's floats say nothing about width
+        # Python's floats get the default width, NumPy's keep theirs
         return array.astype(numpy_name(floats)) if array.dtype.kind == "f" and not _has_numpy_float(data) else array
     if whole or (wanted.is_int and array.dtype.kind in "iuf"):
         d = dtypes.f64 if wanted in UNKNOWN_TO_NUMPY else wanted
@@ -110,14 +110,14 @@ def _as_array(data: Any, wanted: DType | None, floats: DType) -> Array:
 
 
 def _has_numpy_float(data: Any) -> bool:
-    """True if the first number of a nested list is NumPy's, so that its width was chosen."""
+    """True if the first number of a nested list is a NumPy scalar, whose width is deliberate."""
     while isinstance(data, (list, tuple)) and data:
         data = data[0]
     return hasattr(data, "dtype")
 
 
 def from_array(array: Array, wanted: DType | None, device: str) -> UOp:
-    """A Buffer over an ndarray, in its shape; converted first if another dtype is wanted."""
+    """A Buffer node over an ndarray's memory, in its shape; the array is converted first for another dtype `wanted`."""
     natural, given = as_dtype(array.dtype), array
     if wanted is not None and wanted is not natural and wanted not in UNKNOWN_TO_NUMPY:
         array = array.astype(numpy_name(wanted))
@@ -137,14 +137,14 @@ def _float_or(dtype: Any) -> DType:
 
 
 def full(shape: Shape, value: Any, dtype: Any, device: str) -> UOp:
-    """One number in every place; no memory."""
+    """A node of `shape` with `value` in every place, without memory."""
     if python_number(value) is None and not hasattr(value, "dtype"):
         raise DTypeError(f"full() of {type(value).__name__}", place=caller(), expected="a number")
     return expanded(from_data(value, dtype, device), shape)
 
 
 def empty(shape: Shape, dtype: Any, device: str) -> UOp:
-    """Memory of arbitrary contents."""
+    """A Buffer node in `shape`, with arbitrary contents."""
     size = element_count(shape)
     if isinstance(size, UOp):
         node = registry.new_buffer(_float_or(dtype), int(size.vmax), device)
@@ -154,7 +154,7 @@ def empty(shape: Shape, dtype: Any, device: str) -> UOp:
 
 
 def eye(rows: int, columns: int, dtype: Any) -> UOp:
-    """1 on the diagonal, 0 elsewhere."""
+    """The node of a matrix [rows, columns] with 1 on the diagonal and 0 elsewhere."""
     d = _float_or(dtype)
     if rows == 0 or columns == 0:
         return expanded(UOp.const(0, d), (rows, columns))
@@ -200,11 +200,10 @@ def ones_like(self: AnyTensor, dtype: Any = None) -> AnyTensor:
 
 
 def contiguous(self: AnyTensor, *opts: Opt) -> AnyTensor:
-    """The same elements in memory in their order, computed by a kernel of their own.
+    """The same elements, stored in row-major order by a kernel of their own; without a kernel if they are in memory already.
 
-    `opts` are the optimizations of that kernel, in order, in place of those that would be chosen; there is no kernel
-    where the elements are in memory already. ConfigError for anything but Opts; OptError, once the kernel is compiled, where
-    it cannot have one of them.
+    `opts` are the optimizations of that kernel, in order, instead of automatically chosen ones. ConfigError for anything but
+    Opts; OptError, when the kernel is compiled, if one of them is illegal for it.
 
     >>> len((Tensor([1, 2]) + 1).contiguous().sum().kernels())
     2
@@ -219,12 +218,12 @@ def contiguous(self: AnyTensor, *opts: Opt) -> AnyTensor:
     return self._same() if stored_buffer(uop) is not None else self._like(UOp.new(Op.Contiguous, (uop,), given))
 
 
-# What libraries raise for an array that they do not hand out.
+# The errors of libraries that do not export an array.
 REFUSALS: Final = (BufferError, RuntimeError, TypeError, ValueError, AttributeError)
 
 
 def foreign_array(data: Any) -> Array:
-    """The elements of another library's array, without a copy where it allows; DTypeError where it refuses."""
+    """Another library's array as an ndarray, without a copy if possible; DTypeError if the library refuses."""
     try:
         return np.asarray(data) if hasattr(data, "__array__") or not hasattr(data, "__dlpack__") else np.from_dlpack(data)
     except REFUSALS as problem:
@@ -232,7 +231,7 @@ def foreign_array(data: Any) -> Array:
 
 
 def dlpack_array(source: Any) -> Array:
-    """The elements of another library's array, through DLPack; DTypeError where it, or NumPy, refuses."""
+    """Another library's array as an ndarray, through DLPack; DTypeError if either library refuses."""
     try:
         return np.from_dlpack(source)
     except REFUSALS as problem:
@@ -240,7 +239,7 @@ def dlpack_array(source: Any) -> Array:
 
 
 def refusal(data: Any, problem: Exception) -> DTypeError:
-    """The error for an array that its library does not hand out."""
+    """The error for an array that its library does not export."""
     gradients = getattr(data, "requires_grad", None) is True
     reason = " ".join(str(problem).split()) or type(problem).__name__
     kind = f"{type(data).__module__.partition('.')[0]}.{type(data).__name__}"

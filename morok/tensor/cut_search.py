@@ -1,7 +1,7 @@
-"""Cuts found by time: whole programs are run as decided by cost, and with the closest decisions made the other way.
+"""Search, by timing, for the cuts of a program into kernels.
 
-One decision after the other is turned around, and stays so if the program is clearly faster. What is found is remembered on
-disk, as what beam search finds.
+The search starts from the decisions of the cost model, and reverses one after the other of those whose costs are closest. A
+reversal is kept if the whole program is clearly faster. The result is stored on disk, as for beam search.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ if TYPE_CHECKING:
     from morok.runtime.buffer import Buffer
     from morok.runtime.plan import ExecutionPlan
 
-BETTER: Final = 0.95  # of another program's time: what is no clearer than this is noise
-AGAIN: Final = 1  # times that what seems faster is timed once more
-ROUNDS: Final = 40  # turns of each program, the best of which counts
-TURN: Final = 4e-4  # seconds of a turn, or one execution: short ones, of which some are not disturbed
+BETTER: Final = 0.95  # the ratio of times below which a program is faster; above it the difference is noise
+AGAIN: Final = 1  # further timings of a program that seems faster
+ROUNDS: Final = 40  # turns of each program; the fastest counts
+TURN: Final = 4e-4  # seconds of a turn, at least one execution: short, so that some turns are undisturbed
 
 
 @dataclass(slots=True)
 class Counters:
-    """The searches since the process began."""
+    """Counts since the process began: searches, results found on disk, pairs of programs timed."""
 
     searches: int = 0
     remembered: int = 0
@@ -54,14 +54,14 @@ COUNTERS: Final = Counters()
 
 
 def found_cuts(normal: Normal, device: str) -> Mapping[UOp, bool]:
-    """The decisions to be made otherwise than by cost, that a search finds, or once has found."""
+    """The cuts that differ from the cost model's, by node, from a search or from its result on disk; {} if none differ."""
     target = find_device(device)
     with KERNELS:
         schedule, decisions = decided(normal, device, observed=False)
     asked = closest(decisions, config.SEARCH_CUTS.value)
     if not asked:
         return {}
-    unnamed = appended_key() or target.target.own_rules  # rules that a program adds have no name on disk
+    unnamed = appended_key() or target.target.own_rules  # rules added at run time have no stable key for the disk
     store = None if unnamed else found_here()
     figures = tuple([(d.node.op.name, d.size, d.runs, d.merged, d.stored, d.cut) for d in asked])
     roots = UOp.new(Op.Sink, normal.roots)
@@ -79,7 +79,7 @@ def found_cuts(normal: Normal, device: str) -> Mapping[UOp, bool]:
 
 
 def _read(text: str, count: int) -> list[int]:
-    """Numbers of decisions; ValueError for other text."""
+    """The numbers of decisions, below `count`, in JSON text; ValueError for other text."""
     numbers = json.loads(text)
     if not isinstance(numbers, list) or not all(type(k) is int and 0 <= k < count for k in numbers):
         raise ValueError(text)
@@ -87,13 +87,13 @@ def _read(text: str, count: int) -> list[int]:
 
 
 def closest(decisions: Sequence[Decision], most: int) -> list[Decision]:
-    """The decisions made by cost whose two times differ least, by their ratio."""
+    """Up to `most` decisions of the cost model, in order of the ratio of their two estimated times, the closest to 1 first."""
     by_cost = {d.node: d for d in decisions if not d.why and d.merged > 0.0 and d.stored > 0.0}
     return sorted(by_cost.values(), key=lambda d: abs(math.log(d.merged / d.stored)))[:most]
 
 
 def _search(normal: Normal, device: Device, schedule: Schedule, asked: Sequence[Decision]) -> list[int]:
-    """The numbers of the decisions that are better turned around."""
+    """The numbers of the decisions in `asked` whose reversal makes the program faster."""
     COUNTERS.searches += 1
     turned: list[int] = []
     best = _Program(normal, device, schedule)
@@ -104,10 +104,10 @@ def _search(normal: Normal, device: Device, schedule: Schedule, asked: Sequence[
             with KERNELS:
                 other, _ = decided(normal, device.name, cuts, observed=False)
             if other.steps == best.schedule.steps:
-                continue  # another decision takes its place
+                continue  # the reversal has no effect on the kernels
             rival = _Program(normal, device, other)
         except MorokError:
-            continue  # one that cannot be: cut so, assignments may wait for each other
+            continue  # an impossible schedule: with this cut, assignments may depend on each other
         if _is_faster(rival, best):
             best = rival
             turned.append(k)
@@ -115,7 +115,7 @@ def _search(normal: Normal, device: Device, schedule: Schedule, asked: Sequence[
 
 
 def _is_faster(rival: _Program, best: _Program) -> bool:
-    """True if a program is clearly faster than another, however often that is asked."""
+    """True if `rival` is clearly faster than `best` in each of 1 + AGAIN timings."""
     for _ in range(1 + AGAIN):
         COUNTERS.timed += 1
         ours, theirs = seconds([rival.plan, best.plan])
@@ -125,7 +125,7 @@ def _is_faster(rival: _Program, best: _Program) -> bool:
 
 
 def seconds(plans: Sequence[ExecutionPlan]) -> list[float]:
-    """The least time of an execution of each plan. They take turns, so that a slow moment of the machine hits all."""
+    """The least time of one execution of each plan, in seconds. Plans alternate: a slow phase of the machine affects them all."""
     times: list[int] = []
     for plan in plans:
         plan.execute()
@@ -136,7 +136,7 @@ def seconds(plans: Sequence[ExecutionPlan]) -> list[float]:
     for _ in range(ROUNDS):
         for k, plan in enumerate(plans):
             check()
-            plan.execute()  # caches are as the plan itself leaves them
+            plan.execute()  # warm-up: caches hold what this plan leaves in them
             start = time.perf_counter()
             for _ in range(times[k]):
                 plan.execute()
@@ -145,7 +145,7 @@ def seconds(plans: Sequence[ExecutionPlan]) -> list[float]:
 
 
 class _Program:
-    """A schedule, compiled, over memory that may be written to, with its variables at their upper bounds."""
+    """A compiled schedule, over memory that it may overwrite, with its variables at their upper bounds."""
 
     def __init__(self, normal: Normal, device: Device, schedule: Schedule) -> None:
         self.schedule = schedule
@@ -157,7 +157,7 @@ class _Program:
 
 
 def _input(node: UOp, device: Device, written: bool) -> Buffer:
-    """The memory of an input, a copy of it where it is `written`; zeros where there is none yet."""
+    """The memory of an input: a copy if the program writes to it, zeros if it has no memory yet."""
     memory = registry.memory_of(node)
     if memory is not None and not memory.is_allocated:
         memory = None

@@ -1,7 +1,7 @@
-"""The notes taken while a function of tensors is described (`morok.jit`): tensors made and written, random numbers drawn.
+"""The record of a description (trace) of a function by `morok.jit`: tensors made and written, random numbers drawn.
 
-A description is a call of the function in which nothing is computed that depends on the call. What the arguments hold is not
-known in it, nor are random numbers: Buffer nodes without memory stand for them, its `unknown` nodes.
+A description is a call of the function that computes nothing that depends on the call. The elements of its arguments and random
+numbers are unknown: `unknown` Buffer nodes, without memory, represent them.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ if TYPE_CHECKING:
     from morok.runtime.buffer import Buffer
     from morok.tensor.base import Lazy
 
-_UNKNOWN: Final = object()  # under which a Buffer node keeps what it stands for, in words
+_UNKNOWN: Final = object()  # key in a Buffer node's memo: the description, in words, of an unknown value
 _current: Final[contextvars.ContextVar[Description | None]] = contextvars.ContextVar("morok description", default=None)
 current: Final = _current.get
 descriptions: Final[list[Description]] = []  # those that any thread is at
 
 
 def unknown(node: UOp, what: str) -> UOp:
-    """A Buffer node that stands for `what`, which has no elements while a function is described."""
+    """`node`, a Buffer node, marked as unknown during a description; `what` names its value in error messages."""
     facts_of(node)[_UNKNOWN] = what
     return node
 
 
 def stands_for(node: UOp) -> str | None:
-    """The thing that an unknown node stands for; None for any other node."""
+    """The words for the value of an unknown node, as in unknown(); None for any other node."""
     found: str | None = node.memo.get(_UNKNOWN)
     return found
 
@@ -60,18 +60,18 @@ def described_as(tensor: Lazy) -> UOp:
 
 
 class Description:
-    """One description.
+    """One description. A tensor is outer if it is older than the description.
 
-    made      the tensors that it made
-    before    of the tensors written in it that had been there, what they were: by identity
-    now       what they are in it, and nowhere else: other threads, and the program afterwards, see what they were
+    made      the tensors that the description made
+    before    (tensor, node before the first write) of each outer tensor written, by identity
+    now       their nodes in the description, by identity: other threads, and the program afterwards, see the nodes before
     assigned  the Assign nodes of these writes
-    keys      a node for each random key, in the order in which they are drawn; those of an earlier description are used again
-    events    the seeds that are set, and None for each key that is drawn
-    arrays    the ndarrays that Buffer nodes were made of: the array, the dtype it was converted to, and whether it was copied
-    reads     of memory that was there and that Python has looked at, the serial number of its node, itself, and its bytes
-    computed  whether tensors that had been there were computed
-    born      of Buffer nodes whose name is this or greater, the description made them
+    keys      a node for each random key, in the order drawn; the nodes of an earlier description are used again
+    events    in order, a seed for each call that sets it, and None for each key drawn
+    arrays    for Buffer nodes made of an ndarray: the array, the dtype it was converted to, True if it was copied
+    reads     (serial number of the node, memory, bytes) of each outer buffer that Python read
+    computed  True if outer tensors were computed
+    born      Buffer nodes whose name is this or greater were made by the description
     """
 
     def __init__(self, born: int, keys: list[UOp], new_key: Callable[[str], UOp]) -> None:
@@ -90,7 +90,7 @@ class Description:
 
     @contextlib.contextmanager
     def active(self) -> Iterator[None]:
-        """This description is the current one, in this thread or task."""
+        """A context in which this description is the current one, in this thread or task."""
         token = _current.set(self)
         descriptions.append(self)
         try:
@@ -100,15 +100,15 @@ class Description:
             _current.reset(token)
 
     def note(self, tensor: Lazy) -> None:
-        """A tensor was made."""
+        """Record a new tensor."""
         self.made.append(weakref.ref(tensor))
-        self._own.add(id(tensor))  # an identity that is used again is a new tensor's, made here too
+        self._own.add(id(tensor))  # an id used again belongs to a new tensor, which is recorded here too
 
     def is_own(self, tensor: Lazy) -> bool:
         return id(tensor) in self._own
 
     def write(self, tensor: Lazy, uop: UOp) -> bool:
-        """Let a tensor that had been there be `uop` in this description; False for one that the description made."""
+        """True if the tensor is outer, and is `uop` in this description from now on; False for one that the description made."""
         if self.is_own(tensor):
             return False
         self.before.setdefault(id(tensor), (tensor, tensor.uop))
@@ -118,7 +118,7 @@ class Description:
         return True
 
     def key(self, device: str) -> UOp:
-        """The node of the next random key."""
+        """The unknown node of the next random key."""
         k = sum(e is None for e in self.events)
         self.events.append(None)
         if k == len(self.keys):
@@ -126,7 +126,7 @@ class Description:
         return self.keys[k]
 
     def admit(self, tensors: Iterable[Lazy]) -> None:
-        """JitValueError where computing these tensors now needs unknown values, or would write for good."""
+        """JitValueError if computing these tensors now needs unknown values, or the values that the function writes."""
         tensors = list(tensors)
         for node in toposort([t.uop for t in tensors]):
             if node.op is Op.Buffer and (what := stands_for(node)) is not None:
@@ -136,7 +136,7 @@ class Description:
         self.computed = self.computed or any(not self.is_own(t) and t.uop.op is not Op.Reshape for t in tensors)
 
     def read(self, uop: UOp, memory_of: Callable[[UOp], Buffer | None]) -> None:
-        """Python is about to look at the elements of `uop`: of memory that had been there they are noted."""
+        """Record the contents of the outer buffers of `uop`, whose elements Python is about to read."""
         for node in toposort([uop]):
             if node.op is Op.Buffer and node.src[0].arg < self.born:
                 memory = memory_of(node)

@@ -1,4 +1,4 @@
-"""Quotients and remainders as NumPy has them, where the ops of the IR are undefined or leave the rounding open."""
+"""Quotients and remainders with NumPy's results, also for operands for which the ops of the IR are undefined or not exact."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from morok.ir.uop import UOp
 
 
 def floor_divide(a: UOp, b: UOp) -> UOp:
-    """NumPy's //: 0 for a divisor 0, INT_MIN for INT_MIN // -1."""
+    """The quotient of integers rounded down, NumPy's //: 0 for a divisor 0, INT_MIN for INT_MIN // -1."""
     d = a.dtype
     if b.op is Op.Const and b.arg not in (0, -1):
         return a.floordiv(b)
     zero = b.eq(0)
-    # dividing by 1 instead gives INT_MIN // -1 its result
+    # the safe divisor 1 gives INT_MIN, the result for INT_MIN // -1
     return zero.where(UOp.const(0, d), a.floordiv(_safe_divisor(a, b)))
 
 
 def floor_modulo(a: UOp, b: UOp) -> UOp:
-    """NumPy's %: 0 for a divisor 0 and for INT_MIN % -1."""
+    """The remainder of floor_divide(), NumPy's %: 0 for a divisor 0 and for INT_MIN % -1."""
     if b.op is Op.Const and b.arg not in (0, -1):
         return a.floormod(b)
-    # the remainder of a division by 1 is the wanted 0
+    # the safe divisor 1 gives the remainder 0
     return a.floormod(_safe_divisor(a, b))
 
 
@@ -38,15 +38,15 @@ def _safe_divisor(a: UOp, b: UOp) -> UOp:
     return bad.where(UOp.const(1, d), b)
 
 
-# Floats. Both start from an exact remainder, found in steps: a multiple of b * 2^k is a multiple of b.
+# Floats. Both functions start from an exact remainder, found in steps that subtract multiples of b * 2^k for descending k.
 
-_STEP: Final = 50  # bits of the quotient that one step removes: few enough for its rounding to err by less than a quarter
-_GREATEST: Final = {dtypes.f16: 16, dtypes.bf16: 128, dtypes.f32: 128, dtypes.f64: 1024}  # every number is below 2^ this
-_LEAST: Final = {dtypes.f16: -24, dtypes.bf16: -133, dtypes.f32: -149, dtypes.f64: -1074}  # the least positive one is 2^ this
+_STEP: Final = 50  # bits of the quotient that one step removes: few enough that its rounding error is below a quarter
+_GREATEST: Final = {dtypes.f16: 16, dtypes.bf16: 128, dtypes.f32: 128, dtypes.f64: 1024}  # every finite number is below 2^this
+_LEAST: Final = {dtypes.f16: -24, dtypes.bf16: -133, dtypes.f32: -149, dtypes.f64: -1074}  # the least positive number is 2^this
 
 
 def _multiples(b: UOp, source: DType) -> list[UOp]:
-    """|b| * 2^k for descending k, 0 last: the first so great that a number of `source` divided by it is below 2^(_STEP + 1)."""
+    """|b| * 2^k for descending k, down to k = 0. Every number of dtype `source` divided by the first is below 2^(_STEP + 1)."""
     size = b.abs()
     least = math.frexp(abs(b.arg))[1] - 1 if b.op is Op.Const and 0 < abs(b.arg) < math.inf else _LEAST[source]
     out = [size]
@@ -55,7 +55,7 @@ def _multiples(b: UOp, source: DType) -> list[UOp]:
             out.append(UOp.const(math.ldexp(abs(b.arg), k), b.dtype))
             continue
         grown = out[-1] * UOp.const(2.0**_STEP, b.dtype)
-        if source is dtypes.f64:  # what would overflow is great enough
+        if source is dtypes.f64:  # a multiple that would overflow when grown is great enough
             grown = out[-1].lt(UOp.const(2.0 ** (1023 - _STEP), b.dtype)).where(grown, out[-1])
         out.append(grown)
     return out[::-1]
@@ -64,8 +64,8 @@ def _multiples(b: UOp, source: DType) -> list[UOp]:
 def _nearest_remainder(a: UOp, b: UOp) -> UOp:
     """a minus the multiple of b nearest to it, exact; `a` for an infinite b, NaN for b = 0 and for an infinite a.
 
-    A step takes the rest r to r - q * m, m a multiple of b and q the integer nearest to the rounded r / m. That is at most 3/4
-    of m and, like r or m, an integer times its last bit: a fused multiply-add leaves nothing to round.
+    A step replaces the rest r by r - q * m, for m a multiple of b and q the integer nearest to the rounded r / m. The new rest
+    is at most 3/4 of m, and an integer multiple of the last bit of r or m: a fused multiply-add computes it without rounding.
     """
     d = a.dtype
     rest, divisor = a.cast(dtypes.f64), b.cast(dtypes.f64)
@@ -77,14 +77,14 @@ def _nearest_remainder(a: UOp, b: UOp) -> UOp:
 
 
 def _work(a: UOp, b: UOp) -> tuple[UOp, UOp]:
-    """Halves compute as f32, as in NumPy."""
+    """Both operands as f32 if they are halves, as in NumPy; else unchanged."""
     return (a.cast(dtypes.f32), b.cast(dtypes.f32)) if a.dtype.bits == 16 else (a, b)
 
 
 def float_floor_modulo(a: UOp, b: UOp) -> UOp:
-    """np.remainder: the exact remainder of the truncated quotient, then plus b (rounded) where its sign is not b's.
+    """np.remainder of floats: the exact remainder of the truncated quotient, plus b (rounded) if its sign is not b's.
 
-    From the remainder nearest to 0 that is the same sum: where the two differ they differ by b, and exactly.
+    Starting from the remainder nearest to 0 gives the same sum: the two remainders are equal, or differ by exactly b.
     """
     d, zero = a.dtype, UOp.const(0.0, a.dtype)
     rest, divisor = _work(_nearest_remainder(a, b), b)
@@ -95,7 +95,7 @@ def float_floor_modulo(a: UOp, b: UOp) -> UOp:
 
 
 def float_floor_divide(a: UOp, b: UOp) -> UOp:
-    """np.floor_divide: `a` less its remainder, divided and brought to the integer that it must be near."""
+    """The quotient of floats rounded down, np.floor_divide: (a - remainder) / b, rounded to the nearest integer."""
     d = a.dtype
     rest = _nearest_remainder(a, b)
     x, y = _work(a, b)

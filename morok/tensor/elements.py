@@ -1,6 +1,6 @@
 """The elements of a tensor as numbers, lists, arrays and text.
 
-Whatever asks for numbers, lists or arrays has the tensor computed; text shows what is in memory, and nothing is computed for it.
+Conversion to numbers, lists or arrays computes the tensor. Its repr shows elements only if they are in memory already.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, Any]
 
-MOST: Final = 1000  # elements that are shown whole; of more the edges
+MOST: Final = 1000  # most elements shown in full; of larger tensors the edges are shown
 
 T = TypeVar("T")
 
 
 def numpy(self: AnyTensor) -> Array:
-    """The elements as an ndarray; on the CPU a view of the tensor's memory. ShapeError where a variable has no value.
+    """The elements as an ndarray; on the CPU a view of the tensor's memory. ShapeError if a variable in the shape is not bound.
 
     8-bit floats and bf16 become f32. OutOfMemoryError if there is not enough memory.
 
@@ -103,7 +103,7 @@ def to_vec(self: AnyTensor) -> list[Any]:
 
 
 def sizes_of(x: AnyTensor) -> tuple[int, ...]:
-    """The shape in numbers: variables by the values that they are bound to."""
+    """The shape as ints, with bound variables replaced by their values; ShapeError for a variable that is not bound."""
     out: list[int] = []
     for d in x.shape:
         if isinstance(d, UOp):
@@ -116,23 +116,23 @@ def sizes_of(x: AnyTensor) -> tuple[int, ...]:
 
 
 def representation(self: AnyTensor) -> str:
-    """Shape, dtype, device, and the values if they have been computed, or are one number: nothing is computed for it."""
+    """The repr: shape, dtype, device, and the elements if they are in memory or all one constant. It computes nothing."""
     node, fixed = stored.stored_buffer(self.uop), stored.constant(self.uop)
     state = "constant" if fixed is not None else "lazy" if node is None else "realized"
     return f"<Tensor {show(self.shape)} {self.dtype} {self.device} {state}{_values(self, node, fixed)}>"
 
 
 def _values(x: AnyTensor, node: UOp | None, fixed: UOp | None) -> str:
-    """The elements in lines where there are several axes, above 1,000 of them the edges of each axis.
+    """The elements as text, with line breaks for several axes; the edges of each axis if there are more than 1,000.
 
-    Nothing for elements that are neither in memory nor one number, or of which there is no known number.
+    "" if the elements are neither in memory nor one constant, or their number depends on a variable that is not bound.
     """
     memory = None if node is None else registry.memory_of(node)
     if fixed is None and (memory is None or not memory.is_allocated or x.device == "NULL"):
         return ""
     try:
         shape = sizes_of(x)
-    except ShapeError:  # a variable without a value
+    except ShapeError:  # a variable that is not bound
         return ""
     if fixed is not None:
         array = np.broadcast_to(np.array(fixed.arg, np.float32 if x.dtype in BITS else NUMPY[x.dtype]), shape)
@@ -146,14 +146,16 @@ def _values(x: AnyTensor, node: UOp | None, fixed: UOp | None) -> str:
 
 
 def _decoded(d: DType, bits: Array) -> Array:
-    """The values, as f32, of a dtype that NumPy holds as bits."""
+    """The values, as f32, of a dtype that NumPy stores as integers of the same bits."""
     if d is dtypes.bf16:
         return (bits.astype(np.uint32) << 16).view(np.float32)
     return np.array([from_bits(d, b) for b in range(256)], np.float32)[bits]
 
 
 def formatted(self: AnyTensor, spec: str) -> str:
-    """A scalar as Python formats its number; other tensors as their repr, without a format."""
+    """The text of format(t, spec): a scalar's number formatted by Python, another tensor's repr. ArgumentTypeError for another
+    tensor with a spec; an error for a spec that Python's numbers lack.
+    """
     text(spec, "a format")
     if self.ndim == 0:
         number = self.item()
@@ -169,7 +171,7 @@ def formatted(self: AnyTensor, spec: str) -> str:
 
 
 def rounded(self: AnyTensor, ndigits: int | None = None) -> Any:
-    """A scalar as Python rounds its number; ArgumentTypeError for other tensors, which round() rounds."""
+    """The result of Python's round() for a scalar; ArgumentTypeError for other tensors, which have the method round()."""
     if self.ndim:
         raise ArgumentTypeError(
             f"round() of shape {show(self.shape)}", place=caller(), expected="a scalar", hint="t.round() rounds each element"
@@ -194,14 +196,14 @@ def as_index(self: AnyTensor) -> int:
 
 
 def _scalar(x: AnyTensor, what: str) -> Any:
-    """The only element; ArgumentTypeError if there are more."""
+    """The only element; ArgumentTypeError if there are more or none."""
     if x.size != 1:
         raise ArgumentTypeError(f"{what} of shape {show(x.shape)}", place=caller(), expected="one element")
     return x.item()
 
 
 def _whole_number(rounded: Callable[[], T]) -> T:
-    """The whole number that Python's int() and round() make of an element; RangeError for infinities and NaN."""
+    """The result of `rounded`, Python's int() or round() of an element; RangeError for infinities and NaN."""
     try:
         return rounded()
     except (OverflowError, ValueError) as problem:
@@ -236,7 +238,7 @@ def array(self: AnyTensor, dtype: Any = None, copy: bool | None = None) -> Array
     array = self.numpy()
     try:
         return np.array(array, dtype=dtype, copy=copy)
-    except (TypeError, ValueError, RecursionError) as problem:  # no dtype of NumPy's, or a copy that may not be
+    except (TypeError, ValueError, RecursionError) as problem:  # no dtype of NumPy, or a needed copy with copy=False
         raise DTypeError(f"an array of dtype {shown(dtype)}: {problem}", place=caller(), expected="a dtype of NumPy") from None
 
 
@@ -248,7 +250,7 @@ def dlpack(self: AnyTensor, **options: Any) -> Any:
     array = self.numpy()
     try:
         return array.__dlpack__(**options)
-    except (TypeError, ValueError, RuntimeError) as problem:  # what NumPy says of options that it does not know
+    except (TypeError, ValueError, RuntimeError) as problem:  # NumPy's errors for unknown options
         if isinstance(problem, MorokError):
             raise
         raise mistyped(options, "what __dlpack__() is asked for", f"options of DLPack: {problem}") from None

@@ -1,7 +1,7 @@
-"""Functions of one element: exponentials, logarithms, circular and hyperbolic functions, roots, rounding.
+"""Elementwise functions: exponentials, logarithms, trigonometric and hyperbolic functions, roots, rounding.
 
-The result has the operand's shape. Integers become the default float, but for rounding and tests, which leave them as they are.
-Inverse circular, hyperbolic and inverse hyperbolic functions are made of others, within a few units in the last place.
+The result has the operand's shape. Integers become the default float, except in rounding functions and tests such as isnan().
+Inverse trigonometric, hyperbolic and inverse hyperbolic functions are composed of others, accurate to a few ulp.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def expm1(self: AnyTensor) -> AnyTensor:
     """
     x = wide_float(self)
     u = x.exp()
-    # both the numerator and the logarithm hold the rounding error of u, which cancels in their quotient
+    # the numerator and the logarithm contain the same rounding error of u, which cancels in the quotient
     near = (u - 1.0) * x / u.log()
     one = u.eq(1.0)
     far = one.where(x, u - 1.0)
@@ -178,7 +178,7 @@ def sign(self: AnyTensor) -> AnyTensor:
     [-1.0, 0.0, 1.0]
     """
     signs = numeric(self, Op.Sign)
-    return signs + 0.0 if self.dtype.is_float else signs  # adding 0 turns -0 into 0 and nothing else into something else
+    return signs + 0.0 if self.dtype.is_float else signs  # adding 0 turns -0.0 into 0.0, and changes no other number
 
 
 def _rounded(x: AnyTensor, op: Op) -> AnyTensor:
@@ -213,7 +213,7 @@ def trunc(self: AnyTensor) -> AnyTensor:
 
 
 def round(self: AnyTensor) -> AnyTensor:
-    """The integer nearest to each element, the even one of two, in self's shape and dtype.
+    """The integer nearest to each element, ties to even, in self's shape and dtype.
 
     >>> Tensor([0.5, 1.5, -1.7]).round().tolist()
     [0.0, 2.0, -2.0]
@@ -286,12 +286,12 @@ def logaddexp(self: AnyTensor, other: Any) -> AnyTensor:
     a, b = operands(self, other)
     x, y = wide_float(self._like(a)), wide_float(self._like(b))
     high = x.maximum(y)
-    # of equal infinities the difference is NaN, and the sum the infinity itself
+    # for two equal infinities, `total` would be NaN
     total = high + (-(x - y).__abs__()).exp().log1p()
     return rounded_to(x.eq(y).where(x + math.log(2.0), total), self._like(a))
 
 
-_TERMS: Final = {32: 5, 64: 11}  # of atan's power series below tan(pi / 16), by the width of the float
+_TERMS: Final = {32: 5, 64: 11}  # degree in x**2 of atan's power series for |x| < tan(pi / 16), by the bits of the float
 
 
 def atan(self: AnyTensor) -> AnyTensor:
@@ -302,10 +302,10 @@ def atan(self: AnyTensor) -> AnyTensor:
     """
     x = wide_float(self)
     t = x.abs()
-    # a long way out the rest of a right angle
+    # for t > 1: atan(t) = pi / 2 - atan(1 / t)
     far = t > 1.0
     near = far.where(t.reciprocal(), t)
-    for _ in range(2):  # half the angle, twice
+    for _ in range(2):  # halve the angle twice
         near = near / (1.0 + (1.0 + near * near).sqrt())
     square = near * near
     terms = _TERMS[x.dtype.bits]
@@ -337,10 +337,10 @@ def acos(self: AnyTensor) -> AnyTensor:
 
 
 def atan2(self: AnyTensor, other: Any) -> AnyTensor:
-    """The angle in -pi..=pi of the point (other, self), in radians, as C's atan2: shapes broadcast, dtypes promote.
+    """The angle in -pi..=pi of the point (other, self), in radians: shapes broadcast, dtypes promote.
 
-    Signed zeros and infinities included. ShapeError unless the shapes broadcast, DeviceError for a tensor of another
-    device.
+    Signed zeros and infinities give the results of C's atan2. ShapeError unless the shapes broadcast, DeviceError for a
+    tensor of another device.
 
     >>> Tensor([0.0, 1.0]).atan2([1.0, 0.0]).tolist()
     [0.0, 1.5707963705062866]
@@ -348,7 +348,7 @@ def atan2(self: AnyTensor, other: Any) -> AnyTensor:
     a, b = operands(self, other)
     y, x = wide_float(self._like(a)), wide_float(self._like(b))
     both = y.isinf() & x.isinf()
-    # two infinities as two ones; two zeros have the angle of (1, 0)
+    # treat two infinities as two ones, and two zeros as (1, 0)
     quotient = both.where(1.0, (y.eq(0) & x.eq(0)).where(0.0, (y / x).abs()))
     angle = quotient.atan()
     return rounded_to(x.signbit().where(math.pi - angle, angle).copysign(y), self._like(a))
@@ -377,7 +377,7 @@ def cosh(self: AnyTensor) -> AnyTensor:
 
 
 def asinh(self: AnyTensor) -> AnyTensor:
-    """The number whose sinh is x, of each element, in self's shape and float dtype (integers: f32).
+    """The inverse hyperbolic sine of each element, in self's shape and float dtype (integers: f32).
 
     >>> Tensor([0.0]).asinh().tolist()
     [0.0]
@@ -389,7 +389,7 @@ def asinh(self: AnyTensor) -> AnyTensor:
 
 
 def acosh(self: AnyTensor) -> AnyTensor:
-    """The number from 0 up whose cosh is x, of each element, in self's shape and float dtype (integers: f32); NaN below 1.
+    """The inverse hyperbolic cosine >= 0 of each element, in self's shape and float dtype (integers: f32); NaN below 1.
 
     >>> Tensor([1.0, 0.5]).acosh().tolist()
     [0.0, nan]
@@ -401,7 +401,7 @@ def acosh(self: AnyTensor) -> AnyTensor:
 
 
 def atanh(self: AnyTensor) -> AnyTensor:
-    """The number whose tanh is x, of each element, in self's shape and float dtype (integers: f32); NaN outside -1..=1.
+    """The inverse hyperbolic tangent of each element, in self's shape and float dtype (integers: f32); NaN outside -1..=1.
 
     >>> Tensor([0.0, 1.0]).atanh().tolist()
     [0.0, inf]

@@ -1,4 +1,4 @@
-"""The operands of elementwise functions: nodes at one dtype and shape, on one device; and results at the dtype of theirs."""
+"""Operands of elementwise functions, brought to one dtype, shape and device; and results converted to the operands' dtype."""
 
 from __future__ import annotations
 
@@ -18,12 +18,14 @@ from morok.tensor.view_methods import broadcast_shapes, expanded
 
 
 def broadcast(uop: UOp, shape: Shape) -> UOp:
-    """`uop` at `shape`; scalars stay as they are, every elementwise op repeats them."""
+    """`uop` broadcast to `shape`; a scalar unchanged, since elementwise ops broadcast scalars implicitly."""
     return uop if shape_of(uop) == () else expanded(uop, shape)
 
 
 def operand(x: Lazy, other: Any, d: DType | None = None) -> UOp:
-    """The operand on the other side of an operator; a Python number takes `d` (by default this dtype) where it can."""
+    """The node of the operand `other` of an operator on `x`; a Python number gets dtype `d` (by default x's) if its kind fits.
+    DeviceError for a tensor of another device.
+    """
     if isinstance(other, Lazy):
         if other.device != x.device:
             raise DeviceError(
@@ -35,18 +37,18 @@ def operand(x: Lazy, other: Any, d: DType | None = None) -> UOp:
     number = python_number(other)
     if number is not None:
         return constant(number, weak_dtype(d or x.dtype, number), x.device)
-    # lists of Python's floats lose nothing beside f64
+    # beside an f64 tensor, Python's floats in lists stay f64
     floats = dtypes.f64 if x.dtype is dtypes.f64 else DEFAULT_FLOAT
     return creation.from_data(other, None, x.device, floats)
 
 
 def as_operand(x: AnyTensor, value: Any) -> AnyTensor:
-    """The other operand of a function: a tensor of this device, or one made of `value` as for an operator."""
+    """`value` as a tensor on x's device, converted as an operand of an operator."""
     return x._like(operand(x, value))
 
 
 def converted(x: AnyTensor, value: Any) -> UOp:
-    """`value` at this tensor's dtype: Python's numbers straight, also those in lists; tensors and arrays cast."""
+    """The node of `value` at x's dtype: Python's numbers, also in lists, are converted directly; tensors and arrays are cast."""
     number = python_number(value)
     if number is not None:
         return constant(number, x.dtype, x.device)
@@ -56,7 +58,7 @@ def converted(x: AnyTensor, value: Any) -> UOp:
 
 
 def operands(x: AnyTensor, other: Any) -> tuple[UOp, UOp]:
-    """Both operands at one dtype and one shape."""
+    """The nodes of both operands, promoted to one dtype and broadcast to one shape (scalars stay scalars)."""
     a, b = x.uop, operand(x, other, arithmetic(x.dtype))
     d = arithmetic(promote(a.dtype, b.dtype))
     shape = broadcast_shapes(shape_of(a), shape_of(b))
@@ -64,27 +66,27 @@ def operands(x: AnyTensor, other: Any) -> tuple[UOp, UOp]:
 
 
 def float_node(x: AnyTensor) -> UOp:
-    """The node of `x` as a float: integers become the default float."""
+    """The node of `x` at its float dtype for arithmetic; at the default float for integers."""
     return x.uop.cast(arithmetic(x.dtype)) if x.dtype.is_float else x.uop.cast(DEFAULT_FLOAT)
 
 
 def unary(x: AnyTensor, op: Op) -> AnyTensor:
-    """A function of reals; integers become the default float."""
+    """The result of a float function `op`; integers become the default float."""
     return x._like(UOp.new(op, (float_node(x),)))
 
 
 def wide_float(x: AnyTensor) -> AnyTensor:
-    """The operands as floats, halves as f32: for functions of several steps, rounded once at their end."""
+    """`x` as floats, halves as f32: for functions of several steps that round once, by rounded_to()."""
     return x._like(x.uop.cast(dtypes.f32) if x.dtype.bits <= 16 and x.dtype.is_float else float_node(x))
 
 
 def rounded_to(x: AnyTensor, like: Lazy) -> AnyTensor:
-    """A wide result at the dtype that a function of `like` has."""
+    """`x`, computed in wide_float(like), at the dtype of a float function of `like`."""
     return x.cast(arithmetic(like.dtype)) if like.dtype.is_float else x
 
 
 def numeric(x: AnyTensor, op: Op) -> AnyTensor:
-    """A function of numbers; DTypeError for bools."""
+    """The result of `op` on numbers of any dtype; DTypeError for bools."""
     if x.dtype.is_bool:
         raise DTypeError(f"{op.name} of bool", place=caller(), expected="numbers", hint="logical_not() or cast()")
     return x._like(UOp.new(op, (x.uop.cast(arithmetic(x.dtype)),)))

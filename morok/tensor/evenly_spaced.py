@@ -1,4 +1,4 @@
-"""Evenly spaced numbers: described in i64 or f64, and converted once to the dtype that is wanted."""
+"""Evenly spaced numbers, with NumPy's results: computed in i64, f64 or the result's dtype, and converted at most once."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ from morok.tensor.view_methods import expanded
 
 
 def arange(start: Any, stop: Any, step: Any, dtype: Any, device: str) -> UOp:
-    """start, start + step, .. below stop (from 0 to `start` if that is None), of dtype i64, or f32 if a float is among them.
+    """The numbers start, start + step, .. below stop (0, step, .. below start if `stop` is None): i64, or f32 if one is a float.
 
-    Of an integer dtype the first number and the difference of the first two are integers, as NumPy has it, and the others wrap.
+    For an integer dtype the first number and the difference of the first two are truncated, as in NumPy; later numbers wrap.
+    ShapeError for a step of 0 and for numbers that are not finite.
     """
     first, last, by = (0, start, step) if stop is None else (start, stop, step)
     names = ("the start of arange", "the stop of arange", "the step of arange")
@@ -34,7 +35,7 @@ def arange(start: Any, stop: Any, step: Any, dtype: Any, device: str) -> UOp:
     count = _count(first, last, by)
     if count == 0:
         return expanded(UOp.const(0, d), (0,))
-    if dtype is None and whole:  # no number wraps where nobody asked for a width
+    if dtype is None and whole:  # numbers of the default dtype do not wrap: RangeError instead
         constant(first + (count - 1) * by, d, device)
     if d.is_int:
         begin = constant(first, d, device)
@@ -46,7 +47,7 @@ def arange(start: Any, stop: Any, step: Any, dtype: Any, device: str) -> UOp:
 
 
 def linspace(start: Any, stop: Any, num: int, endpoint: bool, dtype: Any) -> UOp:
-    """`num` numbers evenly from start to stop, rounded down for an integer dtype."""
+    """`num` evenly spaced numbers from start to stop (left out if not `endpoint`), rounded down for an integer dtype."""
     d = DEFAULT_FLOAT if dtype is None else as_dtype(dtype)
     first = float(finite(start, "the start of linspace", ShapeError))
     last = float(finite(stop, "the stop of linspace", ShapeError))
@@ -54,13 +55,13 @@ def linspace(start: Any, stop: Any, num: int, endpoint: bool, dtype: Any) -> UOp
         return expanded(UOp.const(0, d), (0,))
     step = (last - first) / max(num - 1 if endpoint else num, 1)
     out = _line64(num, first, step)
-    if endpoint and num > 1:  # rounding must not miss the last one
+    if endpoint and num > 1:  # exactly `stop`, in spite of rounding
         out = _iota(num).eq(UOp.const(num - 1, dtypes.index)).where(UOp.const(last, dtypes.f64), out)
     return cast_to(UOp.new(Op.Floor, (out,)) if d.is_int else out, d)
 
 
 def _count(first: Number, last: Number, by: Number) -> int:
-    """The numbers of a range."""
+    """The number of elements of a range; ShapeError above MOST."""
     if isinstance(first, int) and isinstance(last, int) and isinstance(by, int):
         count = -((first - last) // by)
     else:
@@ -72,7 +73,7 @@ def _count(first: Number, last: Number, by: Number) -> int:
 
 
 def _all_in_i64(first: Number, by: Number, count: int) -> bool:
-    """True if all numbers of a range are integers of i64."""
+    """True if all numbers of a range are integers that fit i64."""
     if first != int(first) or by != int(by):
         return False
     last = int(first) + (count - 1) * int(by)
@@ -80,14 +81,14 @@ def _all_in_i64(first: Number, by: Number, count: int) -> bool:
 
 
 def _all_in_float(first: Number, by: Number, count: int, d: DType) -> bool:
-    """True if all numbers of a range of integers are of a float dtype without rounding, and of no sign that integers lack."""
+    """True if all numbers of a range of integers are exact in the float dtype `d`, and the first is not -0.0."""
     negative = float(first) == 0 and math.copysign(1.0, first) < 0
     return not negative and max(abs(first), abs(by), abs(first + (count - 1) * by)) <= 1 << FLOAT_FORMAT[d][0]
 
 
 def _floats(count: int, first: Number, by: Number, d: DType) -> UOp:
-    """A range at f32 or f64, as NumPy has it: the first two numbers are rounded, number i is the first and i times the difference
-    of these, the product and the sum each rounded. Contraction does not change it: no product that is rounded is added.
+    """A range at f32 or f64, as in NumPy: the first two numbers are rounded to `d`; number i is first + i * (second - first),
+    with product and sum each rounded. Contraction to fused multiply-adds does not change it: see _times().
     """
     start = number.coerce(d, first)
     if count == 1:
@@ -96,7 +97,7 @@ def _floats(count: int, first: Number, by: Number, d: DType) -> UOp:
     step = number.coerce(d, second - start)
     at = _iota(count)
     out = _times(at, count, step, d) + UOp.const(start, d)
-    # what the formula makes of the first two may be other numbers: rounded twice, of another sign, NaN
+    # for the first two numbers the formula may differ from NumPy: rounded twice, of another sign, NaN
     for i, said in ((1, second), (0, start)):
         made = number.coerce(d, i * step + start)
         if not number.same_value(d, made, said):
@@ -105,12 +106,12 @@ def _floats(count: int, first: Number, by: Number, d: DType) -> UOp:
 
 
 def _times(at: UOp, count: int, step: float, d: DType) -> UOp:
-    """Numbers below `count` times a number, each rounded once, as the sum of products that need no rounding, or as a product at
-    f64 that is rounded to f32. From 2^26 numbers at f64 on the smaller product may be rounded too, far below the last place.
+    """The integers `at`, below `count`, times `step`, each product rounded once to `d`: at f32 computed in f64; at f64 as the sum
+    of two exact products. From count = 2^26 on, the smaller of these may be rounded, far below the last place of the sum.
     """
     if d is dtypes.f32:
         return cast_to(at.cast(d).cast(dtypes.f64) * UOp.const(step, dtypes.f64), d)
-    spare = max(0, FLOAT_FORMAT[d][0] - (count - 1).bit_length())  # bits of a number whose products are not rounded
+    spare = max(0, FLOAT_FORMAT[d][0] - (count - 1).bit_length())  # bits of a factor with exact products
     fraction, exponent = math.frexp(step)
     upper = math.ldexp(math.trunc(math.ldexp(fraction, spare)), exponent - spare) if math.isfinite(step) else step
     numbers = at.cast(d)
@@ -128,7 +129,7 @@ def _iota(count: int) -> UOp:
 
 
 def _line(count: int, begin: UOp, step: UOp) -> UOp:
-    """begin, begin + step, .. in the dtype of both."""
+    """`count` numbers begin, begin + step, .., in the dtype of both."""
     out = _iota(count).cast(begin.dtype)
     if step is not step.like(1):
         out = out * step

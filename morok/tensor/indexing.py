@@ -1,10 +1,10 @@
-"""Elements chosen by tensors of positions or of conditions.
+"""Indexing by tensors of positions and by masks.
 
-A choice is a sum over an axis of which one element counts. The rule `load_collapse.gather` makes it a read at that position,
-so it costs one read an element, however long the axis is.
+A gather is a sum over an axis with all elements but one masked to 0. The rule `load_collapse.gather` turns the sum into one load
+at that position, so its cost does not depend on the length of the axis.
 
-Positions are integers; negative ones count from the end. A tensor's position outside the axis gives 0, since the values of
-a tensor are known only when it runs. Positions in numbers, lists and arrays are checked at once.
+Positions are integers; negative ones count from the end. Numbers, lists and arrays are checked at once. The elements of a tensor
+are unknown until it runs: a position outside the axis in a tensor gives 0.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ from morok.tensor.view_methods import (
     symbolic_position,
 )
 
-# Whole numbers of a dtype's width: the sum of one of them and zeros keeps every bit, the sign of zero and NaN's too.
+# Unsigned dtypes by width in bytes: sums of one element and zeros keep every bit in them, also of -0.0 and NaN.
 _BITS: Final = {1: dtypes.u8, 2: dtypes.u16, 4: dtypes.u32, 8: dtypes.u64}
 
 
 def getitem(self: AnyTensor, key: Any) -> AnyTensor:
     """NumPy's indexing: integers, slices, None, `...`; integer tensors, arrays and lists; masks of bools.
 
-    A mask is computed at once, for the shape of the result depends on it.
+    A mask is computed at once, since the shape of the result depends on it.
     """
     parts = list(key) if isinstance(key, tuple) else [key]
     if any(is_array(p) for p in parts):
@@ -55,7 +55,7 @@ def getitem(self: AnyTensor, key: Any) -> AnyTensor:
 
 
 def _chosen_by_arrays(t: AnyTensor, parts: list[Any]) -> AnyTensor:
-    """Positions for several axes, broadcast together, once the other parts are applied."""
+    """The elements chosen by an index with arrays: the other parts are applied first, then the arrays, broadcast together."""
     others, axes, at, first = split_index(t, parts)
     x = basic_index(t, others)
     chosen = _chosen(x, axes, at)
@@ -65,13 +65,15 @@ def _chosen_by_arrays(t: AnyTensor, parts: list[Any]) -> AnyTensor:
 
 
 def split_index(x: AnyTensor, parts: list[Any]) -> tuple[list[Any], list[int], list[Any], int]:
-    """An index with arrays in it, in two steps.
+    """An index with arrays, split into two steps: (others, axes, positions, first).
 
-    The index without them; the axes of what it gives that they choose from; their positions; and at which of the axes that
-    are left theirs stand: where they stood if they are side by side, else in front.
+    others     the index with a whole slice in place of each array
+    axes       the axes of x[others] that the arrays index
+    positions  the arrays, one for each of `axes`
+    first      the axis of the result at which the arrays' axes begin: the first of `axes` if they are adjacent, else 0
     """
     parts = _without_masks(x, parts)
-    # beside arrays an integer is an array too
+    # in an index with arrays, an integer counts as an array
     chooses = [p is not None and p is not Ellipsis and not isinstance(p, slice) for p in parts]
     others = [slice(None) if c else p for c, p in zip(chooses, parts, strict=True)]
     at = [k for k, c in enumerate(chooses) if c]
@@ -83,7 +85,9 @@ def split_index(x: AnyTensor, parts: list[Any]) -> tuple[list[Any], list[int], l
 
 
 def _without_masks(x: AnyTensor, parts: list[Any]) -> list[Any]:
-    """The parts, each mask as the places where it holds; PositionError unless masks have the shape of their axes."""
+    """The parts of an index, with each mask replaced by the positions of its True elements, and a symbolic position by a tensor.
+    PositionError unless masks have the shape of their axes.
+    """
     covered = [p.ndim if is_mask(p) else 0 if p is None or p is Ellipsis else 1 for p in parts]
     out: list[Any] = []
     axis = 0
@@ -97,13 +101,13 @@ def _without_masks(x: AnyTensor, parts: list[Any]) -> list[Any]:
 
 
 def _tensor_at(x: AnyTensor, at: UOp, axis: int) -> AnyTensor:
-    """A position that a variable determines, as a tensor."""
+    """A symbolic position as a tensor of i64; PositionError if it may lie outside the axis."""
     check_position(x, at, axis)
     return x._like(at.cast(dtypes.i64))
 
 
 def check_mask(x: AnyTensor, mask: Any, axis: int) -> None:
-    """PositionError unless a mask has the shape of the axes from this one on."""
+    """PositionError unless a mask has the shape of the axes from `axis` on."""
     if mask.shape != x.shape[axis : axis + mask.ndim]:
         raise PositionError(
             f"a mask of shape {show(mask.shape)} for axes {axis}..{axis + mask.ndim} of shape {show(x.shape)}",
@@ -113,7 +117,9 @@ def check_mask(x: AnyTensor, mask: Any, axis: int) -> None:
 
 
 def positions_of(x: AnyTensor, part: Any) -> list[Any]:
-    """The positions in an array, list, tensor or mask: tensors of integers, or arrays."""
+    """The positions in an array, list, tensor or mask: one tensor or ndarray of integers; for a mask one ndarray for each axis.
+    PositionError for other dtypes.
+    """
     if isinstance(part, Lazy) and part.dtype.is_int:
         return [part]
     array = np.asarray(part) if isinstance(part, Lazy) else _array_of(part)
@@ -129,7 +135,7 @@ def positions_of(x: AnyTensor, part: Any) -> list[Any]:
 
 
 def _chosen(x: AnyTensor, axes: Sequence[int], at: Sequence[Any]) -> AnyTensor:
-    """[positions.., the other axes..]: of these axes the elements at positions that broadcast together."""
+    """The elements at positions `at` in `axes`, in the shape [positions.., the other axes..]; positions broadcast together."""
     flat, inside = flat_places(x, axes, at)
     shape = flat.shape
     rows = as_rows(x, axes)
@@ -143,8 +149,8 @@ def _chosen(x: AnyTensor, axes: Sequence[int], at: Sequence[Any]) -> AnyTensor:
 
 
 def flat_places(x: AnyTensor, axes: Sequence[int], at: Sequence[Any]) -> tuple[AnyTensor, list[AnyTensor]]:
-    """Positions in several axes, broadcast together, as places in these axes flattened, which lie inside; and what says
-    whether a position did, for each of which that is not known.
+    """(flat positions, conditions): positions in several axes, broadcast together, as positions in these axes flattened, clipped
+    to their range; and for each tensor of positions a bool tensor that is True where the position was in range.
     """
     sizes = [known(x, a, "an index") for a in axes]
     places: list[AnyTensor] = []
@@ -161,13 +167,15 @@ def flat_places(x: AnyTensor, axes: Sequence[int], at: Sequence[Any]) -> tuple[A
 
 
 def as_rows(x: AnyTensor, axes: Sequence[int]) -> AnyTensor:
-    """These axes in front, as one."""
+    """`x` with `axes` moved to the front and flattened to one axis."""
     others = [a for a in range(x.ndim) if a not in axes]
     return x.permute(*axes, *others).flatten(0, len(axes) - 1) if len(axes) > 1 else x.moveaxis(axes[0], 0)
 
 
 def place_along(x: AnyTensor, position: Any, axis: int, n: int) -> tuple[AnyTensor, AnyTensor | None]:
-    """A position as an index that is certainly in [0, n), and whether it was; None where that is known."""
+    """(index, condition): a position clipped to [0, n), and for a tensor a bool tensor, True where it was in range; else None.
+    PositionError for a number outside the axis.
+    """
     good: AnyTensor | None = None
     if isinstance(position, Lazy):
         at = as_operand(x, position).cast(dtypes.i64)
@@ -179,7 +187,7 @@ def place_along(x: AnyTensor, position: Any, axis: int, n: int) -> tuple[AnyTens
 
 
 def known_place(x: AnyTensor, position: Any, axis: int, n: int) -> Any:
-    """Positions in numbers as an array of indices in [0, n); PositionError where one lies outside the axis."""
+    """Positions in numbers as an ndarray of i64 in [0, n); PositionError for one outside the axis."""
     array = np.asarray(position if isinstance(position, np.ndarray) else _integer(position))
     wrong = array[(array < -n) | (array >= n)]
     if wrong.size:
@@ -192,7 +200,7 @@ def known_place(x: AnyTensor, position: Any, axis: int, n: int) -> Any:
 
 
 def _selected(t: AnyTensor, place: UOp, axis: int, full: Shape) -> AnyTensor:
-    """The element of axis `axis` at `place`; both broadcast to `full`, the shape with the axis, which is lost."""
+    """The elements of `t` at `place` along `axis`; both broadcast to `full`, the result's shape with `axis`, of size n, added."""
     n = full[axis]
     out = (*full[:axis], *full[axis + 1 :])
     if 0 in full:
@@ -211,7 +219,7 @@ def _zero_unless(x: AnyTensor, condition: AnyTensor) -> AnyTensor:
 
 @other_names
 def take(self: AnyTensor, indices: Any, axis: int | None = None, **also: Unpack[AlongOrFlat]) -> AnyTensor:
-    """The elements at `indices` along `axis`, whose place the axes of `indices` take; of the flat tensor without an axis.
+    """The elements at `indices` along `axis`, which the axes of `indices` replace; of the flat tensor for None.
 
     PositionError for a number outside the axis; a tensor's positions outside it give 0.
 
@@ -232,7 +240,7 @@ def take(self: AnyTensor, indices: Any, axis: int | None = None, **also: Unpack[
 def take_along_axis(self: AnyTensor, indices: Any, axis: int = -1, **also: Unpack[Along]) -> AnyTensor:
     """out[.., j, ..] = self[.., indices[.., j, ..], ..] along `axis`; the other axes of both broadcast.
 
-    ShapeError unless both have as many axes, PositionError for a number outside the axis.
+    ShapeError unless both have the same number of axes, PositionError for a number outside the axis.
 
     >>> Tensor([[1, 2], [3, 4]]).take_along_axis(Tensor([[1], [0]])).tolist()
     [[2], [3]]
@@ -253,7 +261,7 @@ def take_along_axis(self: AnyTensor, indices: Any, axis: int = -1, **also: Unpac
 
 
 def one_hot(self: AnyTensor, num_classes: int) -> AnyTensor:
-    """[..] of integers -> [.., num_classes] of i64: 1 at each element's place, 0 elsewhere.
+    """The one-hot code of integers [..] as i64 [.., num_classes]: 1 at the position given by each element, 0 elsewhere.
 
     DTypeError for floats, ShapeError for a negative `num_classes`.
 
@@ -273,9 +281,9 @@ def one_hot(self: AnyTensor, num_classes: int) -> AnyTensor:
 
 
 def nonzero(self: AnyTensor) -> tuple[AnyTensor, ...]:
-    """The places of the elements that are not 0, as one i64 tensor for each axis.
+    """The positions of the elements that are not 0, as one i64 tensor for each axis.
 
-    Computed at once, since their number is a shape. ShapeError for a scalar.
+    Computed at once, since the shape depends on the elements. ShapeError for a scalar.
 
     >>> [t.tolist() for t in Tensor([[0, 5], [6, 0]]).nonzero()]
     [[0, 1], [1, 0]]
@@ -308,10 +316,10 @@ def is_mask(part: Any) -> bool:
 
 
 def _array_of(part: Any) -> Any:
-    """A list, number or array of positions or bools as NumPy reads it."""
+    """A list, number or array of positions or bools as an ndarray; PositionError if NumPy cannot convert it."""
     try:
         return np.asarray(part)
-    except (TypeError, ValueError, OverflowError):  # lists of several lengths, or of anything
+    except (TypeError, ValueError, OverflowError):  # ragged lists, or other objects
         raise _no_index(shown(part)) from None
 
 

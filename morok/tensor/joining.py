@@ -1,4 +1,4 @@
-"""Tensors put together, taken apart and repeated along an axis."""
+"""Tensors joined, split and repeated along an axis."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from morok.tensor.view_methods import axis_of, pick
 
 
 def concat(kind: type[AnyTensor], tensors: Sequence[AnyTensor], axis: int | None) -> AnyTensor:
-    """Tensors behind each other along `axis`, flattened first for None."""
+    """The concatenation of tensors along `axis`, flattened first for None; dtypes promote. ShapeError, DeviceError as cat()."""
     parts = _several(tensors, "concat")
     if axis is None:
         parts, axis = [t.flatten() for t in parts], 0
@@ -41,7 +41,7 @@ def concat(kind: type[AnyTensor], tensors: Sequence[AnyTensor], axis: int | None
 
 
 def stack(kind: type[AnyTensor], tensors: Sequence[AnyTensor], axis: int) -> AnyTensor:
-    """Tensors of one shape along a new axis."""
+    """Tensors of one shape joined along a new axis; ShapeError for other shapes."""
     parts = _several(tensors, "stack")
     if any(t.shape != parts[0].shape for t in parts):
         raise ShapeError(
@@ -70,7 +70,7 @@ def meshgrid(axes: Sequence[AnyTensor], indexing: str) -> tuple[AnyTensor, ...]:
 
 @other_names
 def cat(self: AnyTensor, *others: AnyTensor, axis: int = 0, **also: Unpack[Along]) -> AnyTensor:
-    """self and `others` behind each other along `axis`; dtypes promote. ShapeError unless their other sizes are equal.
+    """self and `others` concatenated along `axis`; dtypes promote. ShapeError unless their other sizes are equal.
 
     >>> Tensor([1, 2]).cat(Tensor([3])).tolist()
     [1, 2, 3]
@@ -82,7 +82,7 @@ def cat(self: AnyTensor, *others: AnyTensor, axis: int = 0, **also: Unpack[Along
 
 @other_names
 def unstack(self: AnyTensor, axis: int = 0, **also: Unpack[Along]) -> tuple[AnyTensor, ...]:
-    """The parts along an axis, which they lose, as a tuple. AxisError for an axis outside the shape.
+    """The parts at each position of an axis, without that axis, as a tuple. AxisError for an axis outside the shape.
 
     >>> [part.tolist() for part in Tensor([[1, 2], [3, 4]]).unstack()]
     [[1, 2], [3, 4]]
@@ -93,7 +93,7 @@ def unstack(self: AnyTensor, axis: int = 0, **also: Unpack[Along]) -> tuple[AnyT
 
 @other_names
 def split(self: AnyTensor, sizes: int | Sequence[int], axis: int = 0, **also: Unpack[Along]) -> tuple[AnyTensor, ...]:
-    """The parts of these sizes along `axis`, as a tuple; of one size for a number, the last with the remainder.
+    """Parts of the given sizes along `axis`, as a tuple; for a number, parts of that size, the last with the remainder.
 
     ShapeError for sizes that do not add up to the axis's, AxisError for an axis outside the shape.
 
@@ -135,7 +135,7 @@ def chunk(self: AnyTensor, chunks: int, axis: int = 0, **also: Unpack[Along]) ->
 
 
 def tile(self: AnyTensor, *repeats: Any) -> AnyTensor:
-    """The whole tensor repeated along each axis; missing counts are 1 in front, missing axes stand in front.
+    """The whole tensor repeated along each axis, as NumPy's tile: missing counts are 1, missing axes are added in front.
 
     ShapeError for a negative count.
 
@@ -154,7 +154,7 @@ def tile(self: AnyTensor, *repeats: Any) -> AnyTensor:
 
 @other_names
 def repeat(self: AnyTensor, repeats: int, axis: int | None = None, **also: Unpack[AlongOrFlat]) -> AnyTensor:
-    """Every element `repeats` times in place along `axis`; of the flat tensor for None, as NumPy's repeat.
+    """Every element repeated `repeats` times along `axis`; of the flat tensor for None, as NumPy's repeat.
 
     ShapeError for a negative count, AxisError for an axis outside the shape.
 
@@ -166,7 +166,7 @@ def repeat(self: AnyTensor, repeats: int, axis: int | None = None, **also: Unpac
 
 @other_names
 def roll(self: AnyTensor, shift: int | Sequence[int], axis: int | Sequence[int] | None = None, **also: Unpack[Over]) -> AnyTensor:
-    """The elements moved by `shift` along `axis` (None: in the flat tensor), around the end, in self's shape.
+    """The elements shifted cyclically by `shift` along `axis` (None: in the flat tensor), in self's shape.
 
     AxisError for an axis outside the shape.
 
@@ -182,7 +182,7 @@ def roll(self: AnyTensor, shift: int | Sequence[int], axis: int | Sequence[int] 
         n = known(x, a, "roll")
         if n == 0 or (begin := -step % n) == 0:
             continue
-        # of the axis twice, the stretch that begins there
+        # n elements from `begin` on, of the axis repeated twice
         twice = x.unsqueeze(a).expand((*x.shape[:a], 2, *x.shape[a:])).flatten(a, a + 1)
         x = twice.shrink([(begin, begin + n) if k == a else None for k in range(x.ndim)])
     return x
@@ -190,9 +190,9 @@ def roll(self: AnyTensor, shift: int | Sequence[int], axis: int | Sequence[int] 
 
 @other_names
 def diff(self: AnyTensor, axis: int = -1, n: int = 1, **also: Unpack[Along]) -> AnyTensor:
-    """The differences of neighbours along `axis`, `n` times over, one element less each time.
+    """The differences of adjacent elements along `axis`, taken `n` times; each time the axis loses one element.
 
-    Of bools it is True where they differ. ShapeError for a negative `n`, AxisError for an axis outside the shape.
+    For bools True where they differ. ShapeError for a negative `n`, AxisError for an axis outside the shape.
 
     >>> Tensor([1, 4, 9]).diff().tolist()
     [3, 5]

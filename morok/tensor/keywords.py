@@ -1,7 +1,7 @@
-"""`dim` and `keepdims` beside `axis` and `keepdim`: the names that other libraries have for them.
+"""`dim` and `keepdims` as synonyms of `axis` and `keepdim`: the names in other libraries.
 
-A method with `@other_names` takes its arguments under either name. What the other names accept is said in its signature, as
-`**also: Unpack[Along]`, for type checkers; the method itself never sees them.
+A method with `@other_names` takes these arguments under either name. For type checkers its signature declares the synonyms, as
+`**also: Unpack[Along]`; the method itself never receives them.
 """
 
 from __future__ import annotations
@@ -24,62 +24,62 @@ _OTHER: Final = {"dim": "axis", "keepdims": "keepdim", "axis": "dim", "keepdim":
 
 
 class Along(TypedDict, total=False):
-    """The other name of one axis."""
+    """The synonym of `axis`, one axis."""
 
     dim: int
 
 
 class AlongOrFlat(TypedDict, total=False):
-    """The other name of one axis, or None for all elements in order."""
+    """The synonym of `axis`, one axis, or None for the flat tensor."""
 
     dim: int | None
 
 
 class Over(TypedDict, total=False):
-    """The other name of some axes."""
+    """The synonym of `axis`, one or several axes."""
 
     dim: Axis
 
 
 class Reducing(Over, total=False):
-    """The other names of a reduction's axes, and of keeping them with size 1."""
+    """The synonyms of a reduction's `axis` and `keepdim`."""
 
     keepdims: bool
 
 
 class Locating(AlongOrFlat, total=False):
-    """The other names of the axis of a position, and of keeping it with size 1."""
+    """The synonyms of the `axis` and `keepdim` of argmax() and argmin()."""
 
     keepdims: bool
 
 
 class AsAxis(TypedDict, total=False):
-    """The other name of one `dim`."""
+    """The synonym of `dim`, one axis."""
 
     axis: int
 
 
 class AsAxes(TypedDict, total=False):
-    """The other name of several dimensions `dim`."""
+    """The synonym of `dim`, one or several axes."""
 
     axis: Axis
 
 
 class AnyAxes(TypedDict, total=False):
-    """Names of axes that are given one by one, too."""
+    """Keywords for `*axes`."""
 
     axis: Axis
     dim: Axis
 
 
 def other_names(method: Callable[P, R]) -> Callable[P, R]:
-    """`method`, taking `dim` as `axis`, `keepdims` as `keepdim`, and the reverse; of `*axes`, `axis` and `dim` are names too.
+    """`method`, which also takes `dim` for `axis`, `keepdims` for `keepdim`, and the reverse; and `axis` or `dim` for `*axes`.
 
-    ArgumentTypeError where an argument is given twice, and for names that are no argument.
+    ArgumentTypeError for an argument given twice, and for unknown names.
     """
     parameters = inspect.signature(method).parameters.values()
     own = frozenset(p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY))
-    # how many positional arguments there are where one is given by position
+    # for each parameter the number of positional arguments from which on it is given by position
     beyond = {p.name: k + 1 for k, p in enumerate(parameters) if p.kind in (p.POSITIONAL_OR_KEYWORD, p.VAR_POSITIONAL)}
     taken = own | {"axis", "dim"} if "axes" in beyond else own
 

@@ -66,7 +66,7 @@ def dot(self: AnyTensor, other: Any) -> AnyTensor:
 
 
 def linear(self: AnyTensor, weight: AnyTensor, bias: AnyTensor | None = None) -> AnyTensor:
-    """x @ weight.T + bias: [.., in] with a weight [out, in] and a bias [out] is [.., out].
+    """self @ weight.T + bias, [.., out], of self [.., in] with a weight [out, in] and a bias [out].
 
     ShapeError unless the weight is a matrix with self's last size, DTypeError for anything but tensors.
 
@@ -81,7 +81,7 @@ def linear(self: AnyTensor, weight: AnyTensor, bias: AnyTensor | None = None) ->
 
 
 def outer(self: AnyTensor, other: AnyTensor) -> AnyTensor:
-    """All products of two vectors [M] and [N], as [M, N]; other shapes are flattened.
+    """The products of all pairs from two vectors [M] and [N], as [M, N]; other shapes are flattened.
 
     DeviceError for a tensor of another device.
 
@@ -117,7 +117,7 @@ def triu(self: AnyTensor, diagonal: int = 0) -> AnyTensor:
 def _triangle(x: AnyTensor, diagonal: int, lower: bool) -> AnyTensor:
     most = max(int(n.vmax) if isinstance(n, UOp) else n for n in (x.shape[axis_of(x, -2)], x.shape[-1]))
     d = dtypes.i32 if most < 1 << 30 else dtypes.i64
-    # a diagonal beyond the matrix is as good as one at its corner
+    # a diagonal outside the matrix is clamped to its corner
     row = positions_along(x, axis_of(x, -2), d) + max(-most, min(whole(diagonal, "diagonal", -MOST), most))
     column = positions_along(x, axis_of(x, -1), d)
     inside = column <= row if lower else column >= row

@@ -1,4 +1,4 @@
-"""Losses: the distance of a prediction from a target, as one number, or one an example (`reduction="none"`)."""
+"""Losses: the distance of a prediction from a target, as one number, or one for each example (`reduction="none"`)."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def binary_cross_entropy(self: AnyTensor, target: Any, reduction: str = "mean") 
 
     reduction  "mean", "sum", or "none" for self's shape
 
-    The logarithms are kept above -100, so no loss is infinite. ShapeError for another shape, DTypeError for another
+    Logarithms are clamped to -100 from below, so no loss is infinite. ShapeError for another shape, DTypeError for another
     reduction.
 
     >>> Tensor([0.0, 1.0]).binary_cross_entropy([0.0, 0.0]).item()
@@ -97,8 +97,8 @@ def nll_loss(
     ignore_index  a class without loss
     reduction     "mean", "sum", or "none" for the shape of the target
 
-    A target outside 0..C has no loss. ShapeError where the shapes do not fit, DTypeError for classes that are not
-    integers and for another reduction.
+    A target outside 0..C has loss 0. ShapeError if the shapes do not fit, DTypeError for classes that are not integers and
+    for another reduction.
 
     >>> Tensor([[-1.0, -2.0], [-3.0, -4.0]]).nll_loss([0, 1]).item()
     2.5
@@ -115,14 +115,14 @@ def cross_entropy(
     reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> AnyTensor:
-    """nll_loss() of the log_softmax() of logits self [N, C, ..] (or [C]); a target of self's shape is probabilities.
+    """nll_loss() of log_softmax() of logits self [N, C, ..] (or [C]). A float target of self's shape is probabilities.
 
     weight           [C]: a factor for each class; the mean is the weighted one
     ignore_index     a class without loss
     reduction        "mean", "sum", or "none" for the shape of the classes
     label_smoothing  the part of each target that is spread over all classes, in 0..=1
 
-    ShapeError where the shapes do not fit and for another smoothing, DTypeError for another reduction.
+    ShapeError if the shapes do not fit and for another smoothing, DTypeError for another reduction.
 
     >>> Tensor([[0.0, -1000.0]]).cross_entropy([0]).item()
     0.0
@@ -140,7 +140,7 @@ def cross_entropy(
 
 
 def _classes(x: AnyTensor, target: Any, what: str) -> AnyTensor:
-    """Integer classes for [N, C, ..], checked."""
+    """The target classes of `x` [N, C, ..] as i64 [N, ..]; DTypeError unless they are integers, ShapeError for other shapes."""
     classes = as_operand(x, target)
     if not classes.dtype.is_int:
         raise DTypeError(f"{what} of classes of {classes.dtype}", place=caller(), expected="integers")
@@ -167,7 +167,7 @@ def _of_classes(x: AnyTensor, weight: AnyTensor | None) -> AnyTensor:
 def _class_losses(
     x: AnyTensor, classes: AnyTensor, weight: AnyTensor | None, ignored: int | None, smoothing: float
 ) -> tuple[AnyTensor, AnyTensor | None]:
-    """The loss of each example, from logarithms of probabilities; and its weight (None: 1 for all)."""
+    """(losses, weights) of the examples, from log probabilities `x`; the weights are None if all are 1."""
     a = min(1, x.ndim - 1)
     counts = _of_classes(x, weight)
     hit = positions_along(x, a, dtypes.i64) == classes.unsqueeze(a)

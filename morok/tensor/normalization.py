@@ -1,4 +1,4 @@
-"""Normalization and attention: values brought to mean 0 and variance 1, in several ways, in the operand's shape.
+"""Normalization layers, which keep the operand's shape, and attention.
 
 Halves are computed as f32 and rounded once.
 """
@@ -70,7 +70,7 @@ def batchnorm(
 ) -> AnyTensor:
     """(x - mean) / sqrt(var + eps) * weight + bias, each parameter [C] along `axis`, in self's shape and float dtype.
 
-    Without `mean` or `var` it is that of x over all other axes (the variance biased, around the mean of x). ShapeError
+    A missing `mean` or `var` is computed from x over all other axes (the biased variance, around the mean of x). ShapeError
     for a parameter of another shape, AxisError for an axis outside the shape.
 
     >>> Tensor([[1.0], [3.0]]).batchnorm(eps=0.0).tolist()
@@ -103,7 +103,7 @@ def group_norm(
 ) -> AnyTensor:
     """layernorm() over each of `groups` groups of the channels of [N, C, ..], in self's shape; weight and bias are [C].
 
-    ShapeError for fewer than two axes and where `groups` does not divide C, DTypeError for a weight that is no tensor.
+    ShapeError for fewer than two axes and if `groups` does not divide C, DTypeError for a weight that is no tensor.
 
     >>> Tensor([[1.0, 3.0, 2.0, 6.0]]).group_norm(2, eps=0.0).tolist()
     [[-1.0, 1.0, -1.0, 1.0]]
@@ -140,11 +140,11 @@ def scaled_dot_product_attention(
 ) -> AnyTensor:
     """softmax(self @ key.T * scale + mask) @ value, for query self [.., L, E], key [.., S, E], value [.., S, V]: [.., L, V].
 
-    attn_mask  [.., L, S]: bools (False hides), or numbers that are added
-    is_causal  hides key s from query l where s > l
+    attn_mask  [.., L, S]: bools (False masks a key out), or numbers to add to the scores
+    is_causal  True masks key s out for query l if s > l
     scale      1 / sqrt(E) by default
 
-    A query that sees no key gives NaN. ShapeError where the shapes do not fit, DTypeError for anything but tensors.
+    A query with all keys masked out gives NaN. ShapeError if the shapes do not fit, DTypeError for anything but tensors.
 
     >>> q, v = Tensor([[0.0]]), Tensor([[1.0], [3.0]])
     >>> q.scaled_dot_product_attention(Tensor([[0.0], [0.0]]), v).tolist()

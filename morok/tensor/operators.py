@@ -1,4 +1,4 @@
-"""Elementwise arithmetic, total: NumPy's results also where the ops of the IR are undefined."""
+"""Elementwise arithmetic, defined for all operands: NumPy's results also where the ops of the IR are undefined."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from morok.tensor.elementwise_operands import numeric, operand, operands
 from morok.tensor.scalars import outside
 from morok.tensor.view_methods import expanded
 
-# What an operator of two bools means, where NumPy gives it a meaning.
+# The ops that replace arithmetic on two bools, as in NumPy.
 _ON_BOOLS: Final = {Op.Add: Op.Or, Op.Mul: Op.And, Op.Max: Op.Or, Op.Min: Op.And}
 _ORDERINGS: Final = frozenset({Op.Lt, Op.Le, Op.Gt, Op.Ge})
 _COMPARISONS: Final = _ORDERINGS | {Op.Eq, Op.Ne}
@@ -27,7 +27,7 @@ Result = TypeVar("Result")
 
 
 def _shift_left(a: UOp, n: UOp) -> UOp:
-    """Bits shifted out are lost, all of them if there are too many."""
+    """`a` shifted left by `n` bits; 0 for an amount outside [0, bits)."""
     inside, safe = _safe_shift(n)
     shifted = a << safe
     return shifted if inside is None else inside.where(shifted, UOp.const(0, a.dtype))
@@ -43,7 +43,7 @@ def _shift_right(a: UOp, n: UOp) -> UOp:
 
 
 def _safe_shift(n: UOp) -> tuple[UOp | None, UOp]:
-    """The condition that an amount lies in [0, bits) (None: always), and an amount that does."""
+    """(condition, safe): the condition that an amount is in [0, bits) (None: always), and the amount, with 0 for any other."""
     d = n.dtype
     if n.op is Op.Const and 0 <= n.arg < d.bits:
         return None, n
@@ -54,7 +54,7 @@ def _safe_shift(n: UOp) -> tuple[UOp | None, UOp]:
 
 
 def _power(a: UOp, b: UOp) -> UOp:
-    """Powers; a negative integer exponent gives the truncated reciprocal power: 0, or a power of 1 or -1."""
+    """a ** b; for a negative integer exponent the power truncated to an integer: 0, or 1 or -1 for the bases 1 and -1."""
     d = a.dtype
     if b.op is Op.Const and (simple := _constant_power(a, b.arg)) is not None:
         return simple
@@ -65,13 +65,13 @@ def _power(a: UOp, b: UOp) -> UOp:
     zero, one = UOp.const(0, d), UOp.const(1, d)
     below = b.lt(zero)
     unit = a.eq(one) | a.eq(UOp.const(-1, d))
-    # of 1 and -1 a power depends on the exponent's parity alone, which its last bit has also when it is negative
+    # powers of 1 and -1 depend on the exponent's parity alone: its last bit, also of a negative exponent
     exponent = below.where(b & one, b)
     return (below & ~unit).where(zero, a.pow(exponent))
 
 
 def _constant_power(a: UOp, e: float) -> UOp | None:
-    """The exponents that have an operation of their own, as in NumPy."""
+    """a ** e by cheaper operations, for the exponents that NumPy treats specially; None for others."""
     d = a.dtype
     if e == 0:
         return (a * UOp.const(0, d) + UOp.const(1, d)) if d.is_int else None
@@ -106,7 +106,7 @@ def _binary(x: AnyTensor, op: Op, other: Any) -> AnyTensor:
 
 
 def _beyond(x: AnyTensor, op: Op, other: Any) -> AnyTensor | None:
-    """The comparison with a Python integer that this dtype does not hold, the same for every element; None for others."""
+    """The result of comparing with a Python integer outside the range of x's dtype, a constant; None for other operands."""
     side = outside(other, DEFAULT_INT if x.dtype.is_bool else x.dtype)
     if not side:
         return None
@@ -132,7 +132,7 @@ def _total(
 
 
 def reflected(operator: Callable[[AnyTensor, Any], Result]) -> Callable[[AnyTensor, Any], Result]:
-    """The operator with its operands exchanged: what Python calls where the left one is no tensor."""
+    """The operator with its operands exchanged, for Python's reflected methods such as __radd__."""
 
     def exchanged(self: AnyTensor, other: Any) -> Result:
         return operator(self._like(operand(self, other, arithmetic(self.dtype))), self)
@@ -141,7 +141,7 @@ def reflected(operator: Callable[[AnyTensor, Any], Result]) -> Callable[[AnyTens
 
 
 def divide_with_remainder(self: AnyTensor, other: Any) -> tuple[AnyTensor, AnyTensor]:
-    """The quotient rounded down and the remainder, as `//` and `%` have them."""
+    """(self // other, self % other), for divmod()."""
     return self // other, self % other
 
 
@@ -428,7 +428,7 @@ def logical_and(self: AnyTensor, other: Any) -> AnyTensor:
 
 
 def logical_or(self: AnyTensor, other: Any) -> AnyTensor:
-    """True where one element at least is not 0, as bool: shapes broadcast.
+    """True where at least one element is not 0, as bool: shapes broadcast.
 
     ShapeError unless the shapes broadcast, DeviceError for a tensor of another device.
 

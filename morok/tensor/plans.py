@@ -1,4 +1,4 @@
-"""From schedules to machine code: kernels lowered and compiled once, and plans that run them."""
+"""From schedules to machine code: kernels, each lowered and compiled once, and execution plans."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ _kernels: Final[Remembered[Kernel]] = Remembered()
 
 
 def forget_kernels() -> None:
-    """Let every kernel be lowered anew: for who watches the stages."""
+    """Clear the cache of kernels, so that an observer of the stages sees every kernel lowered."""
     _kernels.clear()
 
 
 def compiled(asts: Sequence[UOp], device: Device) -> list[Kernel]:
-    """The kernels of these ASTs, each lowered and compiled once; under MOROK_CHECK once more, if it was not checked then. While
-    one is compiled, the next is lowered and rendered.
+    """The kernels of these ASTs, from the cache or lowered and compiled; kernels compiled without MOROK_CHECK are compiled again
+    under it. While one kernel is compiled, the next is lowered and rendered.
     """
     check()
     settings = (device.name, config.code_key(), config.CHECK.value, appended_key())
@@ -65,7 +65,7 @@ def compiled(asts: Sequence[UOp], device: Device) -> list[Kernel]:
             continue
         check()
         instructions = lowered(ast, device)
-        if i == len(asts) - 1:  # nothing is left to do meanwhile
+        if i == len(asts) - 1:  # no other kernel to lower meanwhile
             finish()
             keep(ast, device.compile(instructions, ast.arg.name))
         else:
@@ -85,7 +85,7 @@ def lowered(ast: UOp, device: Device, observer: Observer | None = None) -> list[
 
 
 def lowered_with_opts(ast: UOp, device: Device) -> tuple[list[UOp], tuple[str, ...]]:
-    """A kernel's instructions, and the optimizations that stage 7 applied to it."""
+    """(instructions, optimizations that stage 7 applied) of a kernel."""
     opts: list[str] = []
 
     def look(number: int, name: str, before: Program, after: Program) -> None:
@@ -96,12 +96,12 @@ def lowered_with_opts(ast: UOp, device: Device) -> tuple[list[UOp], tuple[str, .
 
 
 def of_memory(memory: Sequence[Buffer]) -> ExecutionPlan:
-    """A plan that computes nothing: these buffers have their values."""
+    """A plan without kernels, for buffers that have their values already."""
     return ExecutionPlan([], [], list(memory))
 
 
 def planned(prepared: Prepared, kept: Collection[int] = ()) -> ExecutionPlan:
-    """The compiled steps; intermediate buffers share memory, but for the outputs and those to be `kept`."""
+    """The compiled plan of a schedule; intermediate buffers share memory, except outputs and those in `kept`."""
     schedule = prepared.schedule
     found = chains_of(schedule, prepared.device, kept)
     memory = list(prepared.memory)
@@ -122,7 +122,7 @@ def planned(prepared: Prepared, kept: Collection[int] = ()) -> ExecutionPlan:
 
 
 def chains_of(schedule: Schedule, device: Device, kept: Collection[int] = ()) -> list[Chain]:
-    """The steps that run a piece at a time, where the buffers between them are not to be `kept`."""
+    """The chains of steps that run tile by tile (depth-first tiling), since no buffer between them is an output or in `kept`."""
     if device.target.has_local or config.OPTS.value:
         return []
     given = {b for s in schedule.steps if s.ast.arg.opts is not None for b in s.buffers}  # optimizations for whole kernels
@@ -133,7 +133,7 @@ def chains_of(schedule: Schedule, device: Device, kept: Collection[int] = ()) ->
 def _in_order(
     steps: Sequence[PreparedKernel], groups: Sequence[Sequence[int]], found: Sequence[Chain]
 ) -> tuple[list[PreparedKernel], list[list[int]]]:
-    """The steps that a plan runs, those of a chain once for each piece, and the groups that may run at the same time."""
+    """(steps in execution order, groups of their numbers that may run at the same time); a chain's steps once for each tile."""
     firsts = {chain.steps[0]: chain for chain in found}
     others = {k for chain in found for k in chain.steps[1:]}
     order: list[PreparedKernel] = []

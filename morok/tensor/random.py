@@ -1,11 +1,11 @@
-"""Random numbers: the counter-based generator of Salmon et al. 2011 (threefry2x32, 20 rounds), as a program like any other.
+"""Random numbers: the counter-based generator of Salmon et al. 2011 (threefry2x32, 20 rounds), computed by ordinary kernels.
 
-`manual_seed` and the number of calls since then determine every number, on every device, in every process. Each call has a key
-of its own, the generator's word for (seed, call); element i is the generator's word for (key, i). The key is an input
-of the compiled program, so that the next call of the same shape compiles nothing.
+The seed and the number of calls since `manual_seed` determine every number, on every device, in every process. Each call has a
+key of its own, threefry(seed, call); element i is threefry(key, i). The key is an input of the compiled program, so the next
+call with the same shape compiles nothing.
 
-A plan of prepare() that is executed again repeats its numbers: they were drawn when it was described. A function under
-`morok.jit` draws new ones in each call.
+A plan of prepare() repeats its numbers in each execution: their key was drawn when prepare() was called. A function under
+`morok.jit` draws new keys in each call.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from morok.tensor.view_methods import expanded, reshaped
 
 
 class _Generator:
-    """The seed, and how many keys it has given."""
+    """The seed, and the number of keys drawn since it was set."""
 
     def __init__(self) -> None:
         self._seed: int | None = None
@@ -50,7 +50,7 @@ class _Generator:
             self._seed, self._calls = value % (1 << 64), 0
 
     def key(self) -> int:
-        """The next key. Without a seed the operating system gives one."""
+        """The next key. If no seed was set, it is drawn from the operating system."""
         with NUMBERS:
             if self._seed is None:
                 self._seed = int.from_bytes(os.urandom(8), "little")
@@ -58,7 +58,7 @@ class _Generator:
             return threefry(dtypes.u64, self._calls, self._seed)
 
     def replay(self, events: Sequence[int | None]) -> list[int]:
-        """The keys that the calls of a described function get: a seed sets it, None draws."""
+        """The keys for one call of a described function: each event sets the seed, or (None) draws a key."""
         with NUMBERS:
             keys = []
             for event in events:
@@ -73,14 +73,14 @@ GENERATOR: Final = _Generator()
 
 
 def rand(kind: type[AnyTensor], shape: tuple[Any, ...], dtype: Any, device: str | None) -> AnyTensor:
-    """Floats evenly in [0, 1): every multiple of 2**-p for a dtype of p bits."""
+    """Uniform floats in [0, 1): multiples of 2**-p, with p the precision of the dtype in bits."""
     d = _float_dtype(dtype, "rand")
     digits = FLOAT_FORMAT[d][0]
     return _fraction(_bits(kind, new_shape(shape), creation.default_device(device)), digits, d).contiguous()
 
 
 def uniform(kind: type[AnyTensor], shape: tuple[Any, ...], low: float, high: float, dtype: Any, device: str | None) -> AnyTensor:
-    """Floats evenly between `low` and `high`."""
+    """Uniform floats between `low` and `high`; ShapeError for low > high or an infinite bound, DTypeError for integer dtypes."""
     low, high = finite(low, "low", ShapeError), finite(high, "high", ShapeError)
     if low > high:
         raise ShapeError(f"uniform from {low} to {high}", place=caller(), expected="finite low <= high")
@@ -91,7 +91,7 @@ def uniform(kind: type[AnyTensor], shape: tuple[Any, ...], low: float, high: flo
 
 
 def randint(kind: type[AnyTensor], shape: tuple[Any, ...], low: int, high: int, dtype: Any, device: str | None) -> AnyTensor:
-    """Integers in low..high, each as likely as the others up to (high - low) / 2**64."""
+    """Uniform integers in low..high, with a relative bias of at most (high - low) / 2**64."""
     d = DEFAULT_INT if dtype is None else as_dtype(dtype)
     if not d.is_int:
         raise DTypeError(f"randint of {d}", place=caller(), expected="an integer dtype")
@@ -106,7 +106,7 @@ def randint(kind: type[AnyTensor], shape: tuple[Any, ...], low: int, high: int, 
 
 
 def normal(kind: type[AnyTensor], shape: tuple[Any, ...], mean: float, std: float, dtype: Any, device: str | None) -> AnyTensor:
-    """Floats of a normal distribution."""
+    """Normally distributed floats (Box and Muller 1958)."""
     d = _float_dtype(dtype, "normal")
     mean, std = real(mean, "the mean", error=ShapeError), real(std, "the standard deviation", 0.0, error=ShapeError)
     sizes, name = new_shape(shape), creation.default_device(device)
@@ -114,9 +114,9 @@ def normal(kind: type[AnyTensor], shape: tuple[Any, ...], mean: float, std: floa
     if d is dtypes.f64:
         first, second = _fraction(bits, 53, d), _fraction(_bits(kind, sizes, name), 53, d)
     else:
-        # both numbers from one word
+        # both uniform numbers from one word of 64 bits
         first, second = _fraction(bits, 31, dtypes.f32), _fraction(bits << 32, 24, dtypes.f32)
-    # of the first the logarithm is taken, so it lies in (0, 1]
+    # move `first` to (0, 1], for its logarithm
     least = 2.0 ** (-53 if d is dtypes.f64 else -31)
     radius = ((first + least).log() * -2.0).sqrt()
     return (radius * (second * math.tau).cos() * std + mean).cast(d).contiguous()
@@ -128,7 +128,7 @@ def randperm(kind: type[AnyTensor], n: int, device: str | None) -> AnyTensor:
 
 
 def _bits(kind: type[AnyTensor], shape: Shape, device: str) -> AnyTensor:
-    """64 random bits an element, as u64."""
+    """A tensor of u64 with 64 random bits in each element."""
     size = element_count(shape)
     if size == 0:
         return kind._make(expanded(UOp.const(0, dtypes.u64), shape), device)
@@ -143,7 +143,7 @@ def _bits(kind: type[AnyTensor], shape: Shape, device: str) -> AnyTensor:
 
 
 def manual_seed(seed: int) -> None:
-    """A new beginning of the random numbers: the same calls after the same seed give the same numbers; returns None.
+    """None; sets the seed of all random numbers: the same calls after the same seed give the same numbers.
 
     ShapeError for a seed that is no whole number.
 
@@ -155,9 +155,9 @@ def manual_seed(seed: int) -> None:
 
 
 def _fraction(x: AnyTensor, digits: int, d: DType) -> AnyTensor:
-    """The first `digits` of these bits as a multiple of 2^-digits below 1, exactly."""
+    """The top `digits` bits of each element as a float below 1: an exact multiple of 2^-digits."""
     first = x >> (x.dtype.bits - digits)
-    # the signed conversion is an instruction, and a short one where the number is short
+    # signed conversion is one instruction, and i32 is faster than i64
     return first.cast(dtypes.i32 if digits < 32 else dtypes.i64).cast(d) * 2.0**-digits
 
 

@@ -1,4 +1,4 @@
-"""The computation of tensors: they are scheduled, planned and run, and their nodes become memory; and its kernels as code."""
+"""Realization: tensors are scheduled, compiled and run, and their nodes replaced by buffers. Also their kernels as code."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ _watcher: contextvars.ContextVar[Watcher | None] = contextvars.ContextVar("morok
 
 @contextlib.contextmanager
 def watching(watcher: Watcher) -> Iterator[None]:
-    """Call `watcher` before the kernels of each realization inside the `with` block run, in this thread or task; and what it
-    returns afterwards, with the memory of all buffers by number.
+    """A context in which `watcher` is called before the kernels of each realization run, in this thread or task. It returns a
+    function that is called after them, with the memory of all buffers by number.
     """
     token = _watcher.set(watcher)
     try:
@@ -53,10 +53,10 @@ def watching(watcher: Watcher) -> Iterator[None]:
 
 @needs_memory("compute tensors")
 def realize(tensors: Sequence[Lazy]) -> None:
-    """Compute these tensors. Every live tensor whose graph holds one of them uses its memory from then on."""
+    """Compute these tensors. Their nodes are replaced by buffers in the graphs of all live tensors."""
     if (description := current()) is not None:
         description.admit(tensors)
-    with deferred:  # what has been written is noted, whatever signal arrives
+    with deferred:  # a signal's handler must not run between a kernel's writes and the update of the graphs
         _load()
         for device, group in by_device(tensors).items():
             _realize(group, device)
@@ -64,7 +64,7 @@ def realize(tensors: Sequence[Lazy]) -> None:
 
 @functools.cache
 def _load() -> None:
-    """Import the modules that compile and run kernels: once, where no child is forked meanwhile."""
+    """Import the modules that compile and run kernels, once, under a lock: no child is forked meanwhile."""
     with KERNELS:
         import morok.tensor.plans  # noqa: F401 - lazy: making tensors needs none of them
 
@@ -78,7 +78,7 @@ def _realize(tensors: Sequence[Lazy], device: str) -> None:
         if is_empty(t.shape) and stored_buffer(t.uop) is None:
             registry.put(t, reshaped(registry.new_buffer(t.dtype, 0, device), t.shape))
     graphs: list[UOp] = []
-    while graphs != (graphs := [t.uop for t in tensors]):  # a signal's handler, too, may have computed what they hold
+    while graphs != (graphs := [t.uop for t in tensors]):  # until stable: a signal's handler may compute parts of the graphs
         roots = wanted(tensors)
         if not roots:
             return
@@ -103,13 +103,13 @@ def _realize(tensors: Sequence[Lazy], device: str) -> None:
     for t, root, shape in asked:
         if root in mapping:
             t._compiled = prepared.schedule
-            # said here and not left to `become`: another thread may have replaced the node in the meantime
+            # not left to `become`: another thread may have replaced the node in the meantime
             registry.put(t, reshaped(mapping[root], shape))
     registry.become(mapping)
 
 
 def _shared(prepared: Prepared, roots: Sequence[UOp]) -> dict[UOp, int]:
-    """The nodes stored on the way that other live tensors hold too: their memory is worth keeping."""
+    """The intermediate stored nodes that other live tensors use too, with the numbers of their buffers, which are kept."""
     inner = dict(prepared.schedule.inner)
     if not inner:
         return {}
@@ -119,14 +119,14 @@ def _shared(prepared: Prepared, roots: Sequence[UOp]) -> dict[UOp, int]:
 
 
 def is_watched() -> bool:
-    """True if somebody watches the computations here and now."""
+    """True inside a `watching` block."""
     return _watcher.get() is not None
 
 
 def held(node: UOp, shape: Shape) -> UOp:
-    """A Buffer node in this shape: as it is, or its beginning for sizes that variables determine."""
+    """A Buffer node reshaped to `shape`; for symbolic sizes only its first elements, as many as the shape has."""
     if any(isinstance(d, UOp) for d in shape):
-        # memory for the largest size; the elements in use stand at its beginning
+        # the buffer has room for the greatest sizes; the elements in use are its first
         front = UOp.new(Op.Shrink, (node, UOp.const(0, dtypes.index), _extent(shape)))
         return UOp.new(Op.Reshape, (front, *[d if isinstance(d, UOp) else UOp.const(d, dtypes.index) for d in shape]))
     return reshaped(node, shape)
@@ -139,8 +139,8 @@ def _extent(shape: Shape) -> UOp:
 
 @needs_memory("compile a plan")
 def prepare(tensors: Sequence[Lazy]) -> ExecutionPlan:
-    """The plan that computes these tensors, compiled; executing it reads the inputs anew each time. Whoever has elements that it
-    will overwrite is computed now. DeviceError unless they are on one device.
+    """The compiled plan that computes these tensors; each execution reads the inputs anew. Other tensors that still need elements
+    which the plan overwrites are computed now. DeviceError unless all are on one device.
     """
     if (description := current()) is not None:
         description.admit(tensors)
@@ -168,7 +168,7 @@ def _prepared(tensors: Sequence[Lazy]) -> ExecutionPlan:
 
 
 def _that_returns(first: Lazy, plan: ExecutionPlan) -> ExecutionPlan:
-    """`plan`, whose output is the memory of `first` where that is not computed but there already."""
+    """`plan`, with the memory of `first` as its output if that is stored already."""
     if is_empty(first.shape):
         realize([first])
     memory = memory_of(first.uop, first.device)
@@ -182,7 +182,7 @@ def _that_returns(first: Lazy, plan: ExecutionPlan) -> ExecutionPlan:
 
 @dataclass(frozen=True, slots=True)
 class KernelCode:
-    """One kernel as text, and the optimizations that stage 7 applied to it."""
+    """One kernel as text, with its name, backend, and the optimizations that stage 7 applied."""
 
     name: str
     backend: str
@@ -192,7 +192,7 @@ class KernelCode:
 
 @needs_memory("lower kernels")
 def kernels(tensor: Lazy, device: str | None = None) -> list[KernelCode]:
-    """The kernels that compute a tensor, or have computed it, as code for `device`; needs no such hardware."""
+    """The kernels that compute a tensor, or have computed it, as code for `device`, which need not be present."""
     with deferred:
         return _kernels_of(tensor, device)
 

@@ -1,6 +1,6 @@
-"""The tensors that are alive, and the memory behind every Buffer node. References to tensors are weak, nodes hold their memory.
+"""The registry of live tensors (weak references), and the memory of Buffer nodes, which the nodes own.
 
-When a node becomes a buffer, every live tensor whose graph holds the node sees the buffer from then on.
+When a node is replaced by a buffer, it is replaced in the graphs of all live tensors.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Reference(weakref.ref[Any]):
-    """A weak reference that is equal to itself alone."""
+    """A weak reference compared by identity."""
 
     __slots__ = ()
     __hash__ = object.__hash__
@@ -33,10 +33,10 @@ class Reference(weakref.ref[Any]):
 
 
 _tensors: Final[dict[Reference, Description | None]] = {}  # with the description that made a tensor
-_forget: Final = _tensors.__delitem__  # no Python: an interrupt that arrived in it would be lost
+_forget: Final = _tensors.__delitem__  # written in C: Python code in a finalizer would lose an interrupt that arrives in it
 _names: Final = itertools.count()
-changes: Final = [0]  # how often a tensor has become another node: while it stays, every tensor that was there is what it was
-_MEMORY: Final = object()  # under which a Buffer node keeps its memory
+changes: Final = [0]  # the number of times that a tensor got another node: while it is unchanged, so are all older tensors
+_MEMORY: Final = object()  # key in a Buffer node's memo: its memory
 
 
 def register(tensor: Lazy) -> None:
@@ -53,7 +53,7 @@ def tensors() -> list[Lazy]:
 
 
 def new_buffer(dtype: DType, size: int, device: str, memory: Buffer | None = None) -> UOp:
-    """A Buffer node that is no other, with its memory if it has any yet."""
+    """A new Buffer node of a unique name, with `memory` if given; `size` in elements."""
     unique = UOp.new(Op.Unique, (), next(_names))
     node = UOp.new(Op.Buffer, (unique, UOp.new(Op.Device, (), device)), size, dtype)
     if memory is not None:
@@ -66,32 +66,32 @@ def remember(node: UOp, memory: Buffer) -> None:
 
 
 def memory_of(node: UOp) -> Buffer | None:
-    """The memory behind a Buffer node, once it has been computed."""
+    """The memory of a Buffer node; None if it has none yet."""
     found: Buffer | None = node.memo.get(_MEMORY)
     return found
 
 
 def new_name() -> int:
-    """A number that Buffer nodes made from now on exceed."""
+    """A number that is less than the names of all later Buffer nodes."""
     return next(_names)
 
 
 def put(tensor: Lazy, uop: UOp) -> None:
-    """Let a tensor be another node."""
+    """Set a tensor's node."""
     with TENSORS:
         tensor._uop = uop
         changes[0] += 1
 
 
 def write(tensor: Lazy, uop: UOp) -> None:
-    """Let a tensor become what the program writes to it: for a description alone, if it was there before."""
+    """Set a tensor's node after a write by the program: a description keeps it to itself if the tensor is outer."""
     description = current()
     if description is None or not description.write(tensor, uop):
         put(tensor, uop)
 
 
 def replace(tensor: Lazy, old: UOp, new: UOp) -> None:
-    """Put `new` in the place of `old`, unless another thread was here in the meantime, and knows better."""
+    """Set a tensor's node to `new` if it still is `old`: another thread may have replaced it in the meantime."""
     with TENSORS:
         if tensor._uop is old:
             tensor._uop = new
@@ -99,10 +99,10 @@ def replace(tensor: Lazy, old: UOp, new: UOp) -> None:
 
 
 def become(mapping: Mapping[UOp, UOp]) -> None:
-    """Replace nodes in the graphs of all live tensors."""
+    """Replace nodes, by `mapping`, in the graphs of all live tensors."""
     alive = [(t, uop) for r in list(_tensors) if (t := r()) is not None and not _is_stored(uop := t._uop)]
     written = [(d, key, uop) for d in list(descriptions) for key, uop in list(d.now.items())]
-    # tensors share their graphs, so one substitution over all of them touches each node once
+    # tensors share subgraphs: one substitution over all of them visits each node once
     made = iter(substitute([*[uop for _, uop in alive], *[uop for _, _, uop in written]], mapping))
     for tensor, old in alive:
         replace(tensor, old, next(made))

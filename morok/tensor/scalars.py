@@ -1,4 +1,4 @@
-"""Python numbers as nodes: the one place where a number of the user's program gets a dtype."""
+"""Python numbers as nodes, with their dtype."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _NAN_BITS: Final = struct.pack("<d", NAN)
 
 
 def python_number(value: Any) -> Number | None:
-    """The bool, int or float that `value` is, also of a subclass; None for anything else.
+    """`value` as a plain bool, int or float, also from a subclass; None for anything else.
 
-    NumPy's numbers are something else: they have a dtype.
+    NumPy's numbers give None: they have a dtype.
     """
     if type(value) in (bool, int, float):
         number: Number = value
@@ -38,7 +38,7 @@ def python_number(value: Any) -> Number | None:
 
 
 def natural_dtype(value: Number) -> DType:
-    """The dtype of a Python number that stands alone: bool, i64 (u64 above its numbers, as in NumPy) or f32."""
+    """The default dtype of a Python number: bool, i64 (u64 for greater integers, as in NumPy) or f32."""
     if isinstance(value, bool):
         return dtypes.bool
     if isinstance(value, float):
@@ -47,7 +47,7 @@ def natural_dtype(value: Number) -> DType:
 
 
 def weak_dtype(d: DType, value: Number) -> DType:
-    """The dtype at which a Python number meets a tensor of dtype `d`: the tensor's, if its kind can hold the number."""
+    """The dtype of a Python number as operand beside a tensor of dtype `d`: `d` if its kind fits, else the kind's default."""
     if isinstance(value, bool):
         return d
     if isinstance(value, int):
@@ -58,8 +58,8 @@ def weak_dtype(d: DType, value: Number) -> DType:
 def constant(value: Number, d: DType, device: str) -> UOp:
     """A Python number as a scalar node of dtype `d`, converted once, as np.array(value, d) converts it.
 
-    Floats are rounded to a float dtype, and cut to an integer one. RangeError for what an integer dtype does not hold, and for
-    integers beyond all floats. A NaN with a sign or a payload is data, for constants know one NaN.
+    Floats are rounded to a float dtype, truncated to an integer dtype. RangeError for a number outside an integer dtype, and for
+    an integer too large for any float. A NaN with a sign or payload becomes data(): constants have only one NaN.
     """
     if d.is_int:
         return UOp.const(_integer(value, d), d)
@@ -72,7 +72,7 @@ def constant(value: Number, d: DType, device: str) -> UOp:
 
 
 def outside(value: Any, d: DType) -> int:
-    """-1 for a Python integer below all numbers of the integer dtype `d`, 1 for one above them; 0 for anything else."""
+    """-1 for a Python integer below the range of the integer dtype `d`, 1 for one above it; 0 for anything else."""
     number = python_number(value)
     if type(number) is not int or not d.is_int:
         return 0
@@ -80,7 +80,7 @@ def outside(value: Any, d: DType) -> int:
 
 
 def data(value: Number, d: DType, device: str) -> UOp:
-    """A Python number as a scalar node in memory of its own: kernels that read it are the same for every number."""
+    """A Python number as a scalar node in a buffer of its own, so that the same kernel serves all numbers."""
     if d in BITS:
         sign = math.copysign(1.0, value) < 0
         array = np.array([to_bits(d, value) | sign << (d.bits - 1)], NUMPY[d])
@@ -105,7 +105,7 @@ def _integer(value: Number, d: DType) -> int:
 
 
 def _check_float(value: int, d: DType) -> None:
-    """RangeError for an integer that is beyond every float of Python's."""
+    """RangeError for an integer too large for Python's float."""
     try:
         float(value)
     except OverflowError:

@@ -1,11 +1,9 @@
-"""Scans: at each element the sum (product, greatest, least) of those up to it.
+"""Prefix scans: for each element the sum (product, maximum, minimum) of the elements up to it, in the operand's shape.
 
-A scan is one reduction: element i adds those at places up to i. On a CPU the loop over a long axis continues from one element to
-the next (morok/optimize/prefix_scan.py), in one pass over memory. Many threads want many beginnings: on a GPU a long axis is cut
-into blocks, scanned likewise, and each block continues from a scan of the blocks' totals. Either way the work grows with the axis
-and not with its square.
-
-The results have the operand's shape. Over no elements there is nothing to scan.
+A scan is described as one masked reduction: result i reduces the elements up to i. On a CPU the optimizer turns it into a loop
+that carries the result from one element to the next (morok/optimize/prefix_scan.py), in one pass over memory. For the many
+threads of a GPU a long axis is split into blocks; each is scanned, and combined with a scan of the blocks' totals. Either way
+the work is linear in the axis, not quadratic.
 """
 
 from __future__ import annotations
@@ -26,13 +24,13 @@ from morok.tensor.base import AnyTensor, arithmetic, as_dtype, show
 from morok.tensor.keywords import Along, AlongOrFlat, other_names
 from morok.tensor.view_methods import axis_of
 
-_AT_ONCE: Final = 64  # elements of an axis that one reduction scans
+_AT_ONCE: Final = 64  # most elements of an axis that one reduction scans on a GPU
 _BLOCK: Final = 16  # elements of a block: one vector register of the widest machines
 
 
 @other_names
 def cumsum(self: AnyTensor, axis: int = 0, dtype: Any = None, **also: Unpack[Along]) -> AnyTensor:
-    """The sums of the elements up to each one along `axis`, in self's shape; of integers as i64 or u64.
+    """The cumulative sums along `axis`, in self's shape; of integers as i64 or u64.
 
     Halves are added as f32 and rounded once. AxisError for an axis outside the shape.
 
@@ -44,7 +42,7 @@ def cumsum(self: AnyTensor, axis: int = 0, dtype: Any = None, **also: Unpack[Alo
 
 @other_names
 def cumprod(self: AnyTensor, axis: int = 0, dtype: Any = None, **also: Unpack[Along]) -> AnyTensor:
-    """The products of the elements up to each one along `axis`, in self's shape; dtypes as for cumsum().
+    """The cumulative products along `axis`, in self's shape; dtypes as for cumsum().
 
     AxisError for an axis outside the shape.
 
@@ -56,7 +54,7 @@ def cumprod(self: AnyTensor, axis: int = 0, dtype: Any = None, **also: Unpack[Al
 
 @other_names
 def cummax(self: AnyTensor, axis: int = 0, **also: Unpack[Along]) -> AnyTensor:
-    """The greatest of the elements up to each one along `axis`, in self's shape and dtype; NaN from the first NaN on.
+    """The cumulative maxima along `axis`, in self's shape and dtype; NaN from the first NaN on.
 
     AxisError for an axis outside the shape.
 
@@ -68,7 +66,7 @@ def cummax(self: AnyTensor, axis: int = 0, **also: Unpack[Along]) -> AnyTensor:
 
 @other_names
 def cummin(self: AnyTensor, axis: int = 0, **also: Unpack[Along]) -> AnyTensor:
-    """The least of the elements up to each one along `axis`, in self's shape and dtype; NaN from the first NaN on.
+    """The cumulative minima along `axis`, in self's shape and dtype; NaN from the first NaN on.
 
     AxisError for an axis outside the shape.
 
@@ -82,9 +80,9 @@ def cummin(self: AnyTensor, axis: int = 0, **also: Unpack[Along]) -> AnyTensor:
 def cumulative_sum(
     self: AnyTensor, axis: int | None = None, dtype: Any = None, include_initial: bool = False, **also: Unpack[AlongOrFlat]
 ) -> AnyTensor:
-    """cumsum() as the array API standard has it: of vectors without an axis; `include_initial` puts a 0 in front.
+    """cumsum() in the array API standard's form: a vector needs no axis; `include_initial` puts a 0 in front.
 
-    ShapeError without an axis for more axes than one.
+    ShapeError without `axis` unless self is a vector.
 
     >>> Tensor([1, 2, 3]).cumulative_sum(include_initial=True).tolist()
     [0, 1, 3, 6]
@@ -96,9 +94,9 @@ def cumulative_sum(
 def cumulative_prod(
     self: AnyTensor, axis: int | None = None, dtype: Any = None, include_initial: bool = False, **also: Unpack[AlongOrFlat]
 ) -> AnyTensor:
-    """cumprod() as the array API standard has it: of vectors without an axis; `include_initial` puts a 1 in front.
+    """cumprod() in the array API standard's form: a vector needs no axis; `include_initial` puts a 1 in front.
 
-    ShapeError without an axis for more axes than one.
+    ShapeError without `axis` unless self is a vector.
 
     >>> Tensor([1, 2, 3]).cumulative_prod(include_initial=True).tolist()
     [1, 1, 2, 6]
@@ -136,7 +134,7 @@ def _scanned(x: AnyTensor, op: Op, axis: int) -> AnyTensor:
 
 
 def _scan_last(t: AnyTensor, op: Op, whole: bool) -> AnyTensor:
-    """Scan the last axis; element i counts at its own place, unless `whole` is False."""
+    """The scan of the last axis, in blocks: inclusive if `whole`, else exclusive."""
     n = known(t, -1, "a scan")
     if n <= _AT_ONCE:
         return _scan_at_once(t, op, -1, whole)

@@ -1,4 +1,4 @@
-"""The schedules of graphs, each made once: as cuts are decided by cost, or found by time; and schedules with their memory."""
+"""Cached schedules of graphs, cut into kernels by the cost model or by timing, and their memory."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ class ScheduleItem:
     """One kernel ready to be compiled and run.
 
     kernel        the Kernel node
-    ast           its Sink, what the 22 stages lower
+    ast           its Sink, the input of the 22 stages
     buffers       the memory by slot, outputs first
-    dependencies  positions in the schedule of the kernels that must have run before
+    dependencies  positions in the schedule of the kernels that must run before it
     fixedvars     the values of the variables bound in the graph
     """
 
@@ -64,7 +64,7 @@ def scheduled(normal: Normal, device: str) -> Schedule:
 
 
 def _search(device: str) -> tuple[Hashable, ...]:
-    """A key of the search for cuts; empty where there is none."""
+    """The part of a cache key for the search for cuts; () without a search."""
     if not config.SEARCH_CUTS.value or config.CPU_BACKEND.value != "LLVM":
         return ()
     return (config.SEARCH_CUTS.value, config.code_key()) if find_device(device).measures else ()
@@ -82,7 +82,7 @@ def with_memory(roots: Sequence[UOp], device: str) -> Prepared:
 
 
 def refuse_others(memory: Sequence[Buffer], target: Device) -> None:
-    """DeviceError where a kernel would read memory that its device cannot reach."""
+    """DeviceError if the device `target` cannot access one of these buffers."""
     for m in memory:
         if m.device.name != target.name and not (m.device.shares_host_memory and target.shares_host_memory):
             raise DeviceError(
@@ -94,8 +94,8 @@ def refuse_others(memory: Sequence[Buffer], target: Device) -> None:
 
 
 def refuse_overlaps(memory: Sequence[Buffer], written: set[int]) -> None:
-    """UsageError where two tensors over one array are used together and one is assigned to: nothing orders what is read and what
-    is written.
+    """UsageError if a buffer in `written` (numbers) overlaps another buffer, as two tensors over one array do: nothing would
+    order the reads of one and the writes of the other.
     """
     places = [(m.address, m.address + m.nbytes) for m in memory] if written else []
     for k in written:
@@ -110,7 +110,7 @@ def refuse_overlaps(memory: Sequence[Buffer], written: set[int]) -> None:
 
 
 def create_schedule(tensors: Sequence[Lazy]) -> list[ScheduleItem]:
-    """The kernels that compute these tensors, in an order in which they may run, with their memory."""
+    """The kernels that compute these tensors, in execution order, with their memory."""
     out: list[ScheduleItem] = []
     for device, group in by_device(tensors).items():
         if roots := wanted(group):

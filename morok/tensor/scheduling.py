@@ -1,8 +1,8 @@
-"""From lazy tensors to kernels in order: normalise, rangeify, split.
+"""From lazy tensors to ordered kernels: normalise, rangeify, split.
 
-A graph is normalised before it is scheduled: its buffers are numbered in the order in which they appear, and variables lose their
-values. Nodes are hash-consed, so the normalised roots are the key under which `schedule` remembers a schedule: computing the
-same expression on other data rewrites nothing.
+Normalisation replaces buffers by numbered placeholders, in the order in which they appear, and removes the values of variables.
+Nodes are hash-consed, so the normalised roots are the key of the cache in `schedule`: the same expression on other data needs no
+rewriting.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One kernel of a schedule: the buffers by slot, as numbers; the steps that must have run before."""
+    """One kernel of a schedule: the numbers of its buffers by slot, and of the steps that must run before it."""
 
     kernel: UOp
     buffers: tuple[int, ...]
@@ -51,10 +51,11 @@ class Schedule:
     """The steps for one normalised graph.
 
     roots    the graph
-    inputs   how many buffers there were before; those above are made anew: `made` has their dtype and size
-    outputs  for each root the number of its buffer, None for a constant
-    groups   steps that may run at the same time, group after group
-    inner    the other nodes that are stored on the way, with the numbers of their buffers
+    inputs   the number of input buffers; later buffers are new
+    made     (dtype, size in elements) of the new buffers
+    outputs  for each root the number of its buffer
+    groups   sets of steps that may run at the same time, in execution order
+    inner    (node, number of its buffer) of each other stored node
     """
 
     roots: tuple[UOp, ...]
@@ -68,7 +69,7 @@ class Schedule:
 
 @dataclass(slots=True)
 class Counters:
-    """The schedules and kernels since the process began; tests and `prepare` promise that these stand still."""
+    """Counts of schedules and kernels since the process began; tests check that a repeated computation does not raise them."""
 
     schedules: int = 0
     schedules_remembered: int = 0
@@ -81,12 +82,12 @@ COUNTERS: Final = Counters()
 
 @dataclass(slots=True)
 class Normal:
-    """A graph without its particulars.
+    """A normalised graph.
 
     roots    the graph
-    buffers  the Buffer nodes that were there, by number
-    values   of the variables
-    became   each node of the graph as it was: what it is in this one
+    buffers  the original Buffer nodes, by number
+    values   the values of the variables, by name
+    became   original node -> node of this graph
     """
 
     roots: tuple[UOp, ...]
@@ -96,7 +97,7 @@ class Normal:
 
 
 def normalised(roots: Sequence[UOp], device: str) -> Normal:
-    """BindError where one value needs two values of a variable."""
+    """The normalised graph under `roots`; BindError if it binds a variable to two values, as in variables()."""
     order = toposort(roots)
     mapping, values = variables(order)
     buffers = [node for node in order if node.op is Op.Buffer]
@@ -105,9 +106,7 @@ def normalised(roots: Sequence[UOp], device: str) -> Normal:
 
 
 def rebuilt(roots: Sequence[UOp], mapping: dict[UOp, UOp]) -> tuple[UOp, ...]:
-    """`roots` with the leaves in `mapping` replaced; what is made anew comes from where the old node came from, and is added to
-    `mapping`.
-    """
+    """`roots` with nodes replaced by `mapping`. New nodes keep the origin of the old ones, and are added to `mapping`."""
     outer = maker.origin
     try:
         for node in toposort(roots):
@@ -121,15 +120,17 @@ def rebuilt(roots: Sequence[UOp], mapping: dict[UOp, UOp]) -> tuple[UOp, ...]:
 
 
 def placeholder(number: int, dtype: DType, size: int, device: str) -> UOp:
-    """The Buffer node that stands for buffer `number`; real ones have names from 0 up."""
+    """The Buffer node that represents buffer `number` in a schedule; its name is negative, names of real buffers are not."""
     return UOp.new(Op.Buffer, (UOp.new(Op.Unique, (), -1 - number), UOp.new(Op.Device, (), device)), size, dtype)
 
 
 def decided(
     normal: Normal, device: str, cuts: Mapping[UOp, bool] = MappingProxyType({}), observed: bool = True
 ) -> tuple[Schedule, list[Decision]]:
-    """A schedule, and the decisions where it is cut; `cuts` are State.given. Printed where that is asked for, and it is
-    `observed`.
+    """(schedule, decisions about its cuts) of a normalised graph.
+
+    cuts      decisions given in advance: State.given
+    observed  True if MOROK_DEBUG=ir prints the stages
     """
     from morok.runtime.memory import parallel_groups  # lazy: loaded with what runs kernels
 
@@ -148,11 +149,11 @@ def decided(
 
         observe = printed()
     roots: Sequence[UOp] = normal.roots
-    changed: dict[UOp, UOp] = {}  # nodes of the graph as it came -> what they are now
+    changed: dict[UOp, UOp] = {}  # nodes of the original graph -> their forms in `roots`
     while True:
         state = rangeify(roots, device, observe, most, nested=not find_device(device).target.has_local, cuts=cuts)
         assert state.sink is not None
-        # what is computed is a value of its own, which writing to an input's memory must not change in NumPy's hands
+        # a result that is a view of an input is copied: a later write to the input, for instance by NumPy, must not change it
         views = [stored for root, stored in zip(roots, state.sink.src, strict=True) if _is_view(root)]
         try:
             split = split_kernels(state.sink, new_buffer, most, views, state.opts)
@@ -177,7 +178,7 @@ def decided(
 
 
 def _is_view(root: UOp) -> bool:
-    """True if a node does nothing but show a buffer's elements in other places."""
+    """True if a node is a view of a buffer: only movement ops above it."""
     while root.op in MOVEMENT:
         root = root.src[0]
     return root.op is Op.Buffer
@@ -190,7 +191,7 @@ def most_buffers(device: str) -> int:
 
 
 def number_of(holder: UOp) -> int:
-    """The number of the buffer that a placeholder stands for."""
+    """The number of a placeholder's buffer."""
     while holder.op is Op.After:
         holder = holder.src[0]
     unique: int = holder.src[0].arg
@@ -210,11 +211,11 @@ class Prepared:
 
 
 def variables(order: Sequence[UOp]) -> tuple[dict[UOp, UOp], dict[str, int]]:
-    """For each Bind among the nodes of a graph its variable, and the values of the variables by name.
+    """(Bind node -> variable, variable name -> value) of the nodes of a graph.
 
-    A graph without writes is one step: BindError where it binds a variable to two values, or has two variables of one name.
-    What writes store is computed with the variables as they were when the write was described, whenever it runs. So a graph with
-    writes may hold several steps and bind a variable to several values: each gets a variable of its own.
+    A graph without writes must bind each variable to one value, and have one variable of each name: else BindError. A graph with
+    writes may bind a variable to several values, since each write keeps the values from the time when it was described: each
+    further value gets a new variable.
     """
     chosen: dict[UOp, UOp] = {}
     values: dict[str, int] = {}

@@ -1,8 +1,7 @@
-"""Places found in sorted tensors, elements written to places, and the distinct elements of a tensor.
+"""Binary search, scatter, and distinct elements.
 
-Positions are i64; negative ones count from the end. Writing compares every place that is written with every element of the axis,
-so each element is computed by itself and several writers of one place have an order: n * m comparisons for m positions in an
-axis of n.
+Positions are i64; negative ones count from the end. A scatter of m positions into an axis of n compares every position with every
+element, n * m comparisons: elements are then independent, and several writes of one element have a defined order.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from morok.tensor.view_methods import axis_of, broadcast_shapes, expanded, resha
 
 
 class UniqueAll(NamedTuple, Generic[AnyTensor]):
-    """The distinct elements, where each first stands in the flat tensor, for every element its place among them, and how many."""
+    """The distinct elements; for each, its first position in the flat tensor and its count; for every element, its rank."""
 
     values: AnyTensor
     indices: AnyTensor
@@ -36,23 +35,23 @@ class UniqueAll(NamedTuple, Generic[AnyTensor]):
 
 
 class UniqueCounts(NamedTuple, Generic[AnyTensor]):
-    """The distinct elements and how often each occurs."""
+    """The distinct elements, and the count of each."""
 
     values: AnyTensor
     counts: AnyTensor
 
 
 class UniqueInverse(NamedTuple, Generic[AnyTensor]):
-    """The distinct elements and for every element its place among them."""
+    """The distinct elements, and for every element its rank among them."""
 
     values: AnyTensor
     inverse_indices: AnyTensor
 
 
 def searchsorted(self: AnyTensor, values: Any, side: str = "left") -> AnyTensor:
-    """The place of each of `values` in this sorted tensor of one axis, as i64: before equals, or behind for side="right".
+    """The insertion point of each of `values` in this sorted vector, as i64: before equal elements, or after (side="right").
 
-    By halving: as many steps as the number of elements has binary digits. ShapeError for more axes than one.
+    By binary search: one step for each binary digit of the vector's size. ShapeError for more axes than one.
 
     >>> Tensor([1, 3, 5]).searchsorted([0, 3, 9]).tolist()
     [0, 1, 3]
@@ -68,7 +67,7 @@ def searchsorted(self: AnyTensor, values: Any, side: str = "left") -> AnyTensor:
         return place
     keys, goal = sort_keys(self.cast(d)).contiguous(), sort_keys(wanted.cast(d))
     step = 1 << (n.bit_length() - 1)
-    while step:  # so many elements certainly stand before
+    while step:  # invariant: the first `place` elements are before the insertion point
         further = place + step
         here = keys.take((further - 1).minimum(n - 1), 0)
         before = here < goal if side == "left" else here <= goal
@@ -81,8 +80,8 @@ def searchsorted(self: AnyTensor, values: Any, side: str = "left") -> AnyTensor:
 def scatter(self: AnyTensor, axis: int, indices: Any, values: Any, **also: Unpack[Along]) -> AnyTensor:
     """self with out[.., indices[.., j, ..], ..] = values[.., j, ..] along `axis`.
 
-    Of several values for one place the last counts. The other axes of all three broadcast; a position outside the axis is
-    written nowhere. ShapeError unless all have as many axes.
+    Of several values for one element the last counts. The other axes of all three broadcast; values for a position outside
+    the axis are ignored. ShapeError unless all have the same number of axes.
 
     >>> Tensor([0, 0, 0]).scatter(0, [2, 0], [7, 8]).tolist()
     [8, 0, 7]
@@ -102,8 +101,8 @@ def scatter(self: AnyTensor, axis: int, indices: Any, values: Any, **also: Unpac
 def scatter_add(self: AnyTensor, axis: int, indices: Any, values: Any, **also: Unpack[Along]) -> AnyTensor:
     """self with values[.., j, ..] added to out[.., indices[.., j, ..], ..] along `axis`, halves as f32 and rounded once.
 
-    The other axes of all three broadcast; a position outside the axis is added nowhere. ShapeError unless all have as
-    many axes.
+    The other axes of all three broadcast; values for a position outside the axis are ignored. ShapeError unless all have
+    the same number of axes.
 
     >>> Tensor([0, 0, 0]).scatter_add(0, [2, 2], [7, 8]).tolist()
     [0, 0, 15]
@@ -116,7 +115,9 @@ def scatter_add(self: AnyTensor, axis: int, indices: Any, values: Any, **also: U
 
 
 def _writes(target: AnyTensor, axis: int, indices: Any, values: Any) -> tuple[AnyTensor, AnyTensor, AnyTensor]:
-    """With `axis` last: this tensor, [.., n, m] which position writes which element, and the values, in this dtype."""
+    """(target, hits, values) with `axis` last: hits [.., n, m] is True where position j writes element i; values have the
+    target's dtype and shape [.., m]. ShapeError unless all have the same number of axes.
+    """
     a = axis_of(target, axis)
     n = known(target, a, "a scatter")
     (at,) = positions_of(target, indices)
@@ -141,9 +142,9 @@ def _writes(target: AnyTensor, axis: int, indices: Any, values: Any) -> tuple[An
 
 
 def unique_all(self: AnyTensor) -> UniqueAll[AnyTensor]:
-    """The distinct elements in order, the first place of each, for each element its place among them, and the counts.
+    """The distinct elements in order, the first position of each, for each element its rank among them, and the counts.
 
-    Computed at once, since their number is a shape. Every NaN is distinct.
+    Computed at once, since the shape depends on the elements. Every NaN is distinct.
 
     >>> found = Tensor([3, 1, 3]).unique_all()
     >>> found.values.tolist(), found.indices.tolist(), found.inverse_indices.tolist(), found.counts.tolist()
@@ -164,7 +165,7 @@ def unique_all(self: AnyTensor) -> UniqueAll[AnyTensor]:
 
 
 def unique_counts(self: AnyTensor) -> UniqueCounts[AnyTensor]:
-    """The distinct elements in order, and the number of times that each occurs, as i64. Computed at once.
+    """The distinct elements in order, and the count of each, as i64. Computed at once.
 
     >>> Tensor([3, 1, 3]).unique_counts().counts.tolist()
     [1, 2]
@@ -174,7 +175,7 @@ def unique_counts(self: AnyTensor) -> UniqueCounts[AnyTensor]:
 
 
 def unique_inverse(self: AnyTensor) -> UniqueInverse[AnyTensor]:
-    """The distinct elements in order, and for each element its place among them, as i64. Computed at once.
+    """The distinct elements in order, and for each element its rank among them, as i64. Computed at once.
 
     >>> Tensor([3, 1, 3]).unique_inverse().inverse_indices.tolist()
     [1, 0, 1]

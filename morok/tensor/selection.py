@@ -22,9 +22,9 @@ from morok.tensor.view_methods import broadcast_shapes, expanded, pad_zero
 
 
 def clip(self: AnyTensor, min: Any = None, max: Any = None) -> AnyTensor:
-    """The elements brought between `min` and `max` (None: no bound), shapes broadcast, dtypes promote.
+    """The elements clipped to `min`..=`max` (None: no bound); shapes broadcast, dtypes promote.
 
-    A Python integer below (above) every number of the dtype is no bound. ShapeError unless the shapes broadcast.
+    A Python integer outside the dtype's range is no bound if no element exceeds it. ShapeError unless the shapes broadcast.
 
     >>> Tensor([-5, 0, 5]).clip(-1, 2).tolist()
     [-1, 0, 2]
@@ -34,7 +34,7 @@ def clip(self: AnyTensor, min: Any = None, max: Any = None) -> AnyTensor:
 
 
 def clamp(self: AnyTensor, min: Any = None, max: Any = None) -> AnyTensor:
-    """The elements brought between `min` and `max`: clip() by torch's name. ShapeError unless the shapes broadcast.
+    """The elements clipped to `min`..=`max`: clip() by torch's name. ShapeError unless the shapes broadcast.
 
     >>> Tensor([-5, 0, 5]).clamp(-1, 2).tolist()
     [-1, 0, 2]
@@ -56,7 +56,7 @@ def where(self: AnyTensor, x: Any, y: Any) -> AnyTensor:
         )
     first = x if isinstance(x, Lazy) else y if isinstance(y, Lazy) else None
     if isinstance(first, Lazy):
-        operand(self, first)  # on this device
+        operand(self, first)  # DeviceError for another device
         xs, ys = operand(first, x), operand(first, y)
     else:
         xs, ys = _number(self, x), _number(self, y)
@@ -85,7 +85,7 @@ def masked_fill(self: AnyTensor, mask: Any, value: Any) -> AnyTensor:
 
 
 def pad(self: AnyTensor, padding: Any, value: Number = 0) -> AnyTensor:
-    """The elements with `value` put before and after each axis, in self's dtype: one pair of counts an axis, None for none.
+    """The elements padded with `value` before and after each axis, in self's dtype: one pair of counts an axis, None for none.
 
     ShapeError for another number of pairs and for negative counts, ArgumentTypeError for anything but a list of pairs.
 

@@ -1,8 +1,8 @@
-"""Sorting, stable and with NumPy's order: NaN is the greatest, -0.0 equals 0.0.
+"""Stable sorting in NumPy's order: NaN is the greatest, -0.0 equals 0.0.
 
-Positions are i64. What is sorted are unsigned keys that order as the elements do. Short axes are sorted by counting for each key
-how many are less. Long ones go through Batcher's bitonic network (1968), on words that hold a key and its place, so that all of
-them differ.
+Positions are i64. The functions sort unsigned keys with the order of the elements. On short axes the rank of a key is the count
+of lesser keys. Long axes are sorted by Batcher's bitonic network (1968), on words that contain a key and its position, which
+makes them distinct.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from morok.tensor.base import AnyTensor, show
 from morok.tensor.keywords import Along, other_names
 from morok.tensor.view_methods import axis_of
 
-_BY_COUNTING: Final = 1024  # elements of an axis for which n * n comparisons cost less than the network's kernels
+_BY_COUNTING: Final = 1024  # most elements of an axis for which n * n comparisons cost less than the network's kernels
 _LAST: Final = (1 << 64) - 1
 
 
@@ -46,7 +46,7 @@ def argsort(self: AnyTensor, axis: int = -1, descending: bool = False, stable: b
     elif keys.dtype.bits <= 32:
         order = _order_by_network(keys)
     else:
-        # by the low half, then by the high one, which leaves in order what it finds equal
+        # a stable sort by the low half of the key, then by the high half
         low = _order_by_network(keys & 0xFFFFFFFF)
         order = low.take_along_axis(_order_by_network((keys >> 32).take_along_axis(low)))
     return order.moveaxis(-1, a)
@@ -56,7 +56,7 @@ def argsort(self: AnyTensor, axis: int = -1, descending: bool = False, stable: b
 def sort(
     self: AnyTensor, axis: int = -1, descending: bool = False, stable: bool = True, **also: Unpack[Along]
 ) -> tuple[AnyTensor, AnyTensor]:
-    """The elements in order along `axis`, and the positions (i64) that they had; equal elements keep their order.
+    """The sorted elements along `axis`, and their original positions (i64); equal elements keep their order.
 
     NaN is the greatest; `stable` has no effect. AxisError for an axis outside the shape.
 
@@ -86,7 +86,7 @@ def topk(self: AnyTensor, k: int, axis: int = -1, largest: bool = True, **also: 
 
 
 def sort_keys(t: AnyTensor) -> AnyTensor:
-    """Unsigned integers of at least 32 bits that are ordered as the elements are."""
+    """Unsigned keys of 32 or 64 bits with the order of the elements."""
     d = t.dtype
     if d.is_float:
         x = (t.cast(dtypes.f32) if d.bits <= 16 else t) + 0.0  # -0.0 becomes 0.0
@@ -100,19 +100,19 @@ def sort_keys(t: AnyTensor) -> AnyTensor:
 
 
 def _order_by_counting(x: AnyTensor) -> AnyTensor:
-    """The sorting positions along the last axis."""
+    """The positions that sort keys along the last axis, by counting lesser keys."""
     keys = x.contiguous()
     mine, theirs = keys.unsqueeze(-1), keys.unsqueeze(-2)
     place, other = positions_along(mine, mine.ndim - 2, dtypes.i32), positions_along(theirs, theirs.ndim - 1, dtypes.i32)
     less = (theirs < mine) | ((theirs == mine) & (other < place))
     rank = reduce_axes(less.cast(dtypes.i32), Op.Add, -1, keepdim=False)
-    # the place whose rank is r
+    # for each rank r the position of the key of that rank
     hit = rank.unsqueeze(-2) == positions_along(rank.unsqueeze(-1), rank.ndim - 1, dtypes.i32)
     return reduce_axes(hit.where(positions_along(hit, rank.ndim, dtypes.i64), 0), Op.Add, -1, keepdim=False)
 
 
 def _order_by_network(x: AnyTensor) -> AnyTensor:
-    """The sorting positions along the last axis, of keys below 2^32."""
+    """The positions that sort keys below 2^32 along the last axis, by a bitonic network."""
     lead, n = x.shape[:-1], known(x, -1, "a sort")
     size = 1 << (n - 1).bit_length()
     words = (x.cast(dtypes.u64) << 32) | positions_along(x, x.ndim - 1, dtypes.u64)
@@ -122,7 +122,7 @@ def _order_by_network(x: AnyTensor) -> AnyTensor:
         stride = block // 2
         while stride:
             pairs = words.reshape((*lead, size // (2 * stride), 2, stride))
-            # a block's halves are in order each: the second one turned round, then ever smaller parts as they are
+            # both halves of a block are sorted: the first step compares with the reversed second half, later steps do not reverse
             partner = pairs.flip(-2, -1) if 2 * stride == block else pairs.flip(-2)
             first = positions_along(pairs, pairs.ndim - 2, dtypes.i32) < 1
             words = first.where(pairs.minimum(partner), pairs.maximum(partner)).reshape((*lead, size)).contiguous()

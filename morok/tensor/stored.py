@@ -1,4 +1,4 @@
-"""The elements of a tensor now: memory, a constant, or still to be computed; and the work that computing them takes."""
+"""The state of a tensor's elements: in memory, constant, or lazy; and the nodes to compute for lazy tensors."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from morok.tensor.describing import refuse, stands_for
 if TYPE_CHECKING:
     from morok.runtime.buffer import Buffer
 
-# What has memory of its own whatever it holds, or is no constant.
+# Ops with memory of their own, or without constant elements.
 _STORED: Final = frozenset({Op.Contiguous, Op.Assign, Op.Buffer, Op.Iota, Op.Bind})
 
 
 def stored_buffer(uop: UOp) -> UOp | None:
-    """The Buffer node that holds a tensor's elements in order, from its beginning on, if one does."""
+    """The Buffer node that holds a tensor's elements in row-major order from its beginning; None if there is none."""
     root = content(uop)
     return root if root.op is Op.Buffer else None
 
 
 def constant(uop: UOp) -> UOp | None:
-    """The constant that every element is, if the graph holds nothing but constants."""
+    """The Const node equal to every element, if the graph has no other leaves than constants; else None."""
     found = uniform(uop)
     if found is not None or not _is_constant(uop):
         return found
@@ -53,10 +53,9 @@ def _is_constant(uop: UOp) -> bool:
 
 
 def content(uop: UOp) -> UOp:
-    """The node to store for a tensor: its own without the views that leave the elements where they are.
+    """The node to store for a tensor: its own, without views that keep the elements' places in memory.
 
-    Contiguous of memory, or of an assigned buffer, is that: were it stored as something else, the assignment would be done once
-    for it and once more for who assigned.
+    A Contiguous of memory or of an Assign is dropped too: stored separately, the assignment would be done twice.
     """
     while (
         uop.op is Op.Reshape
@@ -68,14 +67,14 @@ def content(uop: UOp) -> UOp:
 
 
 def _in_order(uop: UOp) -> UOp:
-    """The node that this one is a view of in row-major order."""
+    """`uop` without reshapes."""
     while uop.op is Op.Reshape:
         uop = uop.src[0]
     return uop
 
 
 def memory(uop: UOp) -> UOp:
-    """The node with a tensor's elements in order, once all that is assigned to it is: a Buffer if it has been computed."""
+    """The node of a tensor's memory, below all assignments to it: a Buffer if it has been computed."""
     node = content(uop)
     while node.op is Op.Assign:
         node = content(node.src[0])
@@ -83,13 +82,13 @@ def memory(uop: UOp) -> UOp:
 
 
 def owner(uop: UOp) -> Lazy | None:
-    """Whose memory a tensor's elements lie in: of all tensors with these elements in order, the one that was made first."""
+    """The tensor that owns the memory of `uop`: the oldest live tensor with the same memory(); None if there is none."""
     node = memory(uop)
     return next((t for t in registry.tensors() if memory(t.uop) is node), None)
 
 
 def _is_front(uop: UOp) -> bool:
-    """True if a Shrink is the part in use of memory for a variable's largest value."""
+    """True if a Shrink selects the used first elements of a buffer that has room for a variable's greatest value."""
     return uop.src[0].op is Op.Buffer and uop.src[1].op is Op.Const and uop.src[1].arg == 0 and uop.src[2].op is not Op.Const
 
 
@@ -98,7 +97,7 @@ def is_empty(shape: Shape) -> bool:
 
 
 def memory_of(uop: UOp, device: str) -> Buffer | None:
-    """The memory of a stored tensor; None for a lazy one."""
+    """The memory of a stored tensor, made now if its node has none; None for a lazy one. JitValueError for an unknown node."""
     node = stored_buffer(uop)
     if node is None:
         return None
@@ -112,24 +111,24 @@ def memory_of(uop: UOp, device: str) -> Buffer | None:
 
 
 def wanted(tensors: Sequence[Lazy], among: Sequence[Lazy] | None = None) -> list[UOp]:
-    """The nodes to be computed for these tensors, each once; nothing for what is memory, constant or empty. Those of `waiting`
-    come first, of those tensors that are `among` these, by default of all.
+    """The nodes to compute for these tensors, without duplicates; none for tensors in memory, constant or empty. The nodes of the
+    tensors in `waiting` come first; only tensors in `among` (by default all live ones) are considered for these.
     """
     others, asked = _gathered(tensors, among)
     return list(dict.fromkeys([*(content(t.uop) for t in others), *asked]))
 
 
 def waiting(tensors: Sequence[Lazy]) -> list[Lazy]:
-    """The tensors to be computed before these, because they have elements, or still have to read some, that computing these
-    overwrites. What they read may be assigned too, and have readers of its own.
+    """The live tensors to compute before these, since they read elements that computing these overwrites; and, transitively,
+    those that read elements which computing them overwrites.
 
-    A tensor is a value: what has the memory that another is assigned in gets a copy of its elements.
+    A tensor is a value: another tensor with the overwritten elements becomes a copy of them.
     """
     return _gathered(tensors)[0]
 
 
 def _gathered(tensors: Sequence[Lazy], among: Sequence[Lazy] | None = None) -> tuple[list[Lazy], dict[UOp, None]]:
-    """The tensors that wait for these, and the nodes to be computed for them."""
+    """(tensors to compute before these, as in waiting(); nodes to compute for these)."""
     found: dict[int, Lazy] = {}
     known: set[UOp] = set()
     assignments: set[UOp] = set()
@@ -152,8 +151,8 @@ def _gathered(tensors: Sequence[Lazy], among: Sequence[Lazy] | None = None) -> t
 
 
 def release(buffers: set[UOp], tensors: Sequence[Lazy]) -> list[Lazy]:
-    """The tensors to be computed before these Buffer nodes are overwritten for `tensors`: those that read them. Who has their
-    elements gets a copy.
+    """The other live tensors that read these Buffer nodes, to compute before the nodes are overwritten for `tensors`. A tensor
+    with their elements becomes a copy.
     """
     mine = {id(t) for t in tensors}
     others = [t for t in registry.tensors() if id(t) not in mine and not is_empty(t.shape)]
@@ -169,15 +168,15 @@ def _asked(tensors: Sequence[Lazy]) -> dict[UOp, None]:
 
 
 def _keep_elements(t: Lazy, overwritten: set[UOp]) -> None:
-    """Let a tensor whose elements are overwritten be a copy of them."""
+    """Replace a tensor by a copy of its elements if these are in `overwritten`."""
     uop = t.uop
     if content(uop) in overwritten:
         registry.replace(t, uop, UOp.new(Op.Copy, (uop, UOp.new(Op.Device, (), t.device))))
 
 
 def _reads(root: UOp, contents: set[UOp], assignments: set[UOp]) -> bool:
-    """True if a lazy node reads one of these: a buffer as it is now, or as one assignment leaves it. What `assignments` read is
-    read in time.
+    """True if a lazy node reads one of `contents`: a buffer, or its contents after an assignment. Reads by `assignments` do not
+    count: they are ordered with the writes.
     """
     if root.op is Op.Buffer:
         return False

@@ -1,6 +1,7 @@
-"""Tensor: the array of users. Nothing is computed until a value is asked for.
+"""Tensor, the lazy array: nothing is computed until a value is needed.
 
-Here are its constructors, and what asks for values. All else are functions of a tensor, a theme a module, that the class lists.
+This module has its constructors, and the methods that compute. All other methods are functions in other modules, by theme; the
+class body lists them.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ if TYPE_CHECKING:
 
 
 def _several(tensors: Sequence[Tensor], what: str) -> list[Tensor]:
-    """The tensors that were given together; DTypeError for anything else."""
+    """A list of tensors, checked; DTypeError, with the function's name `what`, for anything else."""
     if isinstance(tensors, Tensor):
         raise DTypeError(f"{what} of a Tensor", place=caller(), expected="a list of tensors")
     found = several(tensors, f"what {what} takes", "a list of tensors", DTypeError)
@@ -76,7 +77,9 @@ def _several(tensors: Sequence[Tensor], what: str) -> list[Tensor]:
 
 
 def _stacked(parts: Sequence[Any], dtype: Any) -> Tensor:
-    """Tensors stacked; the numbers and lists among them stand beside the widest of them, or at `dtype`."""
+    """Tensors, numbers and lists stacked along a new first axis; numbers and lists are operands beside the promoted dtype of the
+    tensors, or converted to `dtype`.
+    """
     tensors = [p for p in parts if isinstance(p, Tensor)]
     wanted = None if dtype is None else as_dtype(dtype)
     like = tensors[0].cast(promote(*[t.dtype for t in tensors]) if wanted is None else wanted)
@@ -88,7 +91,7 @@ def _stacked(parts: Sequence[Any], dtype: Any) -> Tensor:
 
 
 def _optimized(config: OptimizerConfig | None) -> AbstractContextManager[None]:
-    """The settings that `config` stands for, in force inside a `with` block."""
+    """A context with the settings of `config`; None changes nothing."""
     if config is None:
         return nullcontext()
     from morok.optimize.strategy import OptimizerConfig  # lazy: realizing without one needs no optimizer's choices
@@ -97,17 +100,17 @@ def _optimized(config: OptimizerConfig | None) -> AbstractContextManager[None]:
 
 
 class Tensor(Lazy):
-    """An array that is described first and computed when it is needed.
+    """A lazy array: a graph that describes its elements, computed when they are needed.
 
-    `uop` is the graph that describes it, `device` the name of the device that will compute it; `shape` and `dtype` come
-    from the graph. Equal expressions over the same tensors are the same graph.
+    `uop` is the graph, `device` the name of the device that computes it; `shape` and `dtype` come from the graph. Equal
+    expressions over the same tensors have the same graph.
 
-    data    a number, nested lists, an ndarray, a tensor. An ndarray is used without a copy where its layout allows (C order,
-            writable, its own dtype, on the CPU): writes to either are seen in the other, as with torch.from_numpy.
+    data    a number, nested lists, an ndarray, a tensor. An ndarray is not copied if its layout allows (C order, writable,
+            its own dtype, on the CPU): writes to either are visible in the other, as with torch.from_numpy.
             Tensor(array.copy()) has memory of its own
-    dtype   of the elements; by default NumPy's for arrays, and bool, i64 and f32 for Python's bool, int and float
-    device  "CPU", "CUDA" or "NULL" (compiles, runs nothing); by default MOROK_DEVICE. "CPU:1" and so on are the CPU as one more
-            device
+    dtype   the elements' dtype; by default NumPy's for arrays, and bool, i64 and f32 for Python's bool, int and float
+    device  "CPU", "CUDA" or "NULL" (compiles, runs nothing); by default MOROK_DEVICE. "CPU:1" and so on are further devices
+            on the same CPU
 
     ShapeError for lists of several lengths, DTypeError for a dtype that tensors do not have, DeviceError for an unknown
     device.
@@ -137,7 +140,7 @@ class Tensor(Lazy):
 
     @classmethod
     def from_numpy(cls, array: Array) -> Self:
-        """A tensor over an ndarray, which shares its memory where the layout allows, as Tensor(array).
+        """A tensor of an ndarray; both share memory if the layout allows, as in Tensor(array).
 
         DTypeError for a dtype that tensors do not have.
 
@@ -148,7 +151,7 @@ class Tensor(Lazy):
 
     @classmethod
     def from_dlpack(cls, source: Any) -> Self:
-        """A tensor over another library's array, without a copy where its layout allows. DTypeError where either side refuses.
+        """A tensor of another library's array, without a copy if its layout allows. DTypeError if either library refuses.
 
         >>> Tensor.from_dlpack(np.array([1.0, 2.0])).tolist()
         [1.0, 2.0]
@@ -159,7 +162,7 @@ class Tensor(Lazy):
 
     @classmethod
     def rand(cls, *shape: Any, dtype: Any = None, device: str | None = None) -> Self:
-        """A tensor of `shape` with floats evenly in [0, 1), every multiple of 2**-p for a dtype of p bits; by default f32.
+        """A tensor of `shape` with uniform floats in [0, 1), multiples of 2**-p at a precision of p bits; by default f32.
 
         ShapeError for a negative size, DTypeError for an integer dtype.
 
@@ -171,7 +174,7 @@ class Tensor(Lazy):
 
     @classmethod
     def uniform(cls, *shape: Any, low: float = 0.0, high: float = 1.0, dtype: Any = None, device: str | None = None) -> Self:
-        """A tensor of `shape` with floats evenly between `low` and `high`, which rounding may reach; by default f32.
+        """A tensor of `shape` with uniform floats in low..=high (`high` only by rounding); by default f32.
 
         ShapeError for low > high or an infinite bound, DTypeError for an integer dtype.
 
@@ -183,10 +186,10 @@ class Tensor(Lazy):
 
     @classmethod
     def randint(cls, *shape: Any, low: int = 0, high: int = 10, dtype: Any = None, device: str | None = None) -> Self:
-        """A tensor of `shape` with integers in low..high, `high` left out; by default i64.
+        """A tensor of `shape` with uniform integers in low..high, `high` excluded; by default i64.
 
-        Each is as likely as the others up to (high - low) / 2**64. ShapeError unless low < high fit the dtype, DTypeError for
-        a float dtype.
+        Probabilities are equal up to a relative error of (high - low) / 2**64. ShapeError unless low < high fit the dtype,
+        DTypeError for a float dtype.
 
         >>> x = Tensor.randint(2, 3, low=5, high=7)
         >>> x.shape, ((x == 5) | (x == 6)).all().item()
@@ -196,7 +199,7 @@ class Tensor(Lazy):
 
     @classmethod
     def randn(cls, *shape: Any, dtype: Any = None, device: str | None = None) -> Self:
-        """A tensor of `shape` with floats of the normal distribution of mean 0 and variance 1; by default f32.
+        """A tensor of `shape` with normally distributed floats of mean 0 and variance 1; by default f32.
 
         ShapeError for a negative size, DTypeError for an integer dtype.
 
@@ -207,7 +210,7 @@ class Tensor(Lazy):
 
     @classmethod
     def normal(cls, *shape: Any, mean: float = 0.0, std: float = 1.0, dtype: Any = None, device: str | None = None) -> Self:
-        """A tensor of `shape` with floats of a normal distribution (Box and Muller 1958); by default f32.
+        """A tensor of `shape` with normally distributed floats (Box and Muller 1958); by default f32.
 
         ShapeError for a negative `std`, DTypeError for an integer dtype.
 
@@ -228,7 +231,7 @@ class Tensor(Lazy):
     @classmethod
     @other_names
     def concat(cls, tensors: Sequence[Self], axis: int | None = 0, **also: Unpack[AlongOrFlat]) -> Self:
-        """Tensors behind each other along `axis`, flattened first for None; dtypes promote.
+        """The concatenation of tensors along `axis`, flattened first for None; dtypes promote.
 
         ShapeError unless their other sizes are equal and for no tensors, DeviceError for tensors on several devices.
 
@@ -240,7 +243,7 @@ class Tensor(Lazy):
     @classmethod
     @other_names
     def stack(cls, tensors: Sequence[Self], axis: int = 0, **also: Unpack[Along]) -> Self:
-        """Tensors of one shape along a new axis; dtypes promote. ShapeError unless they have one shape and for no tensors.
+        """Tensors of one shape joined along a new axis; dtypes promote. ShapeError for different shapes and for no tensors.
 
         >>> Tensor.stack([Tensor([1, 2]), Tensor([3, 4])], 1).tolist()
         [[1, 3], [2, 4]]
@@ -260,7 +263,7 @@ class Tensor(Lazy):
 
     @classmethod
     def full(cls, shape: int | Sequence[Any], value: bool | int | float, dtype: Any = None, device: str | None = None) -> Self:
-        """A tensor of `shape` with `value` in every place, by default bool, i64 or f32 as Python's number is.
+        """A tensor of `shape` with `value` in every place; by default bool, i64 or f32, by the type of the number.
 
         ShapeError for a negative size, DTypeError for a dtype that tensors do not have.
 
@@ -295,7 +298,7 @@ class Tensor(Lazy):
 
     @classmethod
     def empty(cls, *shape: Any, dtype: Any = None, device: str | None = None) -> Self:
-        """Memory for a tensor of `shape` with arbitrary contents, by default f32.
+        """A tensor of `shape` with arbitrary contents, by default f32.
 
         ShapeError for a negative size, DTypeError for a dtype that tensors do not have.
 
@@ -309,7 +312,7 @@ class Tensor(Lazy):
     def arange(
         cls, start: float, stop: float | None = None, step: float = 1, dtype: Any = None, device: str | None = None
     ) -> Self:
-        """The numbers start, start + step, .. below stop (from 0 if one is given), in one axis: i64, or f32 if a float is given.
+        """The numbers start, start + step, .. below stop, as a vector: i64, or f32 if one is a float. arange(n) is arange(0, n).
 
         ShapeError for a step of 0 and for a number that is not finite.
 
@@ -323,7 +326,7 @@ class Tensor(Lazy):
     def linspace(
         cls, start: float, stop: float, num: int, dtype: Any = None, device: str | None = None, endpoint: bool = True
     ) -> Self:
-        """`num` numbers evenly from `start` to `stop`, in one axis, by default f32; without `stop` itself if not `endpoint`.
+        """`num` evenly spaced numbers from `start` to `stop`, as a vector, by default f32; without `stop` if not `endpoint`.
 
         ShapeError for an end that is not finite and for a negative `num`.
 
@@ -349,11 +352,11 @@ class Tensor(Lazy):
 
     @classmethod
     def einsum(cls, formula: str, *operands: Any) -> Self:
-        """The sum of products in a formula: each operand's axes as letters, then the result's; all other letters are summed over.
+        """The Einstein sum of a formula: letters for the axes of each operand, then of the result; other letters are summed over.
 
-        `...` stands for further axes, which broadcast. Without `->` the result has the letters that stand once, in their
-        order. Operands are contracted from left to right, two at a time: one kernel for two of them. ShapeError for a formula
-        that does not fit the operands, DTypeError for anything but tensors.
+        `...` means further axes, which broadcast. Without `->` the result has the letters that occur once, in alphabetical
+        order. Operands are contracted from left to right, two at a time, in one kernel each. ShapeError for a formula that
+        does not fit the operands, DTypeError for anything but tensors.
 
         >>> Tensor.einsum("ij,jk->ik", Tensor([[1, 2]]), Tensor([[3], [4]])).tolist()
         [[11]]
@@ -382,7 +385,7 @@ class Tensor(Lazy):
 
     @property
     def buffer(self) -> Buffer | None:
-        """The memory that holds the elements, in some order; None while the tensor is lazy.
+        """The buffer below the tensor's views, which holds its elements in some order; None while the tensor is lazy.
 
         >>> (Tensor([1]) + 1).buffer is None, (Tensor([1]) + 1).realize().buffer.nbytes
         (True, 8)
@@ -393,7 +396,7 @@ class Tensor(Lazy):
         return registry.memory_of(uop) if uop.op is Op.Buffer else None
 
     def realize(self, *others: Tensor, config: OptimizerConfig | None = None) -> Self:
-        """This tensor itself, computed now, with `others` in one go; `config` says how kernels are optimized.
+        """This tensor itself, computed now, together with `others`; `config` chooses how kernels are optimized.
 
         DTypeError for anything but tensors, ArgumentTypeError for anything but an OptimizerConfig.
 
@@ -415,7 +418,7 @@ class Tensor(Lazy):
         op  "sum", "prod", "max" or "min"
 
         The tensors, one a device, are computed first. ShapeError and DTypeError unless they have one shape and one dtype;
-        DeviceError where two are on one device, or a device cannot read the memory of another.
+        DeviceError if two are on one device, or a device cannot read the memory of another.
 
         >>> [t.tolist() for t in Tensor.all_reduce([Tensor([1, 2]), Tensor([3, 4], device="CPU:1")])]
         [[4, 6], [4, 6]]
@@ -441,7 +444,7 @@ class Tensor(Lazy):
 
     @staticmethod
     def realize_batch(tensors: Sequence[Tensor]) -> None:
-        """Several tensors computed together, what they share once; returns None. DTypeError for anything but a list of tensors.
+        """None; computes several tensors together, shared parts once. DTypeError for anything but a list of tensors.
 
         >>> a = Tensor([1]) + 1
         >>> Tensor.realize_batch([a, a * 2])
@@ -451,7 +454,7 @@ class Tensor(Lazy):
     def prepare(self, config: OptimizerConfig | None = None) -> ExecutionPlan:
         """The compiled plan that computes this tensor: `plan.execute()` computes it anew from its inputs' memory.
 
-        `config` says how kernels are optimized. ArgumentTypeError for anything but an OptimizerConfig.
+        `config` chooses how kernels are optimized. ArgumentTypeError for anything but an OptimizerConfig.
 
         >>> plan = (Tensor([1, 2]) + 1).prepare()
         >>> plan.execute().numpy().tolist()
@@ -475,7 +478,7 @@ class Tensor(Lazy):
         return realization.prepare(given)
 
     def schedule(self) -> list[ScheduleItem]:
-        """The kernels that would compute this tensor, in an order in which they may run, each with its buffers.
+        """The kernels that would compute this tensor, in execution order, each with its buffers.
 
         >>> len((Tensor([1, 2]) + 1).schedule())
         1
@@ -483,7 +486,7 @@ class Tensor(Lazy):
         return create_schedule([self])
 
     def kernels(self, device: str | None = None) -> list[KernelCode]:
-        """The name, backend and code of each kernel that computes this tensor, or has computed it, for `device`, present or not.
+        """The name, backend and code of each kernel that computes, or computed, this tensor, for `device`, which may be absent.
 
         DeviceError for an unknown device.
 
@@ -493,7 +496,7 @@ class Tensor(Lazy):
         return kernels(self, device)
 
     def detach(self) -> Self:
-        """Another tensor of the same elements: assigning to one leaves the other as it is. There are no gradients to cut.
+        """Another tensor with the same elements: assigning to one does not change the other. Tensors have no gradients.
 
         >>> Tensor([1, 2]).detach().tolist()
         [1, 2]
@@ -527,14 +530,14 @@ class Tensor(Lazy):
         if name == self.device:
             return x._same()
         values = x.numpy()
-        shared = self.device.startswith("CPU") and name.startswith("CPU")  # whose memory an ndarray's may be
+        shared = self.device.startswith("CPU") and name.startswith("CPU")  # devices that use an ndarray's memory without a copy
         return type(self)(values.copy() if shared else values, x.dtype, name)
 
     def assign(self, value: Any) -> Self:
-        """This tensor itself, `value` written into its memory when it is computed.
+        """This tensor itself; its memory is overwritten with `value` when it is computed.
 
-        No other tensor changes: a reader of the old elements reads them before, and one that shares the memory, a reshaped
-        tensor or an equal one, gets a copy of them.
+        No other tensor changes: tensors that read the old elements are computed first, and tensors that share the memory (the
+        same elements, perhaps reshaped) get a copy of them.
 
         ShapeError and DTypeError unless `value` has this tensor's shape (or broadcasts to it) and dtype; UsageError for a
         view of a tensor in use, which would not see the new elements.
@@ -554,7 +557,7 @@ class Tensor(Lazy):
         uop = self.uop
         if uop.op is not Op.Assign and stored.stored_buffer(uop) is None:
             description = current()
-            if description is not None and description.is_own(self):  # there is no memory that anybody could look at
+            if description is not None and description.is_own(self):  # made by the jitted function: it has no memory yet
                 self._uop, self._compiled = expanded(new.uop, self.shape), None
                 return self
             self._give_memory()
@@ -572,13 +575,12 @@ class Tensor(Lazy):
         self.realize()
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        """Write `value`, cast to this dtype, to the elements that `key` chooses: whatever __getitem__ takes.
+        """Write `value`, cast to this dtype, to the elements that `key` chooses, in any form that __getitem__ takes.
 
-        Memory that has been computed is overwritten when this tensor is computed, as by `assign`; a tensor that is still lazy is
-        described anew, or computed first where the elements depend on a variable. No other tensor changes, views made before
-        keep their elements.
+        The memory of a computed tensor is overwritten when it is computed again, as by `assign`. A lazy tensor gets a new
+        graph, or is computed first if the chosen elements depend on a variable. No other tensor changes, nor do older views.
 
-        UsageError for a view of a tensor in use, which would not see what is written; ShapeError unless `value` broadcasts to the
+        UsageError for a view of a live tensor, which would not see the write; ShapeError unless `value` broadcasts to the
         elements.
         """
         refuse_view(self)
@@ -590,13 +592,13 @@ class Tensor(Lazy):
             if (description is None and not has_variable(key)) or (description is not None and description.is_own(self)):
                 self._uop, self._compiled = changed.uop, None
                 return
-            self._give_memory()  # what each call, and each value of a variable, writes has one place
+            self._give_memory()  # so that all calls, and all values of a variable, write to the same memory
         self.assign(changed)
 
     # The book's spellings.
 
     def realize_with(self, config: OptimizerConfig) -> Self:
-        """This tensor itself, computed now: realize() with this choice of optimizations.
+        """This tensor itself, computed now: realize(config=config).
 
         ArgumentTypeError for anything but an OptimizerConfig.
 
@@ -607,9 +609,9 @@ class Tensor(Lazy):
 
     @classmethod
     def from_slice(cls, data: Any, shape: Sequence[int] | None = None, dtype: Any = None) -> Self:
-        """A tensor of a flat sequence, in `shape` (by default one axis).
+        """A tensor of a flat sequence, in `shape` (by default a vector).
 
-        ShapeError where the shape has another number of elements.
+        ShapeError if the shape has another number of elements.
 
         >>> Tensor.from_slice([1, 2, 3, 4], (2, 2)).tolist()
         [[1, 2], [3, 4]]

@@ -1,4 +1,4 @@
-"""Symbolic dimensions: one compiled program for every size within bounds."""
+"""Symbolic sizes of axes: one compiled program for every size within bounds."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from morok.ir.uop import UOp
 
 
 class Variable:
-    """The size of an axis in vmin..=vmax, bound to a number when a program runs: one compiled program for all sizes.
+    """A symbolic size of an axis, in vmin..=vmax, bound to a number when a program runs: one compiled program for all sizes.
 
     BindError for a name that is no identifier, and unless 0 <= vmin <= vmax.
 

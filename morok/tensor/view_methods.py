@@ -1,6 +1,6 @@
-"""Views: another order or shape of the same elements. None of these moves data.
+"""Views: the same elements in another order or shape, without copying.
 
-There are six (reshape, permute, expand, pad, shrink, flip), and functions built on them.
+The primitive ones are reshape, permute, expand, pad, shrink and flip; the other functions are built on them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Dim = int | UOp
 
 
 def broadcast_shapes(*shapes: Shape) -> Shape:
-    """The shape that all of these broadcast to, by NumPy's rules; ShapeError showing the shapes if there is none."""
+    """The shape to which all `shapes` broadcast, by NumPy's rules; ShapeError, with the shapes, if there is none."""
     if len(shapes) == 2 and (shapes[0] == shapes[1] or not shapes[1]):
         return shapes[0]
     ndim = max((len(s) for s in shapes), default=0)
@@ -47,7 +47,7 @@ def broadcast_shapes(*shapes: Shape) -> Shape:
 
 
 def reshaped(uop: UOp, shape: Shape) -> UOp:
-    """`uop` seen in another shape of the same size."""
+    """`uop` in another shape of the same size, which is not checked."""
     while uop.op is Op.Reshape:
         uop = uop.src[0]
     if shape_of(uop) == shape:
@@ -56,7 +56,7 @@ def reshaped(uop: UOp, shape: Shape) -> UOp:
 
 
 def expanded(uop: UOp, shape: Shape) -> UOp:
-    """`uop` broadcast to `shape`, which fits."""
+    """`uop` broadcast to `shape`, which is not checked."""
     now = shape_of(uop)
     if now == shape:
         return uop
@@ -71,13 +71,13 @@ def expanded(uop: UOp, shape: Shape) -> UOp:
 
 
 def axis_of(x: AnyTensor, axis: int, extra: int = 0) -> int:
-    """An axis counted from the front, of a shape with `extra` axes more; AxisError outside it."""
+    """The axis as a number from 0 up; negative ones count from the end. AxisError outside the shape, with `extra` more axes."""
     shape = x.shape
     return axis_in(axis, shape, len(shape) + extra)
 
 
 def axes_of(x: AnyTensor, axis: int | Sequence[int] | None) -> tuple[int, ...]:
-    """The axes named, each once, in order; all of them for None."""
+    """The named axes as sorted numbers; all axes for None. ShapeError for an axis named twice, AxisError outside the shape."""
     if axis is None:
         return tuple(range(x.ndim))
     named: Sequence[Any] = axis if isinstance(axis, (tuple, list)) else (axis,)
@@ -88,7 +88,7 @@ def axes_of(x: AnyTensor, axis: int | Sequence[int] | None) -> tuple[int, ...]:
 
 
 def reshape(self: AnyTensor, *shape: Any) -> AnyTensor:
-    """The same elements in order, in another shape; one -1 is worked out.
+    """The same elements in row-major order, in another shape; one size may be -1, for the remaining size.
 
     ShapeError unless both shapes have the same number of elements, and for more than one -1.
 
@@ -121,7 +121,7 @@ def reshape(self: AnyTensor, *shape: Any) -> AnyTensor:
 
 
 def flatten(self: AnyTensor, start: int = 0, end: int = -1) -> AnyTensor:
-    """The elements with the axes `start` to `end` (both included) made one.
+    """The elements with the axes `start` to `end` (both included) merged into one.
 
     AxisError for an axis outside the shape.
 
@@ -135,7 +135,7 @@ def flatten(self: AnyTensor, start: int = 0, end: int = -1) -> AnyTensor:
 
 
 def expand(self: AnyTensor, *shape: Any) -> AnyTensor:
-    """The elements with axes of size 1 repeated, nothing copied; -1 keeps a size, new axes stand in front.
+    """The elements with axes of size 1 repeated, without copying; -1 keeps a size, new axes are added in front.
 
     ShapeError unless, from the right, sizes are equal or 1 in self.
 
@@ -145,7 +145,7 @@ def expand(self: AnyTensor, *shape: Any) -> AnyTensor:
     wanted = shape_argument(shape)
     padded = (1,) * (len(wanted) - self.ndim) + self.shape
     full = tuple(p if isinstance(w, int) and w == -1 else w for p, w in zip(padded[-len(wanted) :], wanted, strict=False))
-    new = wanted[: max(0, len(wanted) - self.ndim)]  # of which none is there to be left as it is
+    new = wanted[: max(0, len(wanted) - self.ndim)]  # added axes: -1 has no size to keep
     if (
         len(padded) != len(wanted)
         or any(isinstance(w, int) and w < 0 for w in (*new, *full))
@@ -161,7 +161,7 @@ def expand(self: AnyTensor, *shape: Any) -> AnyTensor:
 
 
 def broadcast_to(self: AnyTensor, shape: Sequence[Dim]) -> AnyTensor:
-    """The elements broadcast to `shape`: expand() by NumPy's name. ShapeError where they do not broadcast.
+    """The elements broadcast to `shape`: expand() by NumPy's name. ShapeError if they do not broadcast.
 
     >>> Tensor([1, 2]).broadcast_to((2, 2)).tolist()
     [[1, 2], [1, 2]]
@@ -228,7 +228,7 @@ def matrix_transpose(self: AnyTensor) -> AnyTensor:
 
 
 def moveaxis(self: AnyTensor, source: int, destination: int) -> AnyTensor:
-    """The elements with one axis at another place, the others in their order. AxisError for an axis outside the shape.
+    """The elements with one axis moved to another position, the others in their order. AxisError for an axis outside the shape.
 
     >>> Tensor.zeros(2, 3, 4).moveaxis(0, 2).shape
     (3, 4, 2)
@@ -256,7 +256,7 @@ def flip(self: AnyTensor, *axes: Any, **also: Unpack[AnyAxes]) -> AnyTensor:
 
 
 def shrink(self: AnyTensor, bounds: Sequence[tuple[Dim, Dim] | None]) -> AnyTensor:
-    """The elements from a begin up to an end (left out) of each axis: one pair an axis, None for all of it.
+    """The elements in begin..end of each axis, `end` excluded: one pair an axis, None for the whole axis.
 
     ShapeError unless 0 <= begin <= end <= size and for another number of pairs; ArgumentTypeError for anything but a list of
     pairs.
@@ -279,14 +279,14 @@ def shrink(self: AnyTensor, bounds: Sequence[tuple[Dim, Dim] | None]) -> AnyTens
 
 
 def pad_zero(x: AnyTensor, padding: Sequence[tuple[Dim, Dim] | None]) -> AnyTensor:
-    """Zeros before and after each axis: a pair of counts an axis, None for none."""
+    """`x` padded with zeros: a pair of counts, before and after, for each axis; None for none. ShapeError for negative counts."""
     edges = _edges(x, padding, "pad")
     full = [(0, 0) if e is None else e for e in edges]
     if any(isinstance(n, int) and n < 0 for pair in full for n in pair):
         raise ShapeError(f"shape {show(x.shape)} cannot be padded by {shown(padding)}", place=caller(), hint="shrink takes away")
     if all(b == 0 and e == 0 for b, e in full):
         return x._same()
-    if 0 in x.shape:  # nothing but zeros, and no element to find a place for
+    if 0 in x.shape:  # there are no elements: the result is constant
         wide = tuple(b + d + e for (b, e), d in zip(full, x.shape, strict=True))
         return x._like(expanded(UOp.const(0, x.dtype), wide))
     return x._like(UOp.new(Op.Pad, (x.uop, *[dim_node(b) for b, _ in full], *[dim_node(e) for _, e in full])))
@@ -322,7 +322,7 @@ def squeeze(self: AnyTensor, dim: int | Sequence[int] | None = None, **also: Unp
 
 @other_names
 def unsqueeze(self: AnyTensor, dim: int, **also: Unpack[AsAxis]) -> AnyTensor:
-    """The elements with an axis of size 1 put in before axis `dim`. AxisError for an axis outside the shape.
+    """The elements with an axis of size 1 inserted before axis `dim`. AxisError for an axis outside the shape.
 
     >>> Tensor.zeros(2, 3).unsqueeze(-1).shape
     (2, 3, 1)
@@ -333,7 +333,7 @@ def unsqueeze(self: AnyTensor, dim: int, **also: Unpack[AsAxis]) -> AnyTensor:
 
 @other_names
 def expand_dims(self: AnyTensor, axis: int = 0, **also: Unpack[Along]) -> AnyTensor:
-    """The elements with an axis of size 1 put in before `axis`: unsqueeze() by NumPy's name.
+    """The elements with an axis of size 1 inserted before `axis`: unsqueeze() by NumPy's name.
 
     AxisError for an axis outside the shape.
 
@@ -345,7 +345,7 @@ def expand_dims(self: AnyTensor, axis: int = 0, **also: Unpack[Along]) -> AnyTen
 
 @other_names
 def repeat_interleave(self: AnyTensor, repeats: int, axis: int, **also: Unpack[Along]) -> AnyTensor:
-    """Every element along `axis` repeated `repeats` times in place. AxisError for an axis outside the shape.
+    """Every element repeated `repeats` times along `axis`: torch's repeat_interleave. AxisError for an axis outside the shape.
 
     >>> Tensor([1, 2]).repeat_interleave(2, 0).tolist()
     [1, 1, 2, 2]
@@ -373,7 +373,7 @@ def _sliced(t: AnyTensor, axis: int, s: slice) -> AnyTensor:
     stride = abs(step)
     if stride == 1:
         return x
-    # as rows of `stride` elements, of which the first column is wanted
+    # the first column of rows of `stride` elements
     x = pad_zero(x, [(0, count * stride - (highest + 1 - lowest)) if a == axis else None for a in range(t.ndim)])
     before, after = x.shape[:axis], x.shape[axis + 1 :]
     x = x.reshape((*before, count, stride, *after))
@@ -382,7 +382,9 @@ def _sliced(t: AnyTensor, axis: int, s: slice) -> AnyTensor:
 
 
 def slice_ends(x: AnyTensor, s: slice, axis: int) -> tuple[Dim, Dim]:
-    """The begin and end of a slice with ends, or an axis, known only when a program runs: 0 <= begin <= end <= size."""
+    """(begin, end) of a slice with symbolic ends or of a symbolic axis: 0 <= begin <= end <= size. ShapeError for another step
+    than 1.
+    """
     if s.step is not None and index_or_none(s.step) != 1:
         what = f"{shown(s)} of shape {show(x.shape)} has a step, and its length is not known"
         raise ShapeError(what, place=caller(), expected="a step of 1 between symbolic ends", hint="flip reverses an axis")
@@ -393,7 +395,7 @@ def slice_ends(x: AnyTensor, s: slice, axis: int) -> tuple[Dim, Dim]:
 
 
 def full_index(x: AnyTensor, parts: list[Any]) -> list[Any]:
-    """The parts of an index, with a whole slice for each axis that is not named and without `...`."""
+    """The parts of an index, with `...` and missing axes replaced by whole slices. PositionError for too many parts."""
     ellipses = [i for i, p in enumerate(parts) if isinstance(p, EllipsisType)]
     if len(ellipses) > 1:
         raise PositionError("an index has two ellipses", place=caller(), expected="at most one `...`")
@@ -405,7 +407,7 @@ def full_index(x: AnyTensor, parts: list[Any]) -> list[Any]:
 
 
 def basic_index(t: AnyTensor, parts: list[Any]) -> AnyTensor:
-    """The view that integers, slices, None and `...` choose."""
+    """The view of `t` for an index of integers, slices, None and `...`."""
     x, axis = t, 0
     for part in full_index(t, parts):
         if part is None:
@@ -420,7 +422,7 @@ def basic_index(t: AnyTensor, parts: list[Any]) -> AnyTensor:
 
 
 def pick(t: AnyTensor, axis: int, part: Any) -> AnyTensor:
-    """Axis `axis` gone, of which element `part` is left."""
+    """The elements at position `part` of `axis`, without that axis; PositionError outside the axis."""
     size = t.shape[axis]
     at = symbolic_position(part)
     if at is not None:
@@ -446,8 +448,8 @@ def pick(t: AnyTensor, axis: int, part: Any) -> AnyTensor:
 
 
 def check_position(x: AnyTensor, at: UOp, axis: int) -> None:
-    """PositionError where a position that a variable determines may lie outside its axis."""
-    every = _canonical(at)  # whatever the variables are bound to: a plan runs with other values
+    """PositionError if a symbolic position may lie outside its axis."""
+    every = _canonical(at)  # without the variables' values: a plan may run with others
     if every.vmin < 0 or _canonical(_difference(_difference(x.shape[axis], at), 1)).vmin < 0:
         what = f"{every.text()} may lie outside axis {axis} of shape {show(x.shape)}"
         hint = "a Variable with closer bounds"
@@ -455,20 +457,20 @@ def check_position(x: AnyTensor, at: UOp, axis: int) -> None:
 
 
 def has_variable(key: Any) -> bool:
-    """True if the elements that an index chooses are known only when a program runs."""
+    """True if a part of an index depends on a variable."""
     parts = key if isinstance(key, tuple) else (key,)
     return any(is_symbolic(p, 0) if isinstance(p, slice) else symbolic_position(p) is not None for p in parts)
 
 
 def symbolic_position(part: Any) -> UOp | None:
-    """The node of a position that a variable determines; None for any other part of an index."""
+    """The node of a symbolic position; None for any other part of an index."""
     if isinstance(part, Variable):
         return part.node
     return part if isinstance(part, UOp) and part.dtype is dtypes.index and not part.shape else None
 
 
 def _edge(n: Any, what: str) -> Dim:
-    """The begin or the end of a pad or shrink: a number, or a node of dtype index."""
+    """One count or bound of pad() or shrink(), or one end of a slice: an int, or a node of dtype index."""
     if n.__class__ is int:
         return int(n)
     (edge,) = shape_argument((n,)) if not isinstance(n, (tuple, list)) else (None,)
@@ -491,7 +493,7 @@ def _indices(s: slice, size: int) -> tuple[int, int, int]:
 
 
 def _inside(n: Any, size: Dim) -> Dim:
-    """An end of a slice as a place in 0..=size; a number below 0 counts from the end."""
+    """An end of a slice, clamped to 0..=size; a negative int counts from the end. ShapeError for a node that may be negative."""
     at = _edge(n, "a slice")
     if isinstance(at, int):
         if at < 0:
@@ -528,14 +530,14 @@ def _same_size(a: Shape, b: Shape) -> bool:
 
 
 def _canonical(size: Dim) -> UOp:
-    """The size in simplest form, whatever its variables are bound to."""
+    """The simplified node of a size, with variables in place of their values."""
     node = dim_node(size)
     made: UOp = simplify(node.substitute({b: b.src[0] for b in node.toposort() if b.op is Op.Bind}))
     return made
 
 
 def _divide(shape: Shape, total: Dim, known: Dim) -> Dim | None:
-    """The size that -1 stands for."""
+    """The size for -1 in reshape(): total / known; None if `known` does not divide it."""
     if isinstance(total, int) and isinstance(known, int):
         if known == 0:
             return 0 if total == 0 else None

@@ -15,9 +15,9 @@ def places(size: int, window: int, stride: int, dilation: int) -> int:
 
 
 def windows(x: AnyTensor, axis: int, window: int, stride: int = 1, dilation: int = 1) -> AnyTensor:
-    """[.., n, ..] -> [.., places, window, ..]: element (p, k) is that at p * stride + k * dilation.
+    """The windows along an axis, [.., n, ..] -> [.., places, window, ..]: out[p, k] = x[p * stride + k * dilation].
 
-    ShapeError if no window fits. No element is copied, and no read is gated: both indices are a formula of one loop each.
+    ShapeError if no window fits. A view: no element is copied, and loads need no gates.
     """
     n = known(x, axis, "windows")
     count = places(n, window, stride, dilation)
@@ -29,10 +29,10 @@ def windows(x: AnyTensor, axis: int, window: int, stride: int = 1, dilation: int
         )
     before, after = x.shape[:axis], x.shape[axis + 1 :]
     if dilation == 1 and stride >= window and count * stride <= n:
-        # windows that do not meet are rows
+        # disjoint windows: a reshape suffices
         rows = _front(x, axis, count * stride).reshape((*before, count, stride, *after))
         return _front(rows, axis + 1, window)
-    # The axis is repeated, and cut into rows that are `dilation` longer than a multiple of it: row k begins at k * dilation.
+    # Repeat the axis, and cut it into rows whose length is `dilation` more than a multiple of n: row k begins at k * dilation.
     row = n * -(-max(count * stride - dilation, 0) // n) + dilation
     repeats = -(-window * row // n)
     x = x.reshape((*before, 1, n, *after)).expand((*before, repeats, n, *after)).reshape((*before, repeats * n, *after))
@@ -45,7 +45,7 @@ def windows(x: AnyTensor, axis: int, window: int, stride: int = 1, dilation: int
 
 
 def spread(x: AnyTensor, axis: int, stride: int) -> AnyTensor:
-    """`stride` - 1 zeros between any two elements along an axis."""
+    """`x` with `stride` - 1 zeros inserted between adjacent elements of an axis."""
     n = known(x, axis, "spread")
     if stride == 1 or n < 2:
         return x

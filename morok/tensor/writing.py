@@ -1,8 +1,8 @@
-"""A tensor with a part of it replaced: the other half of indexing.
+"""Indexed assignment: a tensor with some elements replaced.
 
-Values are cast to the tensor's dtype, as NumPy casts them. The whole tensor is computed: each element asks whether it is
-replaced, and by which. So a write costs a pass over the tensor. Integers in an index, and numbers written there, are data of the
-kernel, so that a loop over positions compiles one.
+Values are cast to the tensor's dtype, as in NumPy. A write computes the whole tensor, selecting the old or the new value for each
+element: it costs a pass over the tensor. Integers in an index, and numbers written there, are data and not constants of the
+kernel, so that a loop over positions compiles one kernel.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from morok.tensor.view_methods import basic_index, expanded, full_index, is_symb
 
 
 def with_written(x: AnyTensor, key: Any, value: Any) -> AnyTensor:
-    """This tensor with `value` at the elements that `key` chooses; itself if these are none."""
+    """`x` with `value` at the elements that `key` chooses; `x` itself if it chooses none."""
     parts = list(key) if isinstance(key, tuple) else [key]
     given = _given_values(x, value, any(hasattr(p, "__index__") and not isinstance(p, Lazy) for p in parts))
     if len(parts) == 1 and is_mask(parts[0]) and given.ndim <= x.ndim - parts[0].ndim:
@@ -45,7 +45,7 @@ def with_written(x: AnyTensor, key: Any, value: Any) -> AnyTensor:
 
 
 def _given_values(x: AnyTensor, value: Any, varies: bool) -> AnyTensor:
-    """The written value, in this tensor's dtype; `varies` makes numbers data."""
+    """The written value, in x's dtype; `varies` makes a number data instead of a constant."""
     uop = converted(x, value)
     if varies and uop.op is Op.Const:
         uop = data(uop.arg, x.dtype, x.device)
@@ -53,7 +53,9 @@ def _given_values(x: AnyTensor, value: Any, varies: bool) -> AnyTensor:
 
 
 def _fitted(t: AnyTensor, shape: Shape) -> AnyTensor:
-    """These values in the shape of the elements that they replace; axes of size 1 in front do not matter."""
+    """The values broadcast to `shape`, that of the elements which they replace; surplus leading axes of size 1 are dropped.
+    ShapeError if they do not broadcast.
+    """
     x = t
     while x.ndim > len(shape) and x.shape[0] == 1:
         x = x.squeeze(0)
@@ -69,7 +71,7 @@ def _fitted(t: AnyTensor, shape: Shape) -> AnyTensor:
 
 
 def _where_masked(x: AnyTensor, mask: Any, given: AnyTensor) -> AnyTensor:
-    """The elements with `values` written where a mask over the first axes holds."""
+    """`x` with the values `given` where a mask over the first axes is True."""
     check_mask(x, mask, 0)
     condition = as_operand(x, mask)
     rest = x.shape[condition.ndim :]
@@ -78,13 +80,13 @@ def _where_masked(x: AnyTensor, mask: Any, given: AnyTensor) -> AnyTensor:
 
 
 def _with_part(x: AnyTensor, parts: Sequence[Any], given: AnyTensor) -> AnyTensor:
-    """An index of integers, slices and None, one part an axis."""
+    """`x` with the values `given` at a basic index, `parts`: integers, slices and None, one part for each axis."""
     region = basic_index(x, list(parts))
     given = _fitted(given, region.shape)
     if 0 in region.shape:
         return x
     sizes = iter(region.shape)
-    counts: list[Any] = []  # of each axis of this tensor, how many are written
+    counts: list[Any] = []  # for each axis of `x` the number of positions written
     for part in parts:
         if part is None:
             next(sizes)
@@ -102,7 +104,9 @@ def _with_part(x: AnyTensor, parts: Sequence[Any], given: AnyTensor) -> AnyTenso
 
 
 def _hits(x: AnyTensor, part: Any, axis: int, count: Any, given: AnyTensor) -> tuple[AnyTensor, AnyTensor]:
-    """The positions of an axis that a part of an index writes to, as bools; and `given` spread over all of them."""
+    """(hits, values) for one part of an index: hits [n] is True at the positions of the axis that are written; values are `given`
+    with the axis extended to size n, each value at its position.
+    """
     n, at = x.shape[axis], symbolic_position(part)
     ones = x._like(expanded(UOp.const(True, dtypes.bool), (count,)))
     if isinstance(part, slice) and is_symbolic(part, n):
@@ -123,7 +127,7 @@ def _hits(x: AnyTensor, part: Any, axis: int, count: Any, given: AnyTensor) -> t
 
 
 def _spread(t: AnyTensor, axis: int, begin: int, step: int, n: int) -> AnyTensor:
-    """An axis of `n` with these elements from `begin` on, every `step`, and zeros between them."""
+    """`t` with `axis` extended to size `n`: its elements at begin, begin + step, .., and zeros elsewhere."""
     count, stride = known(t, axis, "a slice"), abs(step)
     x = t.flip(axis) if step < 0 else t
 
@@ -140,7 +144,9 @@ def _spread(t: AnyTensor, axis: int, begin: int, step: int, n: int) -> AnyTensor
 
 
 def _with_chosen(x: AnyTensor, axes: Sequence[int], at: Sequence[Any], first: int, given: AnyTensor) -> AnyTensor:
-    """Positions in these axes: of several values for one element the last counts; what lies outside is written nowhere."""
+    """`x` with the values `given` at positions in `axes`; their axes begin at axis `first` of `given`. Of several values for one
+    element the last counts; a tensor's positions outside the axes are ignored.
+    """
     others = [a for a in range(x.ndim) if a not in axes]
     rest = [x.shape[a] for a in others]
     last, positions = _last_writers(x, axes, at)
@@ -148,7 +154,7 @@ def _with_chosen(x: AnyTensor, axes: Sequence[int], at: Sequence[Any], first: in
     given = _fitted(given, (*rest[:first], *positions, *rest[first:]))
     if last is None:
         return x
-    if single:  # of which nobody need ask which it is
+    if single:  # one value for all positions needs no gather
         given = given.flatten()[0]
     else:
         wide = len(positions)
@@ -162,10 +168,10 @@ def _with_chosen(x: AnyTensor, axes: Sequence[int], at: Sequence[Any], first: in
 
 
 def _last_writers(x: AnyTensor, axes: Sequence[int], at: Sequence[Any]) -> tuple[AnyTensor | None, Shape]:
-    """For each element of these axes, flattened, the last position that is its own, counted in row-major order, or -1: [n] of
-    i64, None where there is no element or no position; and the shape of the positions.
+    """(writers, shape of the positions): for each element of these axes, flattened, the row-major number of the last position
+    that writes it, or -1, as i64 [n]; None if there are no elements or no positions.
 
-    Positions that are data are compared with every element: there are n * m comparisons for m of them.
+    A tensor's m positions are compared with every element: n * m comparisons.
     """
     sizes = [known(x, a, "an index") for a in axes]
     n = math.prod(sizes)
@@ -176,7 +182,7 @@ def _last_writers(x: AnyTensor, axes: Sequence[int], at: Sequence[Any]) -> tuple
             return None, shape
         flat = np.ravel_multi_index(np.broadcast_arrays(*places), sizes).reshape(-1)
         writers = np.full(n, -1, np.int64)
-        writers[flat] = np.arange(flat.size)  # the last of equal ones stays, says NumPy
+        writers[flat] = np.arange(flat.size)  # for repeated indices NumPy keeps the last value (its manual, "Indexing")
         return x._like(creation.from_data(writers, None, x.device)), shape
     where, inside = flat_places(x, axes, at)
     shape = where.shape
@@ -191,14 +197,14 @@ def _last_writers(x: AnyTensor, axes: Sequence[int], at: Sequence[Any]) -> tuple
 
 
 def _is_whole(part: slice, size: int | UOp) -> bool:
-    """True if a slice is a whole axis, in its order."""
+    """True if a slice selects a whole axis in order."""
     return part == slice(None) or (
         isinstance(size, int) and not is_symbolic(part, size) and range(*part.indices(size)) == range(size)
     )
 
 
 def refuse_view(x: Lazy, besides: Collection[int] = ()) -> None:
-    """UsageError for a view of a tensor in use other than those `besides`, by identity."""
+    """UsageError if `x` is a view of a live tensor; tensors in `besides` (ids) do not count."""
     if _is_view_of_another(x, besides):
         raise UsageError(
             f"{show(x.shape)} is a view of another tensor, which would not see what is written",
@@ -209,7 +215,9 @@ def refuse_view(x: Lazy, besides: Collection[int] = ()) -> None:
 
 
 def _is_view_of_another(x: Lazy, besides: Collection[int]) -> bool:
-    """True if a tensor in use has elements that `x` is a view of, but not one of all of them in their order and shape."""
+    """True if `x` is a view of elements that another live tensor has, except a view with all of them in the same order and
+    shape.
+    """
     above: set[UOp] = set()
     node = x.uop
     while node.op in MOVEMENT:

@@ -1,4 +1,4 @@
-"""Try to break the promise that what fires is true: random rules, judged by the prover, fired by their matcher, and evaluated."""
+"""Fuzz the prover: random rules are judged by the prover, fired by their matchers, and both sides evaluated."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _progress(rules: int | None) -> Callable[[Report], None] | None:
-    """A printer of a run's progress on a terminal; None elsewhere."""
+    """A function that prints a run's progress on the terminal; None if stderr is none."""
     if not sys.stderr.isatty():
         return None
 

@@ -28,15 +28,15 @@ from morok.tools import expected, machine
 from morok.tools.output import emit_json
 from morok.tools.run import execute, printing
 
-TOLERANCE: Final = {1: 0.2, 2: 0.02, 4: 1e-4, 8: 1e-10}  # relative, by bytes of a float
-TRIALS: Final = 20  # values tried for what a rule replaced
+TOLERANCE: Final = {1: 0.2, 2: 0.02, 4: 1e-4, 8: 1e-10}  # relative and absolute, by bytes of a float
+TRIALS: Final = 20  # assignments of variables on which both sides of a firing are compared
 
 Buffers = dict[Any, list[Any]]
 
 
 @dataclass(slots=True)
 class Recording:
-    """The stages of one kernel: the program before the first of them, and after each."""
+    """The lowering of one kernel: its program before the first stage, and after each."""
 
     target: Target
     before: UOp
@@ -48,7 +48,7 @@ class Recording:
 
 
 class Culprit(NamedTuple):
-    """The cause of a changed value: a rule, with both of its sides, or the algorithm of a stage."""
+    """The cause of a changed value: a rule, with both of its sides; `rule` is "" for the algorithm of a stage."""
 
     rule: str
     before: str
@@ -57,7 +57,7 @@ class Culprit(NamedTuple):
 
 
 class Change(NamedTuple):
-    """The first difference in the stored values of a kernel; `stage` None: after the last of them, on the machine."""
+    """The first difference in the stored values of a kernel, and its stage; None: code generation, after the last stage."""
 
     kernel: str
     stage: Stage | None
@@ -66,7 +66,7 @@ class Change(NamedTuple):
 
 
 class Recorder:
-    """Watches the pipeline: one recording a kernel."""
+    """An observer of the pipeline that makes a recording of each kernel."""
 
     def __init__(self) -> None:
         self.recordings: list[Recording] = []
@@ -96,7 +96,7 @@ def _number(d: DType, rng: random.Random) -> Any:
 
 
 def inputs(ast: UOp, seed: int) -> tuple[Buffers, dict[str, Any]]:
-    """Numbers for a kernel's buffers and variables; the same for the same kernel and seed."""
+    """(buffers, variables): random numbers for a kernel, determined by kernel and seed."""
     rng = random.Random(seed)
     buffers: Buffers = {}
     variables: dict[str, Any] = {}
@@ -110,7 +110,7 @@ def inputs(ast: UOp, seed: int) -> tuple[Buffers, dict[str, Any]]:
 
 
 def outcome(program: Program, given: Buffers, variables: dict[str, Any]) -> Buffers | str:
-    """The contents of the buffers after the program; in words, the reason why it has no value."""
+    """The contents of the buffers after the program has run; if it is undefined, the reason as text."""
     buffers = copy.deepcopy(given)
     try:
         if isinstance(program, UOp):
@@ -123,14 +123,14 @@ def outcome(program: Program, given: Buffers, variables: dict[str, Any]) -> Buff
 
 
 def same(a: Any, b: Any, size: int) -> bool:
-    """True if two elements are as equal as they must be; `size` is the bytes of a float."""
+    """True if two elements are equal, floats within TOLERANCE; `size` is the bytes of a float."""
     if isinstance(a, float) and isinstance(b, float):
         return a == b or (math.isnan(a) and math.isnan(b)) or math.isclose(a, b, rel_tol=TOLERANCE[size], abs_tol=TOLERANCE[size])
     return bool(a == b)
 
 
 def difference(ast: UOp, expected: Buffers | str, got: Buffers | str) -> str | None:
-    """The difference of two outcomes, in words. What was undefined may be anything."""
+    """The difference of two outcomes as text; None if they agree, or the expected one is undefined."""
     if isinstance(expected, str):
         return None
     if isinstance(got, str):
@@ -146,7 +146,7 @@ def difference(ast: UOp, expected: Buffers | str, got: Buffers | str) -> str | N
 
 
 class _Firings(Trace):
-    """Keeps the nodes of every firing."""
+    """A trace that keeps the nodes of every firing."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -164,20 +164,20 @@ def _value(node: UOp, variables: dict[Any, Any], buffers: Buffers) -> Any:
 
 
 def wrong_firing(before: UOp, after: UOp, buffers: Buffers) -> str | None:
-    """Values at which a rule's result differs from its match; None where none was found, or it has no value of its own."""
+    """A text with values at which a rule's result differs from its match; None if none were found, or the match has no value."""
     if not (before.dtype.is_number or before.dtype.is_bool) or before.dtype is not after.dtype:
         return None
     rng = random.Random(0)
     nodes = toposort([before, after])
     if any(n.op is Op.Special for n in nodes) and not any(n.op is Op.Special for n in toposort([before])):
-        return None  # a hardware index in place of a range is its value in a launch alone
+        return None  # a hardware index that replaces a range has its value only in a launch
     leaves = [n for n in nodes if n.op in (Op.DefineVar, Op.Range, Op.Special)]
     size = before.dtype.scalar().itemsize
     for _ in range(TRIALS):
         variables: dict[Any, Any] = {n: rng.randint(int(n.vmin), int(min(n.vmax, n.vmin + 64))) for n in leaves}
         try:
             a, b = _value(before, variables, buffers), _value(after, variables, buffers)
-        except IRError:  # a part of a loop that has no value outside it
+        except IRError:  # no value outside of its loop
             return None
         pairs = zip(a, b, strict=True) if isinstance(a, tuple) and isinstance(b, tuple) else ((a, b),)
         if a is not None and not all(same(x, y, size) for x, y in pairs):
@@ -187,7 +187,7 @@ def wrong_firing(before: UOp, after: UOp, buffers: Buffers) -> str | None:
 
 
 def culprit(stage: Stage, target: Target, before: Program, given: Buffers, variables: dict[str, Any]) -> Culprit | None:
-    """The cause of a changed value in a stage: its algorithm, or the first rule whose two sides differ."""
+    """The cause of a changed value in a stage: its algorithm, or the first rule whose two sides differ; None if unknown."""
     program = before
     expected = outcome(before, given, variables)
     if stage.algorithm is not None:
@@ -203,7 +203,7 @@ def culprit(stage: Stage, target: Target, before: Program, given: Buffers, varia
         elif stage.groups:
             pipeline.apply_to_lines(stage, program, target)
     found = _first_wrong(firings, given)
-    if found is None and stage.finish is not None:  # the value changes in this stage, and nothing else is left
+    if found is None and stage.finish is not None:  # no rule is wrong: the last part of the stage must be
         return Culprit("", "", "", "")
     return found
 
@@ -221,7 +221,7 @@ def _whole(program: Program) -> UOp:
 
 
 def first_change(recording: Recording, seed: int = 0) -> Change | None:
-    """The first stage after which the kernel stores something else."""
+    """The first stage after which the kernel stores other values, or code generation; None if there is none."""
     given, variables = inputs(recording.before, seed)
     expected = outcome(recording.before, given, variables)
     before: Program = recording.before
@@ -253,14 +253,14 @@ def _sentences(change: Change) -> list[str]:
 
 
 def _place(stage: Stage | None) -> dict[str, Any]:
-    """A stage as JSON says it; code generation comes after the last."""
+    """A stage for JSON; code generation has the number after the last stage's."""
     if stage is None:
         return {"stage": len(pipeline.STAGES) + 1, "name": "code generation"}
     return {"stage": stage.number, "name": stage.name}
 
 
 def _take_expect(args: argparse.Namespace) -> None:
-    """`--expect REF.npy` behind the program's name is ours too."""
+    """Take `--expect REF.npy` from the program's arguments, where users write it too."""
     given: list[str] = args.args
     for at, word in enumerate(given):
         if args.expect is None and word == "--expect" and at + 1 < len(given):
@@ -274,7 +274,7 @@ def _take_expect(args: argparse.Namespace) -> None:
 
 
 def _expect(args: argparse.Namespace) -> int:
-    """The run with --expect."""
+    """The exit status of a run with --expect."""
     wanted = expected.reference(args.expect)
     runs = expected.Runs(wanted.size)
     with printing(args.json), watching(runs):

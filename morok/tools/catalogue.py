@@ -1,6 +1,6 @@
-"""The account of the texts that the library began with: for each of their rules, what says it here, or why nothing does.
+"""The catalogue of the reference texts' rules: for each of them the library's rules that state it, or the reason for none.
 
-`rules/catalogue.toml` holds the decisions, the ledger the verdicts; `proofs/catalogue.md` is made of both.
+`rules/catalogue.toml` has the decisions, the ledger the verdicts; `proofs/catalogue.md` is generated from both.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from morok.errors import LedgerError, Place
 
 SOURCE: Final = "catalogue.toml"
 PAGE: Final = "catalogue.md"
-# A key of an entry -> what the page says. An entry has at most one of them; one without has rules that say it as it stands.
+# A key of an entry -> the decision on the page. An entry has at most one of them; without, its rules state the text unchanged.
 DECISIONS: Final = {"repaired": "repaired", "replaced": "replaced", "rejected": "rejected", "open": "open"}
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One rule of the texts.
+    """One rule of the reference texts.
 
-    text      what the text says
-    rules     the library's rules that say it; the name of a `for` block stands for all the rules it makes
-    decision  "stated" as it stands, "repaired", "replaced", "rejected" or "open"
-    reason    why it is not as it stands
-    code      the function, `module:name`, of an algorithm that does it
+    text      its wording there
+    rules     the names of the library's rules for it; the name of a `for` block means all rules that it generates
+    decision  "stated" (unchanged), "repaired", "replaced", "rejected" or "open"
+    reason    the reason for another decision than "stated"
+    code      the function, `module:name`, of an algorithm in place of rules
     """
 
     id: str
@@ -40,7 +40,7 @@ class Entry:
 
 
 def entries(rules: Path) -> list[Entry]:
-    """The entries of the folder's catalogue.toml, in its order. LedgerError for one without an outcome."""
+    """The entries of the folder's catalogue.toml, in order. LedgerError for an entry without a decision."""
     path = rules / SOURCE
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -72,12 +72,12 @@ def _entry(path: Path, section: str, id: str, row: Mapping[str, Any]) -> Entry:
 
 
 def answers(name: str, wanted: str) -> bool:
-    """True if the rule is meant: by its own name, or by that of the `for` block that made it."""
+    """True if `wanted` is the rule's name, or the name of the `for` block that generated it."""
     return name == wanted or name.startswith(wanted + ".")
 
 
 def verdicts(entry: Entry, known: Mapping[str, str]) -> list[str]:
-    """The verdicts of an entry's rules, each once; `known` maps names of rules to verdicts. LedgerError if one is missing."""
+    """The distinct verdicts of an entry's rules; `known` maps names of rules to verdicts. LedgerError if a rule is missing."""
     found: dict[str, None] = {}
     for wanted in entry.rules:
         made = [verdict for name, verdict in known.items() if answers(name, wanted)]
@@ -88,7 +88,7 @@ def verdicts(entry: Entry, known: Mapping[str, str]) -> list[str]:
 
 
 def citing(rules: Path) -> dict[str, list[Entry]]:
-    """The entries by the rules that they name."""
+    """The entries for each name of a rule in them."""
     found: dict[str, list[Entry]] = {}
     for entry in entries(rules):
         for name in entry.rules:
@@ -97,7 +97,7 @@ def citing(rules: Path) -> dict[str, list[Entry]]:
 
 
 def page(rules: Path, known: Mapping[str, str]) -> str:
-    """The table, as Markdown."""
+    """The page with the table of entries, as Markdown."""
     return "\n".join(_lines(entries(rules), known)) + "\n"
 
 
@@ -129,7 +129,7 @@ def _lines(all_entries: list[Entry], known: Mapping[str, str]) -> Iterator[str]:
 
 
 def write(rules: Path, proofs: Path, known: Mapping[str, str]) -> None:
-    """Write the page beside the ledger, where it is not as it should be."""
+    """Write the page beside the ledger, if it has changed."""
     path = proofs / PAGE
     text = page(rules, known)
     if not path.is_file() or path.read_text(encoding="utf-8") != text:

@@ -15,7 +15,7 @@ from morok.errors import MorokError, UsageError
 from morok.names import SHOWN, nearest
 from morok.out_of_memory import no_memory
 
-# name -> what it does; its options are morok.tools.options.NAME, and morok.tools.NAME has `run(args) -> exit status`
+# name -> one line of help; its options are in morok.tools.options.NAME, and morok.tools.NAME has `run(args) -> exit status`
 COMMANDS: Final = {
     "prove": "prove rule files (default: the built-in rules)",
     "measure": "how exact the rules `within N ulp` are, measured by compiled code",
@@ -37,11 +37,11 @@ COMMANDS: Final = {
     "doctor": "report the machine, its backends and what they can do",
 }
 
-PROGRAMS: Final = frozenset({"run", "trace", "bisect"})  # commands that run a program: arguments and errors may be its own
+PROGRAMS: Final = frozenset({"run", "trace", "bisect"})  # commands that run a program, with its own arguments and errors
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser whose errors have a code, the expected usage and a hint, as all others."""
+    """A parser that raises UsageError, with the usage and a hint."""
 
     def error(self, message: str) -> NoReturn:
         usage = " ".join(self.format_usage().removeprefix("usage: ").split())
@@ -56,7 +56,7 @@ def _help() -> str:
 
 
 def _open_streams() -> None:
-    """Streams in place of closed ones (`morok rules >&-`): output to them is lost, and no error."""
+    """Open /dev/null in place of closed streams (`morok rules >&-`), so that output to them is no error."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w"))
@@ -74,7 +74,7 @@ def _parser(command: str) -> _Parser:
 
 
 def _report(problem: MorokError | OSError, as_json: bool) -> None:
-    """Print an error, ours or the system's; to a program that asked for JSON, as the one document on stdout too."""
+    """Print an error, ours or the system's, on stderr; with `as_json` also as the JSON document on stdout."""
     from morok.tools import output  # lazy: `morok --help` needs none of it
 
     error = problem if isinstance(problem, MorokError) else output.access_error(problem)
@@ -84,7 +84,7 @@ def _report(problem: MorokError | OSError, as_json: bool) -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit status."""
+    """The exit status of the command line `argv`, by default the process's, after running it."""
     _open_streams()
     args = list(sys.argv[1:] if argv is None else argv)
     if not args or args[0] in ("-h", "--help"):
@@ -94,7 +94,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"morok {__version__}")
         return 0
     name = args[0]
-    if name != "run" and isinstance(sys.stdout, io.TextIOWrapper):  # what a program prints is its own
+    if name != "run" and isinstance(sys.stdout, io.TextIOWrapper):  # `run` leaves the program's output unchanged
         sys.stdout.reconfigure(errors=SHOWN)
     if name not in COMMANDS:
         close = nearest(name, COMMANDS)
@@ -111,7 +111,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except MorokError as problem:
         _report(problem, as_json)
         return 2
-    except BrokenPipeError:  # the reader of our output has gone: not an error of ours
+    except BrokenPipeError:  # the reader of our output has exited, as in `morok rules | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as problem:

@@ -1,4 +1,4 @@
-"""A description of a rule besides its text: the premises of its proof, its lemmas, the stages that it runs in."""
+"""Facts about a rule besides its text: the premises and lemmas of its proof, its stages and tiers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _FLAGS: Final = {
 
 
 def premises(rule: CheckedRule) -> list[str]:
-    """The premises of the proof, in words, in the order in which it meets them; none for a measurement."""
+    """The premises of a rule's proof, in words, in the proof's order; [] for a rule that is measured."""
     if rule.syntax.within is not None:
         return []
     out = ["the pattern has a value"]
@@ -75,7 +75,7 @@ def _facts(rule: CheckedRule) -> Iterator[str]:
 
 
 def lemmas(rule: CheckedRule) -> list[str]:
-    """The lemmas that are proved besides the claim itself."""
+    """The lemmas of a rule's proof, besides the claim itself, in words."""
     out = []
     for extern in rule.externs.values():
         out += [f"{extern.name} is called only where {expr_text(r)}" for r in extern.requires]
@@ -95,12 +95,12 @@ def _walk(root: S.Syntax) -> Iterator[Any]:
 
 
 def stages(group: str) -> list[str]:
-    """The stages that run a built-in group, with their numbers; what a target adds, by its name."""
+    """The stages that run a built-in group, as "number name"."""
     return [f"{s.number} {s.name}" for s in STAGES if group in s.applied]
 
 
 def tiers(group: str) -> list[str]:
-    """The tiers that a group belongs to, from which `morok.simplify` and the stages choose."""
+    """The tiers that contain a group: sets of groups that `morok.simplify` and the stages use."""
     return [name for name, groups in TIERS.items() if group in groups]
 
 

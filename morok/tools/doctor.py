@@ -46,7 +46,7 @@ def _rules() -> str:
 
 
 def _pool() -> str:
-    """The freed memory held for reuse: of the CPU, and of the GPU if there is one."""
+    """The state of the memory pools of the CPU, and of the GPU if there is one, as text."""
     said = f"CPU: {pool.held} of at most {pool.limit} bytes held, {pool.allocated} blocks taken, {pool.reused} reused"
     if gpu.status().usable:
         said += "; CUDA: " + ", ".join(f"{n} bytes {what}" for what, n in gpu.pool_statistics().items())

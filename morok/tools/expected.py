@@ -1,7 +1,7 @@
-"""The stage in which a program leaves what it is expected to compute, before the first of them, or after the last.
+"""The first stage after which a program no longer computes the expected result.
 
-A realization is kept with the contents of its inputs. Then its kernels are run by the interpreter, as the scheduler made them and
-as each stage leaves them, one after the other on the same memory, and what the last of them stores is compared.
+A realization is recorded with the contents of its inputs. Then the interpreter runs its kernels, one after the other on the same
+memory: as scheduled, and as each stage leaves them. The result is compared each time, and that of the machine last.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from morok.runtime.buffer import Buffer
 from morok.runtime.cpu import elements
 from morok.tensor.scheduling import Prepared, Schedule
 
-SCHEDULED: Final = 0  # the number of what the scheduler made, before stage 1
-MACHINE: Final = len(STAGES) + 1  # of what the machine computed
+SCHEDULED: Final = 0  # the number of the scheduler's kernels, before stage 1
+MACHINE: Final = len(STAGES) + 1  # the number of the machine's result
 
 
 @dataclass(slots=True)
 class Realization:
-    """One run of kernels: the inputs as they were, and the results of the machine, by number of buffer."""
+    """One realization: the contents of its inputs, and the machine's results by number of buffer."""
 
     prepared: Prepared
     inputs: list[list[Any]]
@@ -41,7 +41,7 @@ class Realization:
 
 
 class Runs:
-    """Keeps the last realization that stores as many elements as are expected."""
+    """A watcher that keeps the last realization with a result of `size` elements."""
 
     def __init__(self, size: int) -> None:
         self.size = size
@@ -60,7 +60,7 @@ class Runs:
 
 
 def reference(file: str) -> np.ndarray[Any, Any]:
-    """The array in a .npy file. UsageError."""
+    """The array in a .npy file; UsageError if it has none."""
     try:
         found = np.load(Path(file), allow_pickle=False)
     except (OSError, ValueError) as problem:
@@ -73,9 +73,9 @@ def reference(file: str) -> np.ndarray[Any, Any]:
 def first_difference(
     run: Realization, wanted: np.ndarray[Any, Any], same: Callable[[Any, Any, int], bool]
 ) -> tuple[int, str] | None:
-    """The number of the first stage (or SCHEDULED, or MACHINE) whose result is not the wanted one, and where; None: all agree.
+    """(number of the first stage, or SCHEDULED, or MACHINE, with another result than `wanted`; text about it); None if all agree.
 
-    Of several results of that size the one is meant that the machine comes nearest to.
+    Of several results of that size the one with the most equal elements on the machine is compared.
     """
     number = max(run.results, key=lambda n: _alike(run.results[n], wanted, run.prepared.memory[n].dtype, same))
     dtype = run.prepared.memory[number].dtype
@@ -89,7 +89,7 @@ def first_difference(
 
 
 def _programs(run: Realization) -> list[list[Program]]:
-    """Every kernel as the scheduler made it, then after each stage."""
+    """For SCHEDULED and each stage, the programs of all kernels after it."""
     out: list[list[Program]] = [[] for _ in range(MACHINE)]
     for step in run.schedule.steps:
         out[SCHEDULED].append(step.ast)
@@ -124,7 +124,7 @@ def _alike(found: Sequence[Any], wanted: np.ndarray[Any, Any], dtype: DType, sam
 def _where(
     found: Sequence[Any] | str, wanted: np.ndarray[Any, Any], dtype: DType, same: Callable[[Any, Any, int], bool]
 ) -> str | None:
-    """The first element that is another, in words."""
+    """The first different element, as text; None if all are equal."""
     if isinstance(found, str):
         return found
     for place, (a, b) in enumerate(zip(wanted.reshape(-1).tolist(), found, strict=True)):

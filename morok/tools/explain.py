@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def _codes() -> dict[str, type[MorokError]]:
-    """Every error class by its code; of a class that only groups others, itself."""
+    """The error class of each code."""
     found: dict[str, type[MorokError]] = {}
     for value in vars(errors).values():
         if inspect.isclass(value) and issubclass(value, MorokError):
@@ -56,7 +56,7 @@ def _answers(name: str, wanted: str) -> bool:
 def _find(wanted: str, paths: list[str]) -> Iterator[tuple[Path, CheckedRule]]:
     if paths:
         files = packed_files(paths)
-    else:  # only the files that hold such a rule are parsed
+    else:  # parse only the files with such a rule
         root = rules_dir().parent
         files = [(root / f, "") for f in dict.fromkeys(e.file for e in catalogue() if _answers(e.name, wanted))]
     for file, pack in files:
@@ -64,7 +64,7 @@ def _find(wanted: str, paths: list[str]) -> Iterator[tuple[Path, CheckedRule]]:
 
 
 def _near(wanted: str, paths: list[str]) -> str:
-    """The rules whose names are most like the one asked for; for a name that means nothing, how to find one."""
+    """A hint for an unknown name: the rules with the most similar names, or the ways to find one."""
     if paths:
         known = [r.name for file, pack in packed_files(paths) for r in check_file(file, pack=pack).rules()]
     else:
@@ -77,13 +77,13 @@ def _near(wanted: str, paths: list[str]) -> str:
 
 
 def _sources(name: str) -> list[dict[str, str]]:
-    """The texts' rules that a built-in rule says."""
+    """The catalogue's entries that name a built-in rule."""
     cited = [e for e in entries(rules_dir()) if any(answers(name, rule) for rule in e.rules)]
     return [{"id": e.id, "section": e.section, "text": e.text, "decision": e.decision, "reason": e.reason} for e in cited]
 
 
 def _whose(rule: CheckedRule, variable: str) -> str:
-    """A dtype variable as a reader knows it: one that the rule does not name by the nodes that have it."""
+    """The name of a dtype variable; for an unnamed one ($..) the names of the nodes with that dtype."""
     if not variable.startswith("$"):
         return variable
     nodes = [name for name, b in rule.bindings.items() if b.type is not None and b.type.element == variable]
@@ -91,7 +91,7 @@ def _whose(rule: CheckedRule, variable: str) -> str:
 
 
 def _proofs(rule: CheckedRule) -> list[dict[str, list[str]]]:
-    """The questions of a proof at every size, without superfluous parts: the laws, the premises, and the conclusion."""
+    """The questions of a proof for all sizes, without superfluous parts: their laws, premises and conclusions."""
     progress = Progress(DEFAULT_BUDGET, keep=False)
     return [
         {"laws": list(g.laws), "known": [infix(c) for c in g.known], "claims": conjuncts(g.claim)}
@@ -137,7 +137,7 @@ def _rule(file: Path, rule: CheckedRule, built_in: bool) -> dict[str, Any]:
 
 
 def _script(rule: CheckedRule) -> str:
-    """The questions that prove a rule, as SMT-LIB: each was answered `unsat`."""
+    """The obligations of a rule as SMT-LIB; the rule is proved if each is `unsat`."""
     verdict = prove_rule(rule, DEFAULT_BUDGET, keep=True)
     return f"; {rule.name}: {verdict.verdict}\n{script(verdict.obligations)}"
 

@@ -1,4 +1,4 @@
-"""The proofs behind firings: firings counted by the verdicts of their rules."""
+"""Firings counted by the verdicts of their rules."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from morok.prove import ledger
 from morok.rewrite import folders
 from morok.rewrite.trace import Firing
 
-OTHERS = "others"  # of packs, which have ledgers of their own
+OTHERS = "others"  # rules of packs, which have ledgers of their own
 
 
 def verdicts() -> dict[str, str]:
@@ -22,7 +22,7 @@ def verdicts() -> dict[str, str]:
 
 
 def by_verdict(firings: Iterable[Firing]) -> dict[str, int]:
-    """The number of firings for each verdict, the most first."""
+    """The number of firings for each verdict, the greatest first."""
     known = verdicts()
     return dict(Counter(known.get(f.rule, OTHERS) for f in firings).most_common())
 

@@ -1,4 +1,4 @@
-"""The grounds of a proof at every size: of all that it could have used, the laws and premises that it needs."""
+"""The grounds of a proof for all sizes: the laws and premises that it needs, of all those available."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from morok.prove.parametric.setting import Proves
 from morok.prove.semantics.term import Unsupported
 from morok.prove.smt import Expr
 
-SHARE: Final = 0.05  # of a rule's budget, for each question that leaves something out
-MOST_ASKED: Final = 150  # of these, for each rule: then what is left is told whole
+SHARE: Final = 0.05  # part of a rule's budget for each reduced question
+MOST_ASKED: Final = 150  # most reduced questions for each rule; after that, the current grounds are reported
 
 
 class Ground(NamedTuple):
     """The part of one question that its proof needs.
 
-    laws   in words, each once
+    laws   the distinct laws, in words
     known  instances of these laws, and premises
-    claim  what follows from them
+    claim  the conclusion
     """
 
     laws: tuple[str, ...]
@@ -33,14 +33,14 @@ class Ground(NamedTuple):
 
 @dataclass(slots=True)
 class Asked:
-    """The number of questions that may still be asked."""
+    """The remaining number of reduced questions."""
 
     left: int
 
 
 def grounds(rule: CheckedRule, ask: Asks, proves: Proves | None) -> list[Ground]:
-    """The grounds of each question of a rule's proof at every size, for each choice among its alternatives; none where there is
-    no such proof.
+    """The grounds of each question of a rule's proof for all sizes, for each choice among its alternatives; [] without such a
+    proof.
     """
     if not within_reach(rule):
         return []
@@ -56,7 +56,7 @@ def grounds(rule: CheckedRule, ask: Asks, proves: Proves | None) -> list[Ground]
 
 
 def needed(asked: Question, ask: Asks, most: Asked) -> Ground:
-    """A question without its superfluous parts: whole laws are left out, then halves of the premises, quarters, and so on."""
+    """A question without superfluous parts: tries to drop whole laws, then halves of the premises, quarters, and so on."""
     kept = asked.known
     claim = smt.Not(asked.claim)
 

@@ -1,4 +1,4 @@
-"""Terms as a reader writes them: `a <= b and f(a) == c`, with the labels of the unknowns."""
+"""Terms in infix notation: `a <= b and f(a) == c`, with the labels of the unknowns."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 from morok.prove.smt.terms import Expr
 from morok.prove.symbol import Symbol
 
-_INFIX: Final = {  # how tightly each binds, and how it is written
+_INFIX: Final = {  # operator -> (precedence, its text)
     "=>": (1, " implies "),
     "or": (2, " or "),
     "and": (3, " and "),
@@ -27,7 +27,7 @@ _OPPOSITE: Final = {"=": " != ", "<": " >= ", "<=": " > ", ">": " <= ", ">=": " 
 
 
 def infix(e: Expr) -> str:
-    """A term in infix notation; a true part of a conjunction is not written."""
+    """A term in infix notation; `true` is dropped from conjunctions."""
     return _text(e)[1]
 
 
@@ -37,7 +37,7 @@ def conjuncts(e: Expr) -> list[str]:
 
 
 def _text(e: Expr) -> tuple[int, str]:
-    """The tightness with which a term binds, and its text."""
+    """(precedence, text) of a term."""
     if e.head == "not":
         inner = e.args[0]
         if inner.head in _OPPOSITE:
@@ -72,7 +72,7 @@ def _joined(e: Expr, binds: int, word: str) -> str:
 
 
 def _conjuncts(args: list[Expr]) -> list[str]:
-    """The parts of a conjunction, with `a <= b and b < c` as `a <= b < c`."""
+    """The texts of the parts of a conjunction, with `a <= b and b < c` joined to `a <= b < c`."""
     out: list[str] = []
     before: Expr | None = None
     for a in args:
@@ -90,5 +90,5 @@ def _within(e: Expr, least: int) -> str:
 
 
 def _is_true(e: Expr) -> bool:
-    """Truth of a term being `true`, or a conjunction of nothing else."""
+    """True if a term is `true`, or a conjunction of such terms."""
     return (e.head == "value" and e.data is True) or (e.head == "and" and all(_is_true(a) for a in e.args))

@@ -1,4 +1,4 @@
-"""A kernel on this machine's processor, with numbers that are given."""
+"""Execution of a kernel on this machine's processor, with given contents of buffers."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from morok.runtime.device import device
 def outcome(
     ast: UOp, instructions: Sequence[UOp], name: str, given: Mapping[Any, list[Any]], variables: Mapping[str, Any]
 ) -> dict[Any, list[Any]] | str:
-    """The contents of the kernel's buffers, by slot, after the compiled instructions (the list after stage 22); in words, the
-    reason why there is no code.
+    """The contents of the kernel's buffers, by slot, after running the compiled instructions (the list after stage 22); the
+    compiler's message, as text, if they cannot be compiled.
     """
     cpu = device("CPU")
     try:

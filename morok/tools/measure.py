@@ -1,4 +1,4 @@
-"""Measure the rules `within N ulp` (default: the built-in ones): compile what they make, run it, compare with exact values."""
+"""Measure the rules `within N ulp` (default: the built-in ones): compile and run their results, and compare with exact values."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _subjects(rules: list[CheckedRule], only: str, dtype: str | None) -> Iterato
 
 
 def _judged(s: Subject, found: Measurement) -> tuple[list[str], bool]:
-    """The lines about one measurement, and True if all is well."""
+    """(remarks, True if the rule keeps its promise and its record) about one measurement."""
     promised = s.rule.syntax.within
     assert promised is not None
     kept = record.find(s.rule, str(s.dtype))

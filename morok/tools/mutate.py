@@ -1,4 +1,4 @@
-"""Change rules in one place each, and see that it is noticed."""
+"""Mutate rules, each in one place, and check that the mutants are detected."""
 
 from __future__ import annotations
 

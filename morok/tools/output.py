@@ -1,4 +1,4 @@
-"""The common part of the commands: one JSON document on stdout, tables on terminals, files of rules."""
+"""Common functions of the commands: JSON documents and tables on stdout, checks of arguments and files."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ def emit_json(document: Any) -> None:
 
 
 def error_rows(problem: MorokError) -> list[dict[str, object]]:
-    """The rows of `--json` for an error: one for each mistake that it holds."""
+    """The rows of `--json` for an error: one for each mistake in it."""
     problems = problem.errors if isinstance(problem, RuleError) else [problem]
     return [p.json() for p in problems]
 
 
 def emit_table(rows: Iterable[Sequence[str]], header: Sequence[str]) -> None:
-    """A table: drawn on a terminal, tab-separated elsewhere, so that other programs can read it."""
+    """Print a table: formatted on a terminal, tab-separated for other programs elsewhere."""
     rows = list(rows)
     if not sys.stdout.isatty():
         for row in rows:
@@ -40,7 +40,7 @@ def emit_table(rows: Iterable[Sequence[str]], header: Sequence[str]) -> None:
 
 
 def at_least(least: int) -> Callable[[str], int]:
-    """A reader of numbers for argparse: whole, and no less than `least`."""
+    """An argparse type for whole numbers of at least `least`."""
 
     def read(text: str) -> int:
         try:
@@ -55,7 +55,7 @@ def at_least(least: int) -> Callable[[str], int]:
 
 
 def more_than_none(text: str) -> float:
-    """The number of seconds in an argument of argparse: more than none."""
+    """The positive, finite number of seconds in an argument; an argparse type."""
     try:
         value = float(text)
     except ValueError:
@@ -66,14 +66,14 @@ def more_than_none(text: str) -> float:
 
 
 def access_error(problem: OSError) -> FileAccessError:
-    """The system's error about a file, as an error of ours."""
+    """The system's error about a file as a FileAccessError."""
     where = problem.filename2 or problem.filename
     what = problem.strerror or str(problem)
     return FileAccessError(f"{where}: {what}" if where else what, hint="is it the right file, and does it belong to you?")
 
 
 def existing_file(file: str, expected: str) -> Path:
-    """The path of a file that a user named; UsageError where there is none."""
+    """The path of a file that a user named; UsageError if it is no file."""
     path = Path(file)
     if not path.is_file():
         raise UsageError(f"{file} {'is no file' if path.exists() else 'does not exist'}", expected=expected)

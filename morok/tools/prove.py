@@ -19,7 +19,7 @@ from morok.tools.reports import Reports, forms
 
 
 class _Progress:
-    """A counter on a terminal's stderr, with how many rules there are; nothing elsewhere."""
+    """A counter of decided rules on stderr, if that is a terminal."""
 
     def __init__(self) -> None:
         self.count = self.total = 0

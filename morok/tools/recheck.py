@@ -18,7 +18,7 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(f"{' and '.join(missing)} is not installed", hint="pip install 'morok[dev]'")
     chance = random.Random(args.seed)
     rules = cross_check.rules_of(rules_folder())
-    if args.sample is not None and args.sample < len(rules):  # each leaves an obligation, or more
+    if args.sample is not None and args.sample < len(rules):  # each rule has at least one obligation
         rules = chance.sample(rules, args.sample)
     given = None if args.smt2 is None else obligation_store.read(Path(args.smt2))
     made = cross_check.made(rules, args.jobs) if given is None else {r.name: given.get(r.name, ()) for r in rules}

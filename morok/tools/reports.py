@@ -1,4 +1,4 @@
-"""The places that a command's reports go to: formats, each for standard output or a file."""
+"""A command's reports, in several formats, each to standard output or to a file."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def forms(wanted: Sequence[str]) -> list[tuple[str, str]]:
 
 
 class Reports:
-    """The reports of one run. A file is there from the beginning, and `jsonl` grows with every verdict."""
+    """The reports of one run. Files are created at the beginning; `jsonl` is written verdict by verdict, others at the end."""
 
     def __init__(self, pairs: Sequence[tuple[str, str]]) -> None:
         self.pairs = pairs
@@ -44,7 +44,7 @@ class Reports:
 
     @contextlib.contextmanager
     def open(self) -> Iterator[None]:
-        """Files are made before anything is proved: whatever happens, there is a report."""
+        """A context for the run: creates all files at its beginning, and writes the reports at its end."""
         with self.opened:
             for form, file in self.pairs:
                 if file:
@@ -60,7 +60,7 @@ class Reports:
         self._whole()
 
     def heard(self, verdict: Verdict) -> None:
-        """A verdict as it comes."""
+        """Report a verdict, in the streamed formats."""
         self._line(rule_line(verdict))
 
     def mistake(self, error: MorokError) -> None:
@@ -73,7 +73,7 @@ class Reports:
             stream.flush()
 
     def _whole(self) -> None:
-        """The reports that are written at the end."""
+        """Write the reports in formats that are not streamed."""
         for form, file in self.pairs:
             if form == STREAMED:
                 continue

@@ -1,4 +1,4 @@
-"""The rule files that command lines name."""
+"""The rule files named on a command line."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from morok.rewrite.library import rules_dir
 
 
 def rule_files(paths: Sequence[str]) -> list[Path]:
-    """The `.rules` files that `paths` name, folders searched; without any, the built-in ones. UsageError if one is missing."""
+    """The `.rules` files in `paths`, files or folders; the built-in ones if it is empty. UsageError for a missing path."""
     return api.rule_files(paths or [rules_dir()])
 
 
 def packed_files(paths: Sequence[str]) -> list[tuple[Path, str]]:
-    """The same files, each with the pack that its rules' names begin with."""
+    """(file, pack) for each of rule_files(); the names of a pack's rules begin with its name."""
     return api.packed_files(paths or [rules_dir()])

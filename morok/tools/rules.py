@@ -1,4 +1,4 @@
-"""List the built-in rule groups and their rules with verdicts; --show-code prints the matcher made from one."""
+"""List the built-in rule groups and their rules with verdicts; --show-code prints the generated matcher of a rule."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def _show(main: str, kind: type[BaseException], problem: BaseException, frames: TracebackType | None) -> None:
-    """The program's traceback as Python prints it, from the program's own first frame on."""
+    """Print the program's traceback as Python does, without our frames before the program's first."""
     while frames is not None and frames.tb_frame.f_code.co_filename != main:
         frames = frames.tb_next
     traceback.print_exception(kind, problem, frames)
@@ -38,7 +38,7 @@ def execute(file: str, arguments: list[str]) -> None:
 
 @contextlib.contextmanager
 def printing(elsewhere: bool) -> Iterator[None]:
-    """A `with` block in which the program prints to stderr, if our document is alone on stdout."""
+    """A context in which stdout is redirected to stderr if `elsewhere`, to keep stdout for our document."""
     with contextlib.redirect_stdout(sys.stderr) if elsewhere else contextlib.nullcontext():
         yield
 
@@ -56,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         with printing(True), watching(look):
             execute(args.file, args.args)
-    except SystemExit:  # the program says itself how it ends
+    except SystemExit:  # keep the program's own exit status
         emit_json({"file": args.file, "kernels": kernels})
         raise
     emit_json({"file": args.file, "kernels": kernels})

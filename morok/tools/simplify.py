@@ -1,4 +1,4 @@
-"""Rewrite one expression with the symbolic rules, or with rule files of yours, and print it."""
+"""Rewrite one expression with the symbolic rules, or with other rule files, and print it."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def run(args: argparse.Namespace) -> int:
     if args.save == "":
         raise UsageError("--save names nothing", expected="a file to write")
     with config.settings(**({} if args.json else {"debug": "ir"}), **({"trace": args.save} if args.save else {})):
-        trace = current() or Trace()  # the file is written at the end, also of a program in which no rule fires
+        trace = current() or Trace()  # made now, so that the file is written even if no rule fires
         with tracing(trace):
             if args.json:
                 forget_kernels()
@@ -37,7 +37,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _execute(args: argparse.Namespace, then: Callable[[], None]) -> None:
-    """Run the program, and then this, also where the program says itself how it ends."""
+    """Run the program, then call `then`, also if the program exits by SystemExit."""
     try:
         with printing(True):
             execute(args.file, args.args)
@@ -48,7 +48,7 @@ def _execute(args: argparse.Namespace, then: Callable[[], None]) -> None:
 
 
 def _as_document(args: argparse.Namespace, trace: Trace) -> None:
-    """Each kernel before the stages and after each of them, as a document; null where a stage changed nothing."""
+    """Run the program, and print a JSON document with each kernel before the stages and after each; null for no change."""
     kernels: list[dict[str, Any]] = []
 
     def look(target: Target, stage: Stage, before: Program, after: Program) -> None:

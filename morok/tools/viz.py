@@ -20,7 +20,7 @@ _ASSETS: Final = Path(__file__).with_name("book") / "assets"
 
 
 def read(path: Path) -> list[Mapping[str, Any]]:
-    """The firings of a trace; UsageError if the file holds none."""
+    """The firings in a trace file; UsageError if it is no trace."""
     existing_file(str(path), "a file that MOROK_TRACE or `morok trace --save` wrote")
     try:
         firings = json.loads(path.read_text(encoding="utf-8"))["firings"]
@@ -35,13 +35,13 @@ def read(path: Path) -> list[Mapping[str, Any]]:
 
 
 def stage_name(stage: str) -> str:
-    """A stage as people call it: its number and name; text that is no stage of the pipeline, as it is."""
+    """A stage's number and name; unchanged text for anything but a number of a stage; "outside the pipeline" for ""."""
     names = {str(s.number): f"{s.number} {s.name}" for s in STAGES}
     return names.get(stage, stage or "outside the pipeline")
 
 
 def counts(firings: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The number of firings: by stage in the order of the trace, and by rule, the most frequent first."""
+    """The numbers of firings: all, by stage in the order of the trace, by rule with the most frequent first; and the seconds."""
     stages = Counter(stage_name(f["stage"]) for f in firings)
     rules = Counter(f["rule"] for f in firings)
     return {
@@ -53,7 +53,7 @@ def counts(firings: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def page(title: str, firings: Sequence[Mapping[str, Any]]) -> str:
-    """The page: everything in one file."""
+    """The HTML page of a trace, self-contained."""
     strings: dict[str, int] = {}
 
     def number(text: str) -> int:
@@ -66,7 +66,7 @@ def page(title: str, firings: Sequence[Mapping[str, Any]]) -> str:
     rows = [row(f) for f in firings]
     total = counts(firings)
     data = json.dumps({"strings": list(strings), "rows": rows, "total": total}, separators=(",", ":"))
-    data = data.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")  # ends no script, opens no tag
+    data = data.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")  # text cannot end the script
     style = "".join((_ASSETS / name).read_text(encoding="utf-8") for name in ("book.css", "viz.css"))
     script = (_ASSETS / "viz.js").read_text(encoding="utf-8")
     return f"""<!DOCTYPE html>

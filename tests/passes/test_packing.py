@@ -80,9 +80,9 @@ def test_what_cannot_be_copied_is_refused() -> None:
         (K.matmul(6, 4, 8), Opt(OptOp.PACK, 0, 0), "not read"),
         (K.matmul(6, 4, 8), Opt(OptOp.PACK, 7, 0), "not read"),
         (K.matmul(6, 4, 8), Opt(OptOp.PACK, 2, 3), "at most 2"),
-        (K.elementwise(12), Opt(OptOp.PACK, 1, 1), "nothing inside"),
+        (K.elementwise(12), Opt(OptOp.PACK, 1, 1), "no loop inside"),
         (K.pad(13, 2, 3), Opt(OptOp.PACK, 1, 0), "gate"),
-        (K.gather(12, 5), Opt(OptOp.PACK, 1, 0), "another read"),
+        (K.gather(12, 5), Opt(OptOp.PACK, 1, 0), "index from memory"),
         (K.matmul(2, 1 << 16, 1 << 16), Opt(OptOp.PACK, 2, 0), "bytes"),
     ):
         s = Scheduler(ast, K.CPU)

@@ -1,7 +1,7 @@
-"""Pointwise ops as CUDA C expressions of one lane, each under the name that the op table gives it.
+"""Pointwise ops as CUDA C expressions of one lane, by their names in the op table.
 
-An operand is a variable or a constant, so that mentioning it twice costs nothing. Signed integers wrap through unsigned
-arithmetic except where the bounds exclude overflow, which the compiler may then count on.
+Operands are variables or constants, so repeating one costs nothing. Signed integers wrap through unsigned arithmetic, except
+where the bounds exclude overflow: there the compiler may assume that there is none.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from morok.codegen.overflow_flags import amount_fits, cannot_wrap, may_be_zero, 
 from morok.ir.dtype import DType, dtypes
 from morok.ir.uop import UOp
 
-Need = Callable[[str], None]  # asks for a function of the prelude
+Need = Callable[[str], None]  # adds a function of the prelude
 Emit = Callable[..., str]
 OPS: Final[dict[str, Emit]] = {}
 
@@ -32,7 +32,7 @@ def emits(name: str) -> Callable[[Emit], Emit]:
 
 
 def _work(d: DType) -> DType:
-    """The dtype that a float is computed in: its own, or f32 for 16-bit ones, whose results round once all the same."""
+    """The dtype to compute `d` in: f32 for 16-bit floats (+, -, *, / and sqrt then round as if once: Figueroa 1995), else `d`."""
     return dtypes.f32 if d in _TO_FLOAT else d
 
 
@@ -45,12 +45,12 @@ def _narrow(d: DType, x: str) -> str:
 
 
 def in_float(d: DType, operands: tuple[str, ...], f: Callable[..., str]) -> str:
-    """`f` of the operands in the type that float dtype `d` is computed in."""
+    """`f` of the operands, widened to the dtype of `_work`, and narrowed to `d`."""
     return _narrow(d, f(*[_widen(d, x) for x in operands]))
 
 
 def _suffixed(name: str, d: DType) -> str:
-    """The C function `name` at the type that `d` is computed in."""
+    """The C function `name` for the dtype in which `d` is computed."""
     return name if d is dtypes.f64 else f"{name}f"
 
 
@@ -120,7 +120,7 @@ def mulacc(need: Need, u: UOp, x: str, y: str, z: str) -> str:
 
 
 def _divisor(u: UOp, x: str, y: str) -> str:
-    """The divisor, or 1 where dividing by it has no result, which is undefined in C."""
+    """The divisor, or 1 where the division is undefined behaviour in C: by 0, and of the least number by -1."""
     d = u.dtype.scalar()
     dividend, divisor = u.src
     tests: list[str] = []
@@ -170,7 +170,7 @@ def reciprocal(need: Need, u: UOp, x: str) -> str:
 
 
 def _function(name: str, function: str) -> None:
-    """A float op that is a C function; the identity on integers."""
+    """Register a float op that is a C function; it is the identity on integers."""
 
     def emit(need: Need, u: UOp, x: str) -> str:
         d = u.dtype.scalar()
@@ -230,7 +230,7 @@ for _name, _symbol in (("and", "&"), ("or", "|"), ("xor", "^")):
 
 
 def _amount(u: UOp, y: str) -> str:
-    """The amount of a shift, without the bits that would make it too many: C gives such a shift no meaning."""
+    """The amount of a shift, modulo the width unless it is in bounds: other amounts are undefined behaviour in C."""
     return y if amount_fits(u) else f"({y} & {u.dtype.scalar().bits - 1})"
 
 

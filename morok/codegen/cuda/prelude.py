@@ -1,4 +1,4 @@
-"""Functions that kernels call, each in the text of a kernel only if it does. They are C++ that any compiler takes."""
+"""CUDA functions that kernels call; a kernel's text contains those that it uses. They are portable C++."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 
 _INLINE: Final = "static __device__ __forceinline__"
 
-# name: (functions that it calls, text)
+# name -> (the functions that it calls, its text)
 FUNCTIONS: Final[dict[str, tuple[tuple[str, ...], str]]] = {
     "maximum": (
         (),
@@ -160,7 +160,7 @@ template <class U> {_INLINE} U integer_power(U x, U n) {{
 
 
 def text(names: Iterable[str]) -> str:
-    """The functions `names` and those they call, callees first."""
+    """The text of the functions `names` and of all functions that they call, callees first."""
     out: dict[str, str] = {}
     todo = [(name, False) for name in names]
     while todo:

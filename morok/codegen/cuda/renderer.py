@@ -1,6 +1,6 @@
 """One instruction list as one CUDA kernel: `extern "C" __global__ void name(buffers.., run-time values..)`.
 
-A vector is as many C variables as it has lanes; only loads and stores are wide, where the offset is known to be a multiple.
+A vector is one C variable for each lane; only loads and stores are wide, if their offset is provably a multiple of the width.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _FROM_BITS: Final = {
 
 
 def _factor(u: UOp, known: dict[UOp, int]) -> int:
-    """A number that the integer `u` is always a multiple of; 0 stands for all of them."""
+    """A divisor of all values of the integer `u`; 0 if `u` is 0."""
     if u.op is Op.Const:
         return abs(int(u.arg))
     a = [known.get(s, 1) for s in u.src]
@@ -67,9 +67,9 @@ def _factor(u: UOp, known: dict[UOp, int]) -> int:
 
 @dataclass(slots=True)
 class Renderer:
-    """The state of rendering one list: the C names of every value's lanes, and the lines so far.
+    """The state of rendering one list: the C names of all lanes of each value, and the lines so far.
 
-    wide  whether loads and stores may take several elements at once; `widened`: whether one did
+    wide  True if loads and stores may be wide; `widened`: True if one is
     """
 
     frame: Frame
@@ -123,7 +123,7 @@ class Renderer:
             raise CompileError(
                 f"kernel {self.frame.name} needs {self.shared} bytes of shared memory",
                 expected=f"at most {CUDA.local_bytes}",
-                hint="use fewer threads a block, or smaller tiles",
+                hint="use fewer threads in a block, or smaller tiles",
             )
         self.values[u] = [f"local{u.arg}"]
         self.line(f"__shared__ __align__(16) {memory(u.dtype.base.scalar())} local{u.arg}[{size}];")
@@ -155,9 +155,9 @@ class Renderer:
     # Memory.
 
     def index(self, u: UOp) -> None:
-        """An address is written where it is used."""
+        """Check an Index; its address is part of the accesses that use it."""
         if u.op is Op.Index and u.arg and u.src[-1].dtype.count not in (1, u.src[1].dtype.count):
-            raise CompileError(f"kernel {self.frame.name}: an Index has one gate, or one a place")
+            raise CompileError(f"kernel {self.frame.name}: an Index has one gate, or one for each place")
 
     pointer_index = index
 
@@ -166,7 +166,7 @@ class Renderer:
         return base.base if isinstance(base, PtrType) else base
 
     def _pointer(self, place: UOp) -> str:
-        """The C expression of the base of which `place` is an offset."""
+        """The C expression for the base pointer of `place`."""
         base = passed(place.src[0])
         if base.op is Op.Index or base.op is Op.PointerIndex:
             return f"({self._pointer(base)} + {self._offsets(base)[0]})"
@@ -181,7 +181,7 @@ class Renderer:
         return self.value(place.src[-1]) if place.op is Op.Index and place.arg else None
 
     def _chunks(self, place: UOp, d: DType) -> list[int]:
-        """The lanes of each access of `d` at the scalar `place`: as many as alignment allows."""
+        """The lanes of each access to a value of `d` at the scalar `place`: the widest that alignment allows."""
         scalar = d.scalar()
         factor = self.factors.get(place.src[1], 1) * self._element(place).count
         direct = self.wide and passed(place.src[0]).op in (Op.DefineGlobal, Op.DefineLocal)
@@ -331,13 +331,13 @@ class Renderer:
     vconst = const
 
     def after(self, u: UOp) -> None:
-        """An After is its first operand."""
+        """Give an After or Barrier the value of its first operand."""
         found = self.values.get(u.src[0])
         if found is not None:
             self.values[u] = found
 
     def nothing(self, u: UOp) -> None:
-        """No code, for ops that only hold a program together."""
+        """Emit nothing, for ops that only group others."""
 
     # The kernel.
 
@@ -369,7 +369,7 @@ class Renderer:
 
 
 def _bits(s: DType, t: DType, x: str) -> str:
-    """`x` of dtype `s` as the value of `t` with the same bits."""
+    """The C expression for `x` of dtype `s`, bitcast to `t`."""
     if s is t:
         return x
     if s.is_float and s.bits > 8:
@@ -379,7 +379,7 @@ def _bits(s: DType, t: DType, x: str) -> str:
     return f"{x} != 0" if t.is_bool else f"({REGISTER[t]}){x}"
 
 
-# The op table names the method of an op; what it leaves unnamed is order.
+# The op table names the method of each op; the remaining ops only order or group others.
 _HANDLERS: Final[dict[Op, Callable[[Renderer, UOp], None]]] = {
     **{op: getattr(Renderer, entry.cuda) for op, entry in TABLE.entries.items() if entry.cuda and op not in _POINTWISE},
     **dict.fromkeys(_POINTWISE, Renderer.pointwise),
@@ -391,7 +391,7 @@ _HANDLERS: Final[dict[Op, Callable[[Renderer, UOp], None]]] = {
 def render(instructions: Sequence[UOp], name: str) -> Rendered:
     """The CUDA C of `instructions` (the list after stage 22) as a kernel called `name`, and its launch dimensions.
 
-    Raises CompileError for an instruction that has no code.
+    Raises CompileError for an instruction without CUDA code, and for more shared memory than a GPU has.
     """
     registers = analyze(instructions, survey(instructions))
     renderer = Renderer(Frame(name), registers)

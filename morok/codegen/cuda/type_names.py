@@ -1,4 +1,4 @@
-"""CUDA C's names for types and constants.
+"""CUDA C's types and constants.
 
 A bool is a byte in memory; 8-bit floats are bytes in registers too, converted by functions of the prelude.
 """
@@ -28,7 +28,7 @@ REGISTER: Final[dict[DType, str]] = {
     dtypes.f32: "float",
     dtypes.f64: "double",
 }
-# Vectors that one instruction loads: the name before the number of lanes, and the lane counts there are.
+# Vector types of one load: the prefix of the type's name, and the possible numbers of lanes, greatest first.
 WIDE: Final[dict[DType, tuple[str, tuple[int, ...]]]] = {
     dtypes.bool: ("uchar", (4, 2)),
     dtypes.i8: ("char", (4, 2)),
@@ -49,7 +49,7 @@ WIDE: Final[dict[DType, tuple[str, tuple[int, ...]]]] = {
 
 
 def memory(d: DType) -> str:
-    """The type of one element in memory."""
+    """The C type of an element in memory."""
     return "unsigned char" if d.is_bool else REGISTER[d]
 
 
@@ -58,7 +58,7 @@ def from_memory(d: DType, x: str) -> str:
 
 
 def from_wide(d: DType, x: str) -> str:
-    """One lane of a wide load as a value."""
+    """The C expression for the value of one lane of a wide load."""
     if d is dtypes.f16:
         return f"__ushort_as_half({x})"
     if d is dtypes.bf16:
@@ -75,12 +75,12 @@ def to_wide(d: DType, x: str) -> str:
 
 
 def unsigned(d: DType) -> str:
-    """The unsigned type that arithmetic of integer `d` wraps in; C's own promotion would overflow."""
+    """The unsigned C type in which arithmetic of integer `d` wraps; C promotes narrower types to int, which would overflow."""
     return "unsigned long long" if d.bits == 64 else "unsigned int"
 
 
 def literal(d: DType, v: Any) -> str:
-    """The scalar constant `v` of dtype `d`."""
+    """The C expression for the scalar constant `v` of dtype `d`."""
     if d.is_bool:
         return "true" if v else "false"
     if d is dtypes.f16:

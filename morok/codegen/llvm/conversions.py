@@ -1,8 +1,8 @@
-"""Conversions between dtypes.
+"""Conversions between dtypes in LLVM IR.
 
-Rounding to a narrow format through a wider one would round twice; where that could differ, the wider step rounds to odd: its
-last bit records whether anything was lost, so that the second rounding decides as if it saw the exact value
-(Boldo and Melquiond, Emulation of FMA and correctly rounded sums, 2008).
+Rounding to a narrow format through a wider one rounds twice. Where that could change the result, the first step rounds to odd:
+its last bit is set if anything was lost, so that the second rounding decides as if it saw the exact value (Boldo and Melquiond,
+Emulation of FMA and correctly rounded sums, 2008).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ WORK: Final = {
 
 
 def widen(b: Builder, d: DType, lanes: int, x: str) -> str:
-    """A float of dtype `d` as a value of WORK[d], exactly."""
+    """A float of dtype `d`, converted exactly to WORK[d]."""
     if d is dtypes.bf16:
         bits = b.convert("zext", "i16", "i32", lanes, x)
         return b.convert("bitcast", "i32", "float", lanes, b.binary("shl", "i32", lanes, bits, b.const("i32", lanes, 16)))
@@ -38,7 +38,7 @@ def widen(b: Builder, d: DType, lanes: int, x: str) -> str:
 
 
 def _widen_e4m3(b: Builder, lanes: int, x: str) -> str:
-    """The bits as those of a half with the same mantissa, whose exponent is 8 too small."""
+    """An f8e4m3 as a half: its bits, read as a half, are the value times 2^-8, since the exponent bias is 15 rather than 7."""
     wide = b.convert("zext", "i8", "i16", lanes, x)
     magnitude = b.binary("and", "i16", lanes, wide, b.const("i16", lanes, 0x7F))
     sign = b.binary(
@@ -52,7 +52,7 @@ def _widen_e4m3(b: Builder, lanes: int, x: str) -> str:
 
 
 def truncate_to_odd(b: Builder, source: str, target: str, lanes: int, x: str, rest: str | None = None) -> str:
-    """The float `x` (+ `rest`, smaller than its last bit) in the narrower format `target`, rounded to odd where inexact."""
+    """The float `x` (+ `rest`, smaller than its last bit) in the narrower format `target`, rounded to odd."""
     near = b.convert("fptrunc", source, target, lanes, x)
     lost = b.binary("fsub", source, lanes, x, b.convert("fpext", target, source, lanes, near))
     if rest is not None:
@@ -61,7 +61,7 @@ def truncate_to_odd(b: Builder, source: str, target: str, lanes: int, x: str, re
 
 
 def _step_to_odd(b: Builder, source: str, target: str, lanes: int, near: str, lost: str) -> str:
-    """`near`, moved one step towards `lost` (its error, of type `source`) where that is not zero and `near` is even."""
+    """`near`, moved one step towards `lost` (its error, of type `source`) if that is not zero and `near` is even."""
     integer = INTEGER_OF[target]
     zero = b.const(source, lanes, "0.0" if source != "half" else "0xH0000")
     bits = b.convert("bitcast", target, integer, lanes, near)
@@ -111,7 +111,9 @@ _WIDTH: Final = {"half": 16, "float": 32, "double": 64}
 
 
 def _round_bf16(b: Builder, lanes: int, x: str) -> str:
-    """The upper half of a float's bits, to nearest even; NaN apart, for which the carry could make an infinity."""
+    """A float rounded to bf16, the upper half of its bits, to nearest even; NaN separately, since the carry could make it
+    infinite.
+    """
     bits = b.convert("bitcast", "float", "i32", lanes, x)
     last = b.binary(
         "and", "i32", lanes, b.binary("lshr", "i32", lanes, bits, b.const("i32", lanes, 16)), b.const("i32", lanes, 1)
@@ -123,12 +125,12 @@ def _round_bf16(b: Builder, lanes: int, x: str) -> str:
 
 
 def _round_f8(b: Builder, source: str, d: DType, lanes: int, x: str) -> str:
-    """Through a half rounded to odd, whose lower bits then decide the rounding."""
+    """A float rounded to an 8-bit float, via a half rounded to odd."""
     if source == "double":
         x = truncate_to_odd(b, "double", "float", lanes, x)
     elif source == "half":
         x = b.convert("fpext", "half", "float", lanes, x)
-    if d is dtypes.f8e4m3:  # as a half with exponent bias 15 in place of 7
+    if d is dtypes.f8e4m3:  # times 2^-8: a half has exponent bias 15 rather than 7
         x = b.binary("fmul", "float", lanes, x, b.const("float", lanes, "0x3F70000000000000"))
     dropped = 7 if d is dtypes.f8e4m3 else 8
     half = b.convert("bitcast", "half", "i16", lanes, truncate_to_odd(b, "float", "half", lanes, x))
@@ -140,7 +142,7 @@ def _round_f8(b: Builder, source: str, d: DType, lanes: int, x: str) -> str:
         "add", "i16", lanes, b.binary("add", "i16", lanes, magnitude, b.const("i16", lanes, (1 << dropped - 1) - 1)), last
     )
     top = b.binary("lshr", "i16", lanes, up, b.const("i16", lanes, dropped))
-    if d is dtypes.f8e4m3:  # no infinity: whatever is too large is NaN
+    if d is dtypes.f8e4m3:  # it has no infinity: too large values become NaN
         top = b.intrinsic("umin", "i16", lanes, top, b.const("i16", lanes, 0x7F))
     nan = b.compare("uno", "float", lanes, x, x)
     top = b.select(nan, "i16", lanes, b.const("i16", lanes, 0x7F if d is dtypes.f8e4m3 else 0x7E), top)
@@ -166,9 +168,7 @@ def cast(b: Builder, source: DType, target: DType, x: str) -> str:
 
 
 def _float_to_integer(b: Builder, s: DType, t: DType, lanes: int, x: str) -> str:
-    """The truncated value; an integer out of range saturates and NaN gives 0, since LLVM's plain conversion would be poison
-    there.
-    """
+    """A float truncated to an integer; values out of range saturate and NaN gives 0, where LLVM's plain conversion is poison."""
     base = WORK[s]
     x = widen(b, s, lanes, x)
     if t.is_bool:
@@ -185,18 +185,18 @@ def _integer_to_float(b: Builder, s: DType, t: DType, lanes: int, x: str) -> str
     source = type_of(s)
     op = "sitofp" if s.is_signed else "uitofp"
     if t.bits <= 16 and t is not dtypes.f16 and s.bits > 16:
-        # eight bits of precision: 32-bit integers are exact in a double, longer ones keep their 53 leading bits and whether
-        # there was more
+        # targets of at most 8 bits of precision: 32-bit integers are exact in a double, 64-bit ones keep 53 leading bits, the
+        # last of which is sticky
         if s.bits == 64:
             x = _sticky(b, s, lanes, x)
         return narrow(b, "double", t, lanes, b.convert(op, source, "double", lanes, x))
-    if t.bits <= 16:  # exact in a float wherever the result is finite: f16 ends below 2^16
+    if t.bits <= 16:  # exact in a float if the result is finite, below 2^16
         return narrow(b, "float", t, lanes, b.convert(op, source, "float", lanes, x))
     return b.convert(op, source, type_of(t), lanes, x)
 
 
 def _sticky(b: Builder, s: DType, lanes: int, x: str) -> str:
-    """`x`, where it needs more than 53 bits with its last 12 replaced by one that says whether they were zero."""
+    """`x`; if its magnitude is above 2^53, with its last 12 bits replaced by a sticky bit (1 if any of them is 1)."""
     low = b.binary("and", "i64", lanes, x, b.const("i64", lanes, 0xFFF))
     high = b.binary("and", "i64", lanes, x, b.const("i64", lanes, -0x1000))
     some = b.compare("ne", "i64", lanes, low, b.const("i64", lanes, 0))
@@ -219,7 +219,7 @@ def _integer_to_integer(b: Builder, s: DType, t: DType, lanes: int, x: str) -> s
 
 
 def bitcast(b: Builder, source: DType, target: DType, x: str) -> str:
-    """The same bits, also across another number of lanes; a bool's are those of a byte 0 or 1."""
+    """The value of `target` with the bits of `x`, also for another number of lanes; a bool has the bits of a byte, 0 or 1."""
     if source.is_bool and target.is_bool:
         return x
     base = type_of(source.scalar())

@@ -1,4 +1,4 @@
-"""Facts about the loops of an instruction list: parts for threads, work, and the effort that LLVM needs."""
+"""The cost model of an instruction list: parts for threads, work, and LLVM's effort."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from typing import Final
 
 from morok.codegen.survey import Loop
 
-PARTS: Final = 4  # of a THREAD axis, a thread
-LONG: Final = 8  # iterations from which on a loop is worth vectors
-SHARE: Final = 16  # of a kernel's work: less in scalar loops is not worth LLVM's pipeline, which takes longer than all the rest
-COMPUTED: Final = 3  # values for each access to memory by vectors: with no more, memory is what a kernel waits for
-SMALL: Final = 1000  # instructions: what they take is less than what it costs to start a kernel
+PARTS: Final = 4  # parts of a THREAD axis for each thread
+LONG: Final = 8  # a loop of more iterations is worth vectorizing
+SHARE: Final = 16  # LLVM's full pipeline, the slowest part of compilation, pays if over 1/16 of the work is in scalar loops
+COMPUTED: Final = 3  # most computed values per vector access of a memory-bound kernel
+SMALL: Final = 1000  # instructions that take less time than the start of a kernel
 
 
 def parts_of(loops: Sequence[Loop]) -> int:
-    """The number of parts into which each thread divides the THREAD axes: several, so that a thread that is held up leaves its
-    work to others, but one where all parts would repeat the work outside.
+    """The number of parts of the THREAD axes for each thread; 0 without such axes. Several, so that other threads take over the
+    work of a delayed one; but 1 if each part would repeat the work of other outermost loops.
     """
     if not any(loop.is_shared_by_threads for loop in loops):
         return 0
@@ -25,9 +25,11 @@ def parts_of(loops: Sequence[Loop]) -> int:
 
 
 def work_of(loops: Sequence[Loop]) -> tuple[int, bool, bool]:
-    """The number of instructions that one run of the kernel executes, without constants and addresses; True if a noticeable share
-    of them is in innermost loops of many iterations that access memory and have no vector; True if they do little but access
-    memory by vectors, or little at all.
+    """(work, scalar, waits) of one run of a kernel.
+
+    work    executed instructions, without constants and addresses
+    scalar  True if more than 1/SHARE of them is in long innermost loops with scalar accesses to memory and no vectors
+    waits   True if the kernel is memory-bound (vector accesses, and little arithmetic without products), or very short
     """
     total = scalar = computed = wide = 0
     for loop in loops:

@@ -1,6 +1,6 @@
-"""Conversions between half and float for processors that have no instruction for them.
+"""Conversions between half and float for processors without instructions for them.
 
-LLVM then calls two functions of its run-time library, which a Python process need not have: this is their text.
+There LLVM calls two functions of its run-time library, which a Python process may lack: this is their text.
 """
 
 from __future__ import annotations
@@ -9,8 +9,9 @@ from typing import Final
 
 NAMES: Final = ("__extendhfsf2", "__truncsfhf2")
 
-# Widening moves the mantissa and lets one multiplication, by 2^112, correct the exponent, subnormal numbers included.
-# Narrowing rounds by adding: below 2^-14 to 0.5, whose last bit is worth the last bit of a subnormal half, else to the bits.
+# Widening shifts the mantissa and corrects the exponent, of subnormal numbers too, by one multiplication by 2^112. Narrowing
+# rounds by an addition: below 2^-14 of the float 0.5, whose last bit equals the last bit of a subnormal half, else on the integer
+# bits.
 TEXT: Final = """\
 define float @__extendhfsf2(half %x) {
   %h = bitcast half %x to i16

@@ -1,4 +1,4 @@
-"""Memory in LLVM IR: where buffers, variables and accumulators are kept, addresses, loads and stores."""
+"""Memory in LLVM IR: storage of buffers, variables and accumulators, addresses, loads and stores."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from morok.ir.op import Op
 from morok.ir.places import passed, storage
 from morok.ir.uop import UOp
 
-STACK_BYTES: Final = 1 << 16  # local buffers up to this size live on the stack
+STACK_BYTES: Final = 1 << 16  # most bytes of local buffers on the stack
 ALIGNMENT: Final = 64
 
 
@@ -33,12 +33,12 @@ _GLOBAL: Final = Op.DefineGlobal
 
 
 def element_of(base: UOp) -> DType:
-    """The dtype of the element at a place in `base`."""
+    """The dtype of an element of `base`."""
     return base.dtype.base if isinstance(base.dtype, PtrType) else base.dtype
 
 
 def _in_memory(element: DType) -> str:
-    """The type of an element, whose lanes lie next to each other."""
+    """The LLVM type of an element in memory, with contiguous lanes."""
     one = memory_type(element.scalar())
     return one if element.count == 1 else f"[{element.count} x {one}]"
 
@@ -50,14 +50,14 @@ def zero(d: DType) -> str:
 
 @dataclass(slots=True)
 class Memory(ABC):
-    """The memory of a list while it is rendered, and its accesses.
+    """The memory of a list during rendering, and its accesses.
 
-    values   the name of each instruction's result; of an Index the address
-    near     the names of pointers into memory at an offset
-    wide     the names of numbers in 64 bits
+    values   the name of each instruction's result; for an Index its address
+    near     (base, offset) -> the name of the pointer
+    wide     the names of values extended to 64 bits
     env      the current value of each register slot
-    streams  the buffers whose stores go past the caches, and such stores
-    ahead    the loads that fetch what lies further as well
+    streams  the nontemporal stores
+    ahead    the loads that also prefetch
     """
 
     frame: Frame
@@ -81,14 +81,14 @@ class Memory(ABC):
         return self.values.find(u, self.compute, self.frame.name) if found is None else found
 
     def open(self, u: UOp) -> None:
-        """Begin the scope of a loop or branch."""
+        """Open the scope of a loop or branch."""
         self.frame.open.append(u)
         self.values.open()
         self.near.open()
         self.wide.open()
 
     def close(self, forget: bool = True) -> None:
-        """Leave it; `forget`: values made in it cannot be used from here on."""
+        """Close the innermost scope. If `forget`, its values cannot be used any more."""
         self.values.close(forget)
         self.near.close(forget)
         self.wide.close(forget)
@@ -127,7 +127,7 @@ class Memory(ABC):
                 self.env[slot] = zero(slot.dtype)
 
     def _reserve(self, u: UOp, name: str) -> None:
-        """Memory for a local buffer: on the stack, or in the caller's working memory if it is large."""
+        """Reserve memory for a local buffer: on the stack, or in the caller's working memory once that is full."""
         assert isinstance(u.dtype, PtrType)
         size = max(u.dtype.size, 1) * u.dtype.base.itemsize
         self.values[u] = name
@@ -151,9 +151,9 @@ class Memory(ABC):
             raise CompileError(f"kernel {self.frame.name}: an Index has one flat offset here, not {len(offsets)}")
         offset = offsets[0]
         if gated and u.src[-1].dtype.count not in (1, offset.dtype.count):
-            raise CompileError(f"kernel {self.frame.name}: an Index has one gate, or one a place")
+            raise CompileError(f"kernel {self.frame.name}: an Index has one gate, or one for each place")
         if offset.dtype.count > 1:
-            return  # one address a lane, computed where they are used
+            return  # one address for each lane, computed at their uses
         if offset in self.addresses.steps:
             self.values[u] = self.pointer(base, offset)
         else:
@@ -168,7 +168,7 @@ class Memory(ABC):
         return self.value(place)
 
     def pointer(self, base: UOp, offset: UOp) -> str:
-        """The address of the element number `offset` of `base`."""
+        """The address of element `offset` of `base`, by the steps of `addresses`."""
         steps: list[UOp] = []
         at: UOp | None = offset
         found: str | None = None
@@ -190,7 +190,7 @@ class Memory(ABC):
         return found
 
     def nearer(self, base: UOp, offset: UOp) -> str:
-        """The address from which one step leads to the element number `offset` of `base`."""
+        """The address one step before that of element `offset` of `base`."""
         at = self.addresses.steps[offset][0]
         return self._begin(base) if at is None else self.pointer(base, at)
 
@@ -222,7 +222,7 @@ class Memory(ABC):
         return self.wide.names[u]
 
     def _address(self, pointer: str, element: DType, offset: UOp, name: str) -> str:
-        """`pointer` plus `offset` elements; lanes of a vector element lie next to each other."""
+        """The address `offset` elements after `pointer`; the lanes of a vector element are contiguous."""
         integer = type_of(offset.dtype.scalar())
         if offset.dtype.is_unsigned and offset.dtype.bits < 64:
             name, integer = self.b.convert("zext", integer, "i64", 1, name), "i64"
@@ -231,7 +231,7 @@ class Memory(ABC):
         return self.b.emit(f"getelementptr {memory_type(element.scalar())}, ptr {pointer}, {integer} {name}")
 
     def _lanes(self, place: UOp, lanes: int) -> list[tuple[str, str | None]]:
-        """The address and the gate of each lane of a place with a vector of offsets."""
+        """(address, gate or None) of each lane of a place with a vector of offsets."""
         gated = bool(place.arg)
         offset = place.src[1]
         gate = place.src[-1] if gated else None
@@ -304,7 +304,7 @@ class Memory(ABC):
         return self.b.pack(base, parts)
 
     def _slice(self, x: str, d: DType, start: int, width: int) -> str:
-        """`width` lanes of `x` from `start` on."""
+        """The `width` lanes of `x` from `start` on."""
         base = type_of(d.scalar())
         if width == d.count:
             return x
@@ -338,14 +338,14 @@ class Memory(ABC):
             self._write(address, d, x, once)
 
     def _once(self, kept: UOp, gate: str | None) -> str | None:
-        """The gate of a store to `kept`: of threads that share a kernel one stores what is in none of the loops they share."""
+        """The gate of a store to `kept`: a global store outside of all shared loops is done by the first thread alone."""
         shared = self.registers.shared
         if not shared or kept.op is not _GLOBAL or not shared.isdisjoint(self.frame.open):
             return gate
         return "%first" if gate is None else self.b.binary("and", "i1", 1, "%first", gate)
 
     def _write(self, address: str, d: DType, x: str, gate: str | None) -> None:
-        """Store `x`, a value as memory holds it, where `gate` is true."""
+        """Store `x`, in its form in memory, if `gate` is true or None."""
         if gate is not None:
             then, after = self.b.label("store"), self.b.label("stored")
             self.b.do(f"br i1 {gate}, label %{then}, label %{after}")

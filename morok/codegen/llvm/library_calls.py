@@ -1,7 +1,7 @@
-"""Ops without an instruction: transcendentals as calls of the C library, powers of integers, the random generator.
+"""Ops without an LLVM instruction: transcendentals as calls of the C library, integer powers, the random number generator.
 
-The pipeline replaces transcendentals by arithmetic before code generation; the calls here work lane by lane, in double, and are
-what that arithmetic is measured against.
+The pipeline decomposes transcendentals into arithmetic before code generation. The calls here compute lane by lane, in double,
+and are the reference for the accuracy of that arithmetic.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def power(b: Builder, u: UOp, x: str, y: str) -> str:
     base, n = type_of(d.scalar()), d.count
     one = b.const(base, n, 1)
     result = one
-    for i in range(d.bits - (1 if d.is_signed else 0)):  # square and multiply; what wraps wraps
+    for i in range(d.bits - (1 if d.is_signed else 0)):  # square and multiply, modulo 2^bits
         bit = b.binary("and", base, n, y, b.const(base, n, 1 << i))
         factor = b.select(b.compare("ne", base, n, bit, b.const(base, n, 0)), base, n, x, one)
         result = b.binary("mul", base, n, result, factor)
@@ -64,7 +64,7 @@ _PARITY: Final = 0x1BD11BDA
 
 @emits("threefry")
 def threefry(b: Builder, u: UOp, counter: str, key: str) -> str:
-    """Threefry-2x32, 20 rounds (Salmon et al. 2011), on the halves of 64-bit words."""
+    """The result of Threefry-2x32 with 20 rounds (Salmon et al. 2011), on the halves of 64-bit words."""
     n = u.dtype.count
 
     def halves(x: str) -> tuple[str, str]:

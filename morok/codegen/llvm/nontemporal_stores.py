@@ -1,8 +1,8 @@
-"""Stores that go past the caches.
+"""Nontemporal stores, which bypass the caches.
 
-A store to memory that is in no cache first reads the line that it is about to overwrite. Where a kernel fills a buffer too large
-to be found in a cache afterwards, whole vectors at a time, its stores can say so (`nontemporal`), and the read is saved: of
-the 320 MB that an elementwise kernel over three inputs of 64 MB moves, 64. Such stores need aligned addresses.
+A store to uncached memory first reads the cache line that it overwrites. If a kernel fills, by whole vectors, a buffer too large
+to stay in cache, nontemporal stores save that read: 64 of the 320 MB that an elementwise kernel over three inputs of 64 MB moves.
+They need aligned addresses.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from morok.ir.op import Op
 from morok.ir.uop import UOp
 
 _GLOBAL: Final = Op.DefineGlobal
-LEAST_BYTES: Final = 1 << 24  # of a buffer: larger than what caches keep of it
+LEAST_BYTES: Final = 1 << 24  # least bytes of a buffer that does not stay in cache
 LINE_BYTES: Final = 64
 
 
 def streamed(accesses: Sequence[Access]) -> dict[UOp, int]:
-    """The stores, with their slots, to large buffers that a kernel writes and does not read, whole lines at a time: a line that
-    is written in parts, with others between them, goes to memory once for each part. What is stored once, behind a loop that no
-    vector divides, is stored as usual.
+    """The nontemporal stores, with the slots of their buffers: to large buffers that the kernel does not read, by whole cache
+    lines. A line written in parts, with other lines between, would go to memory once for each part. Stores to a constant place,
+    such as the remainder after a vectorized loop, are plain stores.
     """
     stores: dict[UOp, list[Access]] = {}
     for a in accesses:
@@ -36,7 +36,7 @@ def streamed(accesses: Sequence[Access]) -> dict[UOp, int]:
     read = {a.kept for a in accesses if not a.stores}
     out: dict[UOp, int] = {}
     for b, found in stores.items():
-        many = [a for a in found if not (a.consecutive and not a.at.terms)]  # not always to the same place
+        many = [a for a in found if not (a.consecutive and not a.at.terms)]  # without stores to a constant place
         if b not in read and many and _fills_lines(many):
             out.update(dict.fromkeys([a.node for a in many], b.arg))
     return out
@@ -49,7 +49,7 @@ def _is_large(buffer: UOp) -> bool:
 
 
 def _fills_lines(stores: Sequence[Access]) -> bool:
-    """True if those of the stores that are made together, at constant distances, cover lines of memory entirely."""
+    """True if stores at constant distances from each other cover whole cache lines."""
     covered: dict[frozenset[tuple[UOp, int]], set[int]] = {}
     line = 1
     for store in stores:
@@ -65,22 +65,22 @@ def _fills_lines(stores: Sequence[Access]) -> bool:
 
 
 class Streams:
-    """Some stores of a kernel, with their slots: past the caches where all of those buffers are aligned, else as usual.
+    """The nontemporal stores of a kernel, with their slots; plain stores if one of these buffers is not aligned to a cache line.
 
-    One branch decides for stores that follow each other, so that what they store is computed by the same code.
+    Adjacent stores share one alignment branch, placed after all stored values are computed.
     """
 
     def __init__(self, stores: Mapping[UOp, int]) -> None:
         self.stores = stores
         self.slots = frozenset(stores.values())
-        self._open: list[tuple[str, DType, str]] = []  # what goes where, not yet written
+        self._open: list[tuple[str, DType, str]] = []  # (value, dtype, address) of pending stores
 
     def write(self, value: str, d: DType, address: str) -> None:
-        """Store `value` of dtype `d`, as memory holds it, with those that follow."""
+        """Add a pending store of `value`, of dtype `d` in its form in memory."""
         self._open.append((value, d, address))
 
     def close(self, b: Builder) -> None:
-        """Write the open stores, before anything else touches memory or control goes elsewhere."""
+        """Emit the pending stores: before any other access to memory, and before control flow."""
         if not self._open:
             return
         streaming, plain, after = b.label("streaming"), b.label("plain"), b.label("stored")
@@ -95,7 +95,7 @@ class Streams:
         self._open.clear()
 
     def entry(self) -> list[str]:
-        """The lines that set `%aligned`: all buffers are aligned. Their addresses are `%data` and the slot."""
+        """The lines that set `%aligned` to true if all buffers are aligned; their addresses are `%data` and the slot."""
         bits, lines = "0", list[str]()
         for slot in sorted(self.slots):
             lines += [
@@ -106,9 +106,9 @@ class Streams:
         return [*lines, f"  %odd = and i64 {bits}, {LINE_BYTES - 1}", "  %aligned = icmp eq i64 %odd, 0"] if lines else []
 
     def leave(self) -> list[str]:
-        """The lines at the function's end: a fence, or other threads would see these stores earlier than they may."""
+        """The lines at the function's end: a fence, since nontemporal stores are not ordered before later stores."""
         return ["  fence seq_cst"] if self.slots else []
 
     def metadata(self) -> list[str]:
-        """The lines behind the function."""
+        """The metadata after the function."""
         return ["!0 = !{i32 1}", '!1 = !{!"branch_weights", i32 1000, i32 1}', ""] if self.slots else []

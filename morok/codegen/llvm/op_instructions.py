@@ -1,7 +1,7 @@
-"""Pointwise ops in LLVM IR, each under the name that the op table gives it.
+"""Pointwise ops in LLVM IR, by their names in the op table.
 
-A function takes the builder, the node and its operands' names, and returns the result's. Nothing here traps: a divisor that
-the bounds do not keep from 0 (or from -1 under INT_MIN) is replaced, since a Where may choose another branch.
+A function takes the builder, the node and its operands' names, and returns the result's name. No code traps: a divisor that may
+be 0 (or -1 for the least dividend) is replaced by 1, since a Where may ignore the quotient.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def emits(name: str) -> Callable[[Emit], Emit]:
 
 
 def in_float(b: Builder, d: DType, operands: tuple[str, ...], f: Callable[..., str]) -> str:
-    """`f(b, base, lanes, *operands)` in the float type that `d` is computed in, rounded back to `d`."""
+    """`f(b, base, lanes, *operands)` in the LLVM type in which `d` is computed, rounded to `d`."""
     scalar, lanes = d.scalar(), d.count
     base = WORK[scalar]
     if scalar is dtypes.bf16:
@@ -62,7 +62,7 @@ def _arithmetic(name: str) -> None:
         d = u.dtype
         if d.is_float:
             return in_float(b, d, (x, y), lambda b, base, n, x, y: b.floating(floating, base, n, x, y))
-        # an address folds into its load only if LLVM knows that the sum does not wrap
+        # with nsw LLVM can fold a sum into the address of a load
         op = name + (" nsw" if d.is_signed and cannot_wrap(u) else "")
         return b.emit(f"{op} {type_of(d)} {x}, {y}")
 
@@ -137,7 +137,7 @@ def square(b: Builder, u: UOp, x: str) -> str:
 
 @emits("mulacc")
 def mulacc(b: Builder, u: UOp, x: str, y: str, z: str) -> str:
-    """Rounded once: by the target's instruction, else in double with the sum rounded to odd."""
+    """x * y + z, rounded once: by the target's instruction, else in double with the sum rounded to odd."""
     d = u.dtype
     scalar, n = d.scalar(), d.count
     if not d.is_float:
@@ -151,7 +151,7 @@ def mulacc(b: Builder, u: UOp, x: str, y: str, z: str) -> str:
 
 
 def _safe_divisor(b: Builder, u: UOp, x: str, y: str) -> str:
-    """The divisor, or 1 in lanes where dividing by it would trap."""
+    """The divisor, or 1 in lanes where the division would trap: by 0, and of the least number by -1."""
     d = u.dtype
     base, n = type_of(d.scalar()), d.count
     dividend, divisor = u.src
@@ -180,7 +180,7 @@ def mod(b: Builder, u: UOp, x: str, y: str) -> str:
 
 
 def _rounds_down(b: Builder, u: UOp, remainder: str, y: str) -> str:
-    """An i1: the truncated quotient is one above the floor, as the remainder is not zero and its sign not the divisor's."""
+    """An i1, true if the truncated quotient is the floor plus one: the remainder is not zero, and its sign not the divisor's."""
     base, n = type_of(u.dtype.scalar()), u.dtype.count
     zero = b.const(base, n, 0)
     signs = b.compare("slt", base, n, b.binary("xor", base, n, remainder, y), zero)
@@ -236,13 +236,13 @@ def _rounding(name: str, intrinsic: str) -> None:
     OPS[name] = emit
 
 
-# `rint` rounds in the current mode, which is half to even; unlike `roundeven` every libm has it
+# `rint` rounds in the current mode, half to even; unlike `roundeven`, every libm has it
 for _name, _intrinsic in (("trunc", "trunc"), ("floor", "floor"), ("ceil", "ceil"), ("round", "rint")):
     _rounding(_name, _intrinsic)
 
 
 def _extreme(name: str, floating: str, letters: str, beyond: str, wrong_zero: float) -> None:
-    """Max or Min. One comparison does where an operand is a constant that is neither NaN nor the zero that always loses."""
+    """Register Max or Min. One comparison suffices if the second operand is a constant, neither NaN nor the zero `wrong_zero`."""
 
     def emit(b: Builder, u: UOp, x: str, y: str) -> str:
         d = u.dtype
@@ -256,13 +256,15 @@ def _extreme(name: str, floating: str, letters: str, beyond: str, wrong_zero: fl
     OPS[name] = emit
 
 
-_MAJORITY: Final = 0xE8  # of three bits: of two and a 1 either, of two and a 0 both
+_MAJORITY: Final = 0xE8  # of three bits; with a 1 it is the or of the other two, with a 0 the and
 
 
 def _float_extreme(b: Builder, name: str, base: str, n: int, x: str, y: str) -> str:
-    """IEEE maximum or minimum. Where vectors have but an instruction that gives its second operand for NaN and for two zeros, as
-    x86 does, that one in both orders: the two results differ in these cases alone, and then are the operands. All their bits
-    together make a NaN of one, and the sign of a zero is that of both for the maximum, of either for the minimum.
+    """The IEEE maximum or minimum of vectors.
+
+    x86's instruction returns its second operand for NaN and for two zeros. It is used in both orders: the results differ in these
+    cases alone, where they are the two operands. The or of their bits is then a NaN if one is NaN. The sign of a zero is the and
+    of the signs for the maximum, the or for the minimum.
     """
     if b.target.ieee_extremes or n == 1 or base not in ("float", "double"):
         return b.intrinsic(name, base, n, x, y)
@@ -279,7 +281,7 @@ def _float_extreme(b: Builder, name: str, base: str, n: int, x: str, y: str) -> 
 
 
 def _picked(b: Builder, beyond: str, base: str, n: int, x: str, y: str) -> str:
-    """x where it is beyond y, else y."""
+    """x in lanes where the comparison `beyond` holds of (x, y), else y."""
     return b.select(b.compare(beyond, base, n, x, y), base, n, x, y)
 
 
@@ -303,8 +305,8 @@ for _name in ("and", "or", "xor"):
 
 
 def _amount(b: Builder, u: UOp, y: str) -> str:
-    """The amount of a shift, without the bits that would make it too many: to LLVM such a shift is poison, and so is each use of
-    it, also where a connective of bools ignores it.
+    """The amount of a shift, modulo the width unless it is in bounds: other shifts are poison in LLVM, and so is each use of
+    them, even in a connective of bools that ignores the value.
     """
     base, n = type_of(u.dtype.scalar()), u.dtype.count
     return y if amount_fits(u) else b.binary("and", base, n, y, b.const(base, n, u.dtype.scalar().bits - 1))

@@ -1,12 +1,12 @@
-"""Loads ahead of use: in the next iteration of an outer loop, or further on in this one.
+"""Prefetches: of the next iteration of an outer loop, or one page ahead in the same loop.
 
-A kernel that works on a row at a time, in several loops (the greatest element, then exponentials, then their sum), reads the row
-from memory in the first and from the nearest cache in the others, while memory waits. There the second loop over a row fetches
-the next one: of 16 MB of rows of 4 KB, softmax takes 1.8 ms and not 2.4.
+A kernel with several loops over each row (the maximum, then exponentials, then their sum) reads the row from memory in the first
+loop and from L1 in the others, during which memory is idle. So the second loop over a row prefetches the next row: softmax over
+16 MB, in rows of 4 KB, takes 1.8 ms instead of 2.4.
 
-A processor notices that memory is read in order, and reads ahead by itself, but not beyond the page, and not far enough where
-each element takes some arithmetic. A loop that reads a large buffer once asks for what is a page further: of 64 MB, a running
-sum takes 7.2 ms and not 10.1, a copy 6.5 and not 7.4.
+The hardware prefetcher detects sequential reads, but does not cross pages, and is not far enough ahead if each element takes some
+arithmetic. So a loop that reads a large buffer once prefetches one page ahead: over 64 MB a prefix sum takes 7.2 ms instead of
+10.1, a copy 6.5 instead of 7.4.
 """
 
 from __future__ import annotations
@@ -20,23 +20,25 @@ from morok.ir.op import Op
 from morok.ir.uop import UOp
 
 _GLOBAL: Final = Op.DefineGlobal
-LEAST_BYTES: Final = 1 << 20  # of a buffer: one that the nearer caches do not hold
-ROW_BYTES: Final = 1 << 14  # at most, of a row: this one, the next, and what is kept of it fit into the nearest cache
+LEAST_BYTES: Final = 1 << 20  # least bytes of a buffer with prefetched rows: L1 and L2 do not hold it
+ROW_BYTES: Final = 1 << 14  # most bytes of a row: this row, the next, and results of this one fit L1
 LINE_BYTES: Final = 64
-STREAM_BYTES: Final = 1 << 24  # of a buffer: one that no cache of a core holds
-PAGE_BYTES: Final = 1 << 12  # what lies so much further is fetched
-STEP_BYTES: Final = 1 << 10  # at most, from one iteration to the next: memory is read in order
+STREAM_BYTES: Final = 1 << 24  # least bytes of a buffer that no cache of a core holds
+PAGE_BYTES: Final = 1 << 12  # distance of a prefetch in the same loop
+STEP_BYTES: Final = 1 << 10  # greatest stride of a sequential read
 
 
 class Ahead(NamedTuple):
-    """A prefetch: the line that many elements further, into the nearest cache or the one behind it."""
+    """A prefetch of the cache line `elements` elements ahead, into L1 if `nearest`, else into L2."""
 
     elements: int
     nearest: bool
 
 
 class _Row(NamedTuple):
-    """A row of `buffer` that a loop reads in one iteration of the loop `outer`: `span` elements, `step` further in the next."""
+    """A row of `buffer`, `span` elements, that a loop reads in each iteration of the loop `outer`; rows are `step` elements
+    apart.
+    """
 
     buffer: UOp
     outer: UOp
@@ -45,12 +47,10 @@ class _Row(NamedTuple):
 
 
 def loads_ahead(accesses: Sequence[Access]) -> dict[UOp, Ahead]:
-    """The loads that also prefetch: in loops that are the second to read a row, and in loops that alone read a buffer, which the
-    kernel does not write.
-    """
+    """The loads that also prefetch: in the second loop over a row, and in the only loop that accesses a large buffer."""
     found: dict[UOp, Ahead] = {}
     reads: dict[_Row, set[UOp]] = {}  # the loops that read each row
-    inside: dict[UOp, set[UOp | None]] = {}  # the loops that read each buffer
+    inside: dict[UOp, set[UOp | None]] = {}  # the loops that read each buffer; None for stores, and for reads outside of loops
     streams: list[Access] = []
     for a in accesses:
         size = _bytes(a.kept)
@@ -77,25 +77,25 @@ def loads_ahead(accesses: Sequence[Access]) -> dict[UOp, Ahead]:
 
 
 def _bytes(kept: UOp) -> int:
-    """The size of a kernel's buffer; of other memory, 0."""
+    """The bytes of a global buffer; 0 for other memory."""
     assert isinstance(kept.dtype, PtrType)
     return kept.dtype.size * kept.dtype.base.itemsize if kept.op is _GLOBAL else 0
 
 
 def _element(buffer: UOp) -> int:
-    """The size of one element."""
+    """The bytes of one element."""
     assert isinstance(buffer.dtype, PtrType)
     return buffer.dtype.base.itemsize
 
 
 def _streams(load: Access) -> bool:
-    """True if the innermost loop goes through the buffer by `load` in small steps."""
+    """True if `load` reads its buffer sequentially in the innermost loop: with a small positive stride."""
     step = load.at.terms.get(load.loops[-1], 0) * _element(load.kept)
     return 0 < step <= STEP_BYTES and _begins_line(load)
 
 
 def _row(load: Access) -> _Row | None:
-    """The row that the innermost loop reads by `load`, if it is one, other than those of the loops around it."""
+    """The row that `load` reads in the innermost loop; None if rows overlap, or are further apart than ROW_BYTES."""
     terms = load.at.terms
     inner, outer = load.loops[-1], load.loops[-2]
     step, span = terms.get(outer, 0), terms.get(inner, 0) * int(inner.src[0].vmax)
@@ -105,6 +105,6 @@ def _row(load: Access) -> _Row | None:
 
 
 def _begins_line(load: Access) -> bool:
-    """True if a vector is read from where a line begins, if the buffer begins with one."""
+    """True if a load of at least 16 bytes begins a cache line, provided that the buffer does."""
     line = LINE_BYTES // load.dtype.scalar().itemsize
     return load.dtype.itemsize >= 16 and load.at.factor % line == 0 and load.at.constant % line == 0

@@ -1,8 +1,8 @@
 """One instruction list as one LLVM function `void name(ptr args, ptr vars)`.
 
-`args` is an array of buffer addresses by slot, with the address of working memory behind the last one if the kernel needs
-any, then the part to run if it has a THREAD axis; `vars` an array of 8-byte slots. Vectors are explicit, accumulators are phi
-nodes, and a gated access touches no memory where its gate is false: the address is exchanged for one of zeros.
+`args` is an array: the buffer addresses by slot, then the address of working memory if the kernel needs any, then the part to run
+if it has a THREAD axis. `vars` is an array of 8-byte slots. Vectors are explicit, and accumulators are phi nodes. A gated load
+reads zeros from a constant instead of its buffer if the gate is false; a gated store is a branch.
 """
 
 from __future__ import annotations
@@ -41,8 +41,9 @@ _POINTWISE: Final[dict[Op, Emit]] = {
 
 @dataclass(slots=True)
 class _Loop:
-    """An open loop: the type of its counter, where its phi nodes go, and what they merge. `grow`: what an iteration adds a number
-    to: its name, what it is before the loop, and the instruction that makes the next of it.
+    """An open loop: the type of its counter, the line of its phi nodes, and the values that they merge.
+
+    grow  other induction variables: (name, start of the phi node, the instruction for the next value)
     """
 
     range: UOp
@@ -62,7 +63,7 @@ class _Loop:
 
 @dataclass(slots=True)
 class _Branch:
-    """An open IF: the registers as they were before it."""
+    """An open IF, with the values of registers before it."""
 
     before: str
     merge: str
@@ -73,10 +74,11 @@ class _Branch:
 class Renderer(Memory):
     """The state of rendering one list.
 
-    loops, branches  those that are open
+    loops, branches  the open loops and branches
     columns          the columns of tiles, with their rows and lanes
     folded           loops that LLVM must not vectorize
-    marked           for each loop of which LLVM is told something, what
+    marked           the metadata of marked loops (short_loops)
+    shuffles         the shuffles so far, by block, operands and mask
     """
 
     loops: list[_Loop] = field(default_factory=list)
@@ -92,7 +94,7 @@ class Renderer(Memory):
     # Control flow.
 
     def _part(self, u: UOp, t: str, end: str) -> tuple[str, str]:
-        """First and last iteration of the loop `u` in this call: of a THREAD axis a part, of other loops all or nothing."""
+        """(begin, end) of the shared loop `u` in this call: one part of a THREAD axis; of another loop all iterations or none."""
         b = self.b
         if u.arg[1] is not AxisType.Thread:
             return b.emit(f"select i1 %first, {t} 0, {t} {end}"), end
@@ -122,7 +124,7 @@ class Renderer(Memory):
         tested_first = shared or not runs(u)
         loop = _Loop(u, t, header, before, begin, len(b.lines), counter, end, tested_first, exit_, phis)
         self.loops.append(loop)
-        b.lines.append("")  # the phi nodes, once the values from the end of the body are known
+        b.lines.append("")  # for the phi nodes, filled in at the end of the body
         self.open(u)
         if tested_first:
             body = b.label("body")
@@ -201,8 +203,8 @@ class Renderer(Memory):
     # Lanes.
 
     def _shared_shuffle(self, base: str, lanes: int, a: str, b: str, mask: list[int]) -> str:
-        """A shuffle of two vectors, made once in a block. LLVM tries to merge each with those that it is made of, at a cost that
-        grows with their number, and finds nothing: a fence, which is no instruction, keeps it from looking.
+        """A shuffle of two vectors, emitted once in each block. LLVM would try in vain to merge each with the shuffles that it
+        depends on, in time that grows with their number: `llvm.arithmetic.fence`, which costs no instruction, prevents that.
         """
         key = (self.b.block, a, b, tuple(mask))
         if key not in self.shuffles:
@@ -218,7 +220,7 @@ class Renderer(Memory):
         return joined if whole else self.b.shuffle(base, n, joined, "poison", lanes)
 
     def _with_constants(self, u: UOp, base: str, source: UOp, constants: list[str]) -> str:
-        """Lanes of one vector between some constants: one shuffle."""
+        """A vector of lanes of `source` and of constants, by one shuffle."""
         n, scalar = source.dtype.count, u.dtype.scalar()
         mask = [n + constants.index(literal(scalar, s.arg)) if s.op is Op.Const else s.arg[0] for s in u.src]
         filled = [*constants, *constants[:1] * (n - len(constants))]
@@ -272,13 +274,13 @@ class Renderer(Memory):
         self.values[u] = self.b.emit(str(u.arg).format(*[self.value(s) for s in u.src]))
 
     def barrier(self, u: UOp) -> None:
-        """Barrier and After pass their first operand on: one thread runs the kernel, so order is the list's."""
+        """Give a Barrier or After the value of its first operand, without code: the list has the order."""
         found = self.values.get(u.src[0])
         if found is not None:
             self.values[u] = found
 
     def nothing(self, u: UOp) -> None:
-        """No code, for ops that only hold a program together."""
+        """Emit nothing, for ops that only group others."""
 
     def const(self, u: UOp) -> None:
         self.values[u] = constant(u)
@@ -310,7 +312,7 @@ class Renderer(Memory):
         handler(self, u)
 
     def globals(self) -> list[str]:
-        """The lines in front of the functions."""
+        """The lines before the function: the constant of zeros, and declarations."""
         zeros = f"@zeros = internal constant [{self.zeros} x i8] zeroinitializer, align {ALIGNMENT}\n"
         return [*([zeros] if self.zeros else []), *([*self.b.declared.values(), ""] if self.b.declared else [])]
 
@@ -336,7 +338,7 @@ class Renderer(Memory):
         return [*out, "  ret void", "}", "", *self.streams.metadata(), *short_loops.metadata(self.marked)]
 
 
-# The op table names the method of an op; what it leaves unnamed is order.
+# The op table names the method of each op; the remaining ops only order or group others.
 _HANDLERS: Final[dict[Op, Callable[[Renderer, UOp], None]]] = {
     **{op: getattr(Renderer, entry.llvm) for op, entry in TABLE.entries.items() if entry.llvm and op not in _POINTWISE},
     **dict.fromkeys(_POINTWISE, Renderer.pointwise),
@@ -346,10 +348,9 @@ _HANDLERS: Final[dict[Op, Callable[[Renderer, UOp], None]]] = {
 
 
 def render(instructions: Sequence[UOp], name: str, target: Target = ANY, math: frozenset[str] = CONTRACT) -> Rendered:
-    """The LLVM IR of `instructions` (the list after stage 22) as a function called `name`.
+    """The LLVM IR of `instructions` (the list after stage 22) as a function for the kernel `name`.
 
-    `math`: the liberties of float arithmetic (MOROK_FAST_MATH).
-    Raises CompileError for an instruction that has no code.
+    `math`: LLVM's fast-math flags (MOROK_FAST_MATH). Raises CompileError for an instruction without LLVM code.
     """
     found = survey(instructions)
     builder = Builder(target, math)

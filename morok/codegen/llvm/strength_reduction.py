@@ -1,9 +1,8 @@
-"""Address computation, arranged so that LLVM need not find the arrangement.
+"""Strength reduction of addresses, which saves LLVM the work.
 
-The accesses of a loop move together. What of an offset stands still while the innermost loop runs is added to the pointer outside
-of it; what is a constant becomes a distance from the pointer, said where the access is; and the rest, with the counters that it
-is made of, is computed in 64 bits, as addresses are. LLVM would find all of this by itself (loop strength reduction, sinking
-addresses to their uses), in a quarter of the time that it takes to generate code.
+The loop-invariant part of an offset is added to the pointer outside of the innermost loop. A constant part becomes a displacement
+at the access. The rest, with the loop counters in it, is computed in 64 bits, the width of addresses. LLVM would do all of this
+itself (loop strength reduction, sinking of addresses), at a quarter of its time for code generation.
 """
 
 from __future__ import annotations
@@ -27,21 +26,21 @@ _MUL: Final = Op.Mul
 _RANGE: Final = Op.Range
 SUMS: Final = {Op.Add: "add", Op.Sub: "sub", Op.Mul: "mul"}
 
-Walk = tuple[UOp, UOp, int]  # a pointer that each iteration of a loop moves: into what, at which offset, by how many elements
-Step = tuple[UOp | None, UOp | int]  # an offset: another one, of a pointer to be had there (None: 0), and how much further it is
+Walk = tuple[UOp, UOp, int]  # an induction pointer: (buffer, offset, elements added in each iteration)
+Step = tuple[UOp | None, UOp | int]  # an offset as a sum: (the offset of an earlier pointer, None for 0; the addend)
 
 
 @dataclass(slots=True)
 class Addresses:
-    """The computation of every offset in a list.
+    """The plan for computing every offset in a list.
 
-    steps     how to get to each offset
-    pointers  the memory into which pointers are wanted, by the instruction that computes the offset
-    wide      the numbers wanted in 64 bits
-    sums      those of them that are the sums, differences and products of others, in 64 bits too
-    multiples the products of a loop's counter and a number: what grows by that number in each iteration
-    walks     the pointers that move so
-    unneeded  the instructions that need no code where they stand
+    steps     the step to each offset
+    pointers  by offset: the buffers in which it needs a pointer
+    wide      the values needed in 64 bits
+    sums      the members of `wide` computed in 64 bits, as sums, differences and products of others
+    multiples by loop: products of its counter and a constant, as 64-bit induction variables
+    walks     by loop: its induction pointers
+    unneeded  the instructions without code at their position
     """
 
     steps: dict[UOp, Step] = field(default_factory=dict)
@@ -53,8 +52,8 @@ class Addresses:
     unneeded: set[UOp] = field(default_factory=set)
 
     def want(self, base: UOp, offset: UOp, depth: dict[UOp, int], users: dict[UOp, list[tuple[UOp, UOp]]]) -> None:
-        """Ask for the pointer into `base` at `offset`, and those that it is made from; the pointers go to the `users` of what is
-        added to make them.
+        """Plan the pointer into `base` at `offset`, and the pointers on the way to it; `users` lists the pointers that each
+        addend makes.
         """
         at: UOp | None = offset
         while at is not None:
@@ -72,12 +71,12 @@ class Addresses:
 
 
 def never_wraps(u: UOp) -> bool:
-    """True if `u` is a sum, difference or product of signed integers that is the same in more bits."""
+    """True if `u` is a sum, difference or product of signed integers with the same value in 64 bits."""
     return u.op in SUMS and u.dtype.is_signed and u.dtype.count == 1 and cannot_wrap(u)
 
 
 def split(offset: UOp, depth: dict[UOp, int]) -> Step:
-    """The step that leads to `offset`, a signed integer; `depth` counts the loops and branches around each instruction."""
+    """The step to `offset`, a signed integer; `depth` is the number of loops and branches around each instruction."""
     if offset.op is _ADD and never_wraps(offset):
         a, b = offset.src
         if b.op is _CONST:
@@ -95,15 +94,18 @@ def addresses(
     in_registers: Collection[UOp],
     shared: Collection[UOp],
 ) -> Addresses:
-    """The computation of the addresses in `instructions`. `columns`: those that use the vectors whose lanes they are made of as a
-    whole; `in_registers`: the registers that are no memory; `shared`: the loops that may begin elsewhere than at 0.
+    """The plan for the addresses in `instructions`.
+
+    columns       Vectorizes that use whole vectors rather than the lanes in their operands
+    in_registers  the registers without memory
+    shared        the loops that may not begin at 0
     """
     depth = survey.depth
     outer = {loop.ranges[-1] for loop in survey.loops[1:] if not loop.innermost}
     plan = Addresses()
     wide, unneeded = plan.wide, plan.unneeded
     wanted: set[UOp] = set()
-    users: dict[UOp, list[tuple[UOp, UOp]]] = {}  # of a number that is added to pointers, these
+    users: dict[UOp, list[tuple[UOp, UOp]]] = {}  # addend -> the pointers (base, offset) that it makes
     for u in reversed(instructions):
         op, src = u.op, u.src
         if (op is _INDEX or op is _POINTER_INDEX) and src[1].dtype.count == 1 and src[1].dtype.is_signed:

@@ -1,8 +1,8 @@
-"""Columns of a tile in registers: how one lane of many vectors becomes a vector, in steps that the columns share.
+"""Transposes of a tile in registers: vectors of one lane of many vectors, by shuffles that the columns share.
 
-A transposing kernel holds a tile as one vector a row, and stores one a column. Lane by lane that takes a move for every element;
-joined in pairs, then pairs of pairs .., each step a shuffle of two registers, the columns of an n x n tile take n log2(n)
-shuffles together. Lanes go together within the 128-bit parts of registers first, then the parts, as shuffle instructions like it.
+A transposing kernel loads a tile as one vector for each row, and stores one for each column. Lane by lane that takes a move for
+every element. By shuffles of pairs of registers, then pairs of pairs .., the columns of an n x n tile take n log2(n) shuffles in
+total. Lanes are first joined within the 128-bit parts of registers, then the parts, which suits the shuffle instructions.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from morok.ir.uop import UOp
 
 _VECTORIZE: Final = Op.Vectorize
 _GEP: Final = Op.Gep
-PART_BYTES: Final = 16  # of a register: shuffles within such parts are the quickest
-FEWEST: Final = 4  # rows from which steps are fewer than moves
+PART_BYTES: Final = 16  # bytes of a part of a register; shuffles within parts are the fastest
+FEWEST: Final = 4  # fewest rows for which shuffles are fewer than moves
 
-Shuffle = Callable[[str, str, list[int]], str]  # the lanes of two vectors, one behind the other, that are numbered
+Shuffle = Callable[[str, str, list[int]], str]  # (a, b, mask) -> lanes `mask` of the concatenation of a and b
 
 
 def column(u: UOp) -> tuple[list[UOp], int] | None:
-    """The rows and the lane, if the Vectorize `u` is one lane of a power of two of different vectors, no shorter than it is."""
+    """(rows, lane) if `u` is a Vectorize of one lane of n different vectors of at least n lanes, n a power of two; else None."""
     first = u.src[0]
     rows = [s.src[0] for s in u.src if s.op is _GEP and s.arg == first.arg]
     n, lanes = len(u.src), first.src[0].dtype.count if first.op is _GEP else 1
@@ -33,15 +33,16 @@ def column(u: UOp) -> tuple[list[UOp], int] | None:
 
 
 def columns(instructions: Sequence[UOp]) -> dict[UOp, tuple[list[UOp], int]]:
-    """The columns among `instructions`, with their rows and lanes."""
+    """The columns among `instructions`: Vectorize -> (rows, lane)."""
     return {u: found for u in instructions if u.op is _VECTORIZE and (found := column(u)) is not None}
 
 
 def join(rows: Sequence[str], lane: int, lanes: int, itemsize: int, shuffle: Shuffle) -> tuple[str, list[int]]:
-    """A vector that holds lane `lane` of all rows (a power of two of vectors of `lanes` lanes), and its lanes in which it does.
+    """(vector that contains lane `lane` of all rows, the number of its lane for each row); the rows are a power of two of vectors
+    of `lanes` lanes.
 
-    A lane's number is bits: at first those of its column, the lowest first. A step joins the vectors of two rows that differ in
-    one bit of the row's number, which takes the place of a bit of the column's: of the two halves only one has what is wanted.
+    The bits of a lane's number are at first the bits of its column, the lowest first. A step joins the vectors of two rows whose
+    numbers differ in one bit. That bit replaces a bit of the column, of whose two values only the one in `lane` is kept.
     """
     bits = [(False, k) for k in range(lanes.bit_length() - 1)]
     part = min(len(bits), (PART_BYTES // itemsize).bit_length() - 1)

@@ -1,7 +1,7 @@
-"""LLVM's names for types and constants.
+"""LLVM's types and constants.
 
-In registers a bool is i1 and a bf16 its bits in an i16 (LLVM's own bfloat calls functions that need not exist); in memory a
-bool is a byte.
+In registers a bool is i1 and a bf16 its bits in an i16 (LLVM's own bfloat calls library functions that may not exist); in memory
+a bool is a byte.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _REGISTER: Final = {
     "f32": "float",
     "f64": "double",
 }
-# What an intrinsic's name says of its type.
+# The type in an intrinsic's name.
 _SUFFIX: Final = {
     "half": "f16", "float": "f32", "double": "f64", "i1": "i1", "i8": "i8", "i16": "i16", "i32": "i32", "i64": "i64",
     "i128": "i128",
@@ -44,8 +44,8 @@ def vector(base: str, lanes: int) -> str:
 
 
 def type_of(d: DType) -> str:
-    """The type of a value of `d` in a register."""
-    if d.is_ptr:  # of these there are as many as there are sizes of memory
+    """The LLVM type of a value of `d` in a register."""
+    if d.is_ptr:  # not cached: there is one for every size of a buffer
         return "ptr"
     found = _types.get(d)
     if found is None:
@@ -54,33 +54,33 @@ def type_of(d: DType) -> str:
 
 
 def memory_type(d: DType) -> str:
-    """The type of a value of `d` in memory."""
+    """The LLVM type of a value of `d` in memory."""
     return vector("i8", d.count) if d.is_bool else type_of(d)
 
 
 def suffix(base: str, lanes: int) -> str:
-    """The type in an intrinsic's name: "v4f32"."""
+    """The type in an intrinsic's name, such as "v4f32"."""
     return _SUFFIX[base] if lanes == 1 else f"v{lanes}{_SUFFIX[base]}"
 
 
 def _bf16_bits(v: float) -> int:
     if v != v:
         return 0x7FC0
-    return int(struct.unpack("<I", struct.pack("<f", v))[0]) >> 16  # a constant is rounded already: the rest is zero
+    return int(struct.unpack("<I", struct.pack("<f", v))[0]) >> 16  # constants are rounded already: the lower bits are zero
 
 
 def _f8_bits(d: DType, v: float) -> int:
-    """The bits of an 8-bit float that is a value of `d` already."""
+    """The bits of `v`, a value of the 8-bit float dtype `d`."""
     if d is dtypes.f8e5m2:  # the upper half of an f16
         return 0x7E if v != v else int(struct.unpack("<H", struct.pack("<e", v))[0]) >> 8
     if v != v:
         return 0x7F
-    half = int(struct.unpack("<H", struct.pack("<e", v / 256.0))[0])  # exponent bias 15 in place of 7
+    half = int(struct.unpack("<H", struct.pack("<e", v / 256.0))[0])  # exponent bias 15 rather than 7
     return (half >> 8 & 0x80) | (half >> 7 & 0x7F)
 
 
 def literal(d: DType, v: Any) -> str:
-    """The scalar constant `v` of dtype `d`."""
+    """The LLVM text of the scalar constant `v` of dtype `d`."""
     if d.is_bool:
         return "true" if v else "false"
     if d.is_float:
@@ -95,12 +95,12 @@ def literal(d: DType, v: Any) -> str:
 
 
 def splat(base: str, lanes: int, text: str) -> str:
-    """The constant `text` of type `base` in every lane."""
+    """A vector constant with `text`, of type `base`, in every lane."""
     return text if lanes == 1 else f"splat ({base} {text})"
 
 
 def constant(u: UOp) -> str:
-    """A Const or VConst."""
+    """The LLVM text of a Const or VConst."""
     d = u.dtype
     scalar = d.scalar()
     if u.op is Op.VConst:

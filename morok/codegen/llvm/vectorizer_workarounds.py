@@ -1,7 +1,8 @@
-"""Loops whose counter is folded in an address: `x[(i + 3) & 63]`, as a roll along an axis reads.
+"""Loops whose counter is reduced modulo a power of two in an address: `x[(i + 3) & 63]`, as in a roll along an axis.
 
-LLVM's loop vectorizer (22.1) takes such a counter for one that goes straight on, behind a check that it does not wrap which is
-wrong where the loop runs exactly as often as the counter has values: it reads past the row. These loops ask not to be vectorized.
+LLVM's loop vectorizer (22.1) treats such an address as affine, after a run-time check against wrapping. The check is wrong if the
+loop has exactly as many iterations as the reduced counter has values: the loop then reads past the row. So the vectorizer is
+disabled for these loops.
 """
 
 from __future__ import annotations
@@ -12,11 +13,11 @@ from typing import Final
 from morok.ir.op import Op
 from morok.ir.uop import UOp
 
-_WORKED_OUT: Final = frozenset((Op.Load, Op.Index, Op.DefineGlobal, Op.DefineLocal, Op.DefineReg))  # no part of the arithmetic
+_WORKED_OUT: Final = frozenset((Op.Load, Op.Index, Op.DefineGlobal, Op.DefineLocal, Op.DefineReg))  # not address arithmetic
 
 
 def folded_loops(instructions: Sequence[UOp]) -> frozenset[UOp]:
-    """The ranges of which an address in the list keeps the low bits only."""
+    """The ranges in expressions of which an address keeps only the low bits."""
     found: set[UOp] = set()
     seen: set[UOp] = set()
     for place in instructions:

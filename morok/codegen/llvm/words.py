@@ -1,6 +1,6 @@
-"""Functions over 64-bit words as LLVM IR, written in Python: operators compute, `with` opens branches and loops.
+"""Functions on 64-bit words in LLVM IR, written in Python: operators emit instructions, `with` opens branches and loops.
 
-Every value is a word, addresses included: `word[i]` is the word in memory that is `i` words after the address `word`.
+Every value is a word, addresses included: `word[i]` is the word in memory `i` words after the address `word`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def _number(b: Builder, bit: str) -> Word:
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A value of the function under construction. Comparisons, of signed words, are 0 or 1; `>>` moves in zeros."""
+    """A value of the function under construction. Comparisons, of signed words, give 0 or 1; `>>` shifts in zeros."""
 
     b: Builder
     name: str
@@ -55,38 +55,38 @@ class Word:
     def __setitem__(self, index: Word | int, value: Word | int) -> None:
         self.b.do(f"store i64 {_name(value)}, ptr {self._at(index)}, align 8")
 
-    # Atomic accesses, which all threads see in one order.
+    # Atomic accesses, sequentially consistent.
 
     def load(self, index: int) -> Word:
-        """The word there now."""
+        """The current word at `index`."""
         return Word(self.b, self.b.emit(f"load atomic i64, ptr {self._at(index)} seq_cst, align 8"))
 
     def update(self, index: int, op: str, by: Word | int) -> Word:
-        """The word before it changed: add, sub, and, or xchg for another one."""
+        """The old word at `index`, after an update by `op`: add, sub, and, or xchg (replace)."""
         return Word(self.b, self.b.emit(f"atomicrmw {op} ptr {self._at(index)}, i64 {_name(by)} seq_cst"))
 
     def exchange(self, index: int, old: Word | int, new: Word | int) -> Word:
-        """1 if `old` was there, and `new` is now; else 0."""
+        """1 if the word at `index` was `old`, and is now `new`; else 0."""
         pair = self.b.emit(f"cmpxchg ptr {self._at(index)}, i64 {_name(old)}, i64 {_name(new)} seq_cst seq_cst")
         return _number(self.b, self.b.emit(f"extractvalue {{ i64, i1 }} {pair}, 1"))
 
 
 class Function:
-    """The function `name` of so many words, without a result; its methods append instructions."""
+    """A function `name` of `parameters` words, without a result; its methods append instructions."""
 
     def __init__(self, name: str, parameters: int) -> None:
         self.name = name
         self.b = Builder()
         self.parameters = [Word(self.b, f"%p{i}") for i in range(parameters)]
-        self._exits: list[str] = []  # of the open loops
+        self._exits: list[str] = []  # the exit labels of open loops
 
     def memory(self, words: Word | int) -> Word:
-        """The address of so many words of the stack, new ones each time."""
+        """The address of `words` new words on the stack, in each execution."""
         address = self.b.emit(f"alloca i64, i64 {_name(words)}, align 8")
         return Word(self.b, self.b.emit(f"ptrtoint ptr {address} to i64"))
 
     def variable(self) -> Word:
-        """The address of a word that is 0 at first."""
+        """The address of a new word on the stack, initially 0."""
         memory, address = self.b.name(), self.b.name()
         self.b.entry += [f"  {memory} = alloca i64, align 8", f"  {address} = ptrtoint ptr {memory} to i64"]
         variable = Word(self.b, address)
@@ -102,7 +102,7 @@ class Function:
 
     @contextmanager
     def when(self, condition: Word) -> Iterator[None]:
-        """Instructions that run if `condition` is not 0."""
+        """A `with` block of instructions that run if `condition` is not 0."""
         then, after = self.b.label("then"), self.b.label("after")
         self._branch(condition, then, after)
         self.b.start(then)
@@ -111,7 +111,7 @@ class Function:
 
     @contextmanager
     def loop(self) -> Iterator[None]:
-        """Instructions that run again and again, until one of them leaves."""
+        """A `with` block of instructions that repeat until `leave_unless` leaves."""
         header, after = self.b.label("loop"), self.b.label("after")
         self._exits.append(after)
         self._enter(header)
@@ -120,13 +120,13 @@ class Function:
         self.b.start(self._exits.pop())
 
     def leave_unless(self, condition: Word) -> None:
-        """Go on behind the innermost loop if `condition` is 0."""
+        """Leave the innermost loop if `condition` is 0."""
         stay = self.b.label("stay")
         self._branch(condition, stay, self._exits[-1])
         self.b.start(stay)
 
     def call(self, function: str | Word, *operands: Word | int) -> None:
-        """Call a function by name or address; its result, if it has one, is lost."""
+        """Call a function by name or address; a result is ignored."""
         if isinstance(function, Word):
             callee = self.b.emit(f"inttoptr i64 {function.name} to ptr")
         else:
@@ -136,7 +136,7 @@ class Function:
 
 
 def module(functions: Sequence[Function]) -> str:
-    """The text of these functions, with declarations of those that they call beside each other."""
+    """The LLVM module of these functions, with declarations of the other functions that they call."""
     declared = {name: line for f in functions for name, line in f.b.declared.items()}
     lines = [line for name, line in declared.items() if name not in {f"@{f.name}" for f in functions}]
     for f in functions:

@@ -1,8 +1,8 @@
-"""Rangeify: views become index arithmetic, reductions become loops, and values to be stored are marked.
+"""Rangeify: views become index arithmetic, reductions become loops, and values to store are marked.
 
-Eight passes, in the order of PASSES. Afterwards the graph is a Sink of Bufferize nodes: each is a value over its ranges, and
-reads others as Index(Bufferize, indices..). No movement op and no ReduceAxis is left. A Bufferize in local memory is a row that a
-kernel keeps for itself.
+Eight passes, in the order of PASSES. The result is a Sink of Bufferize nodes: a Bufferize is a value over its ranges, and reads
+others as Index(Bufferize, indices..). No movement op and no ReduceAxis is left. A Bufferize in local memory is a row buffer
+inside a kernel.
 """
 
 from __future__ import annotations
@@ -41,16 +41,17 @@ def rangeify(
     nested: bool = False,
     cuts: Mapping[UOp, bool] = MappingProxyType({}),
 ) -> State:
-    """The state after the eight passes: `sink` has one Bufferize a root, or the Buffer that it is.
+    """The state after the eight passes: `sink` has for each root its Bufferize, or the root itself if it is memory already.
 
-    `observe` sees the state after each pass; no kernel will use more than `most_buffers` buffers, unless that is 0; `nested` is
-    State.nested, and `cuts` State.given.
+    observe       called with the name of each pass and the state after it
+    most_buffers  most buffers of one kernel; 0: no limit
+    nested, cuts  State.nested, State.given
     """
     state = State(list(roots), device, nested, most=most_buffers, given=cuts)
     outer = maker.origin
     try:
         for name, run in PASSES:
-            # what a pass makes comes from the node it works on, or else from the first result
+            # the default provenance of new nodes: that of the first root
             maker.origin = state.roots[0].origin if state.roots else outer
             run(state)
             if observe is not None:
@@ -61,10 +62,10 @@ def rangeify(
 
 
 def in_memory(node: UOp) -> bool:
-    """True if a node is a Bufferize that a kernel of its own fills, not one inside a kernel."""
+    """True if a node is a Bufferize in global memory, filled by a kernel of its own, not a row buffer inside a kernel."""
     return node.op is Op.Bufferize and node.arg[1] is AddrSpace.GLOBAL
 
 
 def stored(sink: UOp) -> Iterator[UOp]:
-    """The buffers that the kernels of a rangeified graph fill, each after those that it reads."""
+    """The Bufferizes that the kernels of a rangeified graph fill, each after those that it reads."""
     return filter(in_memory, sink.toposort())

@@ -1,8 +1,8 @@
-"""Range assignment: every stored node has its loops, every demand its indices; and which nodes are stored.
+"""Range assignment: the nodes to store, the loops of each, and the indices of each demand.
 
-Ranges are assigned from the results down: a node is asked for its value at an index vector by each of its consumers, and
-passes on what it needs of its operands. Consumers come before their operands, so all demands on a node are known when it is
-its turn, and whether it gets a buffer of its own can be decided by what computing it again would cost.
+Ranges are assigned from the roots down: each consumer of a node demands its value at an index vector, and the node translates
+this to demands on its operands. Consumers are visited before their operands. So all demands on a node are complete when it is
+visited, and the cost of recomputing it for each of them decides whether it is stored.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from morok.passes.rangeify.state import MOVEMENT, STORAGE, Demand, State, count,
 
 
 def assign_ranges(state: State) -> None:
-    """Give every stored node its loops and every demand its indices; decide which nodes are stored (the realize map)."""
+    """Choose the nodes to store (tinygrad's realize map), the loops of each, and the indices of every demand."""
     order = state.order = toposort(state.roots)
     forced = set(state.roots) | {n for n in order if n.op in (Op.Contiguous, Op.Assign, Op.Copy)}
     weights = Weights(order, forced, CPU if state.nested else GPU)
     cuts = _assign(state, forced, weights)
-    # above what turned out to be stored nothing is heavy any more: what was stored for that alone is computed instead
+    # consumers of a stored reduction contain no reduction any more: a node stored for that alone is recomputed instead
     chosen = set(state.stored)
     heavy = {n for n in chosen if weights.heavy(n)}
     weights.weigh(chosen)
@@ -42,7 +42,7 @@ def assign_ranges(state: State) -> None:
 
 
 def _beyond_limit(state: State) -> set[UOp]:
-    """The further nodes to store, so that no kernel uses more than `state.most` buffers; the one that reads most goes first."""
+    """Further nodes to store, so that no kernel uses more than `state.most` buffers: first the operand that reads the most."""
     reads: dict[UOp, frozenset[UOp]] = {}
     more: set[UOp] = set()
     for node in state.order:
@@ -53,7 +53,7 @@ def _beyond_limit(state: State) -> set[UOp]:
         together = frozenset().union(*below.values())
         while len(together) >= state.most and (most := max(below, key=lambda s: len(below[s]), default=node)) is not node:
             if len(below[most]) <= 1:
-                break  # single buffers: this many operands no limit can take apart
+                break  # every operand reads one buffer: no further node can be stored
             more.add(most)
             below[most] = reads[most] = frozenset({most})
             together = frozenset().union(*below.values())
@@ -62,7 +62,7 @@ def _beyond_limit(state: State) -> set[UOp]:
 
 
 def _assign(state: State, forced: set[UOp], weights: Weights) -> Cuts:
-    """Pass the demands down from the results, storing the `forced` nodes and those worth it."""
+    """The cuts of one traversal from the roots down, which stores the `forced` nodes and those that pay; fills in `state`."""
     state.stored, state.rows, state.demands = {}, {}, {}
     cuts = Cuts(weights, state.nested, state.given)
     loops: dict[tuple[UOp, int, int, int | UOp], UOp] = {}
@@ -95,7 +95,7 @@ def _assign(state: State, forced: set[UOp], weights: Weights) -> Cuts:
 
 
 def _row(state: State, node: UOp, demands: list[Demand], weights: Weights) -> Demand | None:
-    """The demand that fills a buffer inside a kernel with the node's value; a reduction gets one of its own."""
+    """The demand that fills a row buffer with the node's value; None if none pays, and for a reduction."""
     flags = weights.of[node][2]
     return None if flags & HEAVY or not flags & (GATED | CALLS) else row_of(state, node, demands, flags)
 
@@ -110,10 +110,10 @@ def _store(state: State, node: UOp, cuts: Cuts, loops: dict[tuple[UOp, int, int,
 
 
 def _once_a_row(state: State, node: UOp, demands: list[Demand]) -> bool:
-    """True if the outer loops of the one kernel that wants a node compute each element once, before the inner loops use it.
+    """True if the only demand on a node varies with just the outer loops of its kernel, which then compute each element once.
 
-    So the maximum and the sum of a softmax's row, for one: nothing is stored, and the row is still in the nearest cache when it
-    is read again. Not where reductions inside further loops use it: those change places when they become tiles.
+    For example the maximum and the sum of a softmax's row: nothing is stored, and the row is still in L1 when it is read again.
+    False if a reduction inside further loops uses the node: such loops are interchanged when they become tiles.
     """
     if node.op in MOVEMENT or len(demands) != 1 or demands[0].gates or demands[0].shared:
         return False
@@ -127,7 +127,7 @@ def _once_a_row(state: State, node: UOp, demands: list[Demand]) -> bool:
 
 
 def _descend(state: State, demand: Demand, loops: dict[tuple[UOp, int, int, int | UOp], UOp]) -> None:
-    """Pass a demand on to the node's operands."""
+    """Translate a demand on a node to demands on its operands."""
     node = demand.node
     op = node.op
     if op in MOVEMENT:
@@ -144,7 +144,7 @@ def _descend(state: State, demand: Demand, loops: dict[tuple[UOp, int, int, int 
             elif size == 1:
                 inner.append(ZERO)
             else:
-                # reductions side by side share their loops, one inside the other never does
+                # independent reductions of one kernel share their loops, nested ones do not
                 key = (demand.kernel, demand.depth, axes.index(axis), size)
                 if key not in loops:
                     loops[key] = new_range(size, AxisType.Reduce)
@@ -179,7 +179,7 @@ def _want(
     deeper: int = 0,
     folds: int = 0,
 ) -> Demand | None:
-    """The demand on `node` at these indices, made or joined; None for a value by itself."""
+    """The demand on `node` at these indices and gates, new or merged with an equal one; None for a leaf without a shape."""
     if not shape_of(node) and is_leaf(node):
         return None
     gates = tuple(dict.fromkeys(gates))

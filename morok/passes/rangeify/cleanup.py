@@ -1,4 +1,4 @@
-"""After ranges: reductions lose the parts that their loops do not change, and stored values those that need no storage."""
+"""Passes after range assignment: loop-invariant parts of reductions, and buffers that need not be stored, are removed."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from morok.passes.rangeify.demand_values import read
 from morok.passes.rangeify.state import COSTLY, State, otherwise
 
 _WORTH_STORING: Final = frozenset({Op.Index, Op.Reduce, *COSTLY})
-_LONG: Final = 256  # nodes of a value that is not worth computing anew
+_LONG: Final = 256  # a value of more nodes is stored rather than recomputed
 
 
 def simplify_reductions(state: State) -> None:
-    """Take out of a reduction what its loops do not change."""
+    """Drop loops of reductions whose value is invariant in them."""
     assert state.sink is not None
     nodes = state.sink.toposort()
     if not any(n.op is Op.Reduce for n in nodes):
@@ -32,7 +32,9 @@ def simplify_reductions(state: State) -> None:
 
 
 def _simpler(node: UOp) -> UOp | None:
-    """sum(x) over a loop that x does not know is n * x; max(x) is x. Floats only where no order of adding rounds."""
+    """A reduction without the loops in which its operand is invariant: a sum over n iterations is n * x, a maximum x. Float sums
+    only if they are exact in any order. None if nothing changes.
+    """
     op, body, d = node.arg, node.src[0], node.dtype
     inside = body.ranges
     idle = [r for r in node.src[1:] if r not in inside]
@@ -56,13 +58,13 @@ def _simpler(node: UOp) -> UOp | None:
 
 
 def _adds_exactly(c: UOp, times: int) -> bool:
-    """True if every partial sum of `times` copies of a constant is a float."""
+    """True if every partial sum of `times` copies of a constant is exact in its float dtype."""
     value: float = c.arg
     return math.isfinite(value) and value.is_integer() and abs(value) * times <= 2 ** FLOAT_FORMAT[c.dtype][0]
 
 
 def fold_buffers(state: State) -> None:
-    """A stored constant is the constant; a stored copy of a whole buffer in its own order is that buffer."""
+    """Replace reads of stored constants by the constants."""
 
     def fold(read_: UOp, source: UOp) -> UOp | None:
         value = source.src[0]
@@ -74,7 +76,7 @@ def fold_buffers(state: State) -> None:
 
 
 def drop_dead_axes(state: State) -> None:
-    """Loops over which a stored value does not change are not stored."""
+    """Drop axes of stored values that are invariant along them."""
 
     def drop(read_: UOp, source: UOp) -> UOp | None:
         value, ranges = source.src[0], source.src[1:]
@@ -90,7 +92,7 @@ def drop_dead_axes(state: State) -> None:
 
 
 def remove_buffers(state: State) -> None:
-    """A stored value that turned out to be cheap (its reduction is gone) is computed where it is read."""
+    """Recompute stored values at their readers if they are cheap by now, since their reduction is gone."""
     kept: dict[UOp, bool] = {}
 
     def inline(read_: UOp, source: UOp) -> UOp | None:
@@ -107,14 +109,15 @@ def remove_buffers(state: State) -> None:
 
 
 def _worth_storing(source: UOp) -> bool:
-    """Anything that reads memory or reduces; arithmetic on positions is computed anew, unless it is long: what two readers
-    compute anew is twice as long for theirs (a sort of numbers that a formula gives has a hundred such steps).
+    """True for a value that reads memory, reduces or has a costly function, and for an assignment. Arithmetic on positions is
+    recomputed unless it is long: if two readers recompute it, their readers have twice the work (sorting values of a formula has
+    a hundred such steps).
     """
     if source.src[0].op is Op.Assign:
         return True
     seen: set[UOp] = set()
     stack = [source.src[0]]
-    while stack:  # not below what is read: that can be a whole program
+    while stack:  # stops at reads, below which there may be a whole program
         node = stack.pop()
         if node.op in _WORTH_STORING:
             return True
@@ -127,7 +130,7 @@ def _worth_storing(source: UOp) -> bool:
 
 
 def _rewrite_reads(state: State, rewrite: Callable[[UOp, UOp], UOp | None]) -> None:
-    """Replace reads of stored values, operands first; stored values that nothing reads any more disappear."""
+    """Replace reads of stored values by `rewrite(read, Bufferize)`, operands first; unread stored values disappear."""
     assert state.sink is not None
     nodes = state.sink.toposort()
     if sum(1 for n in nodes if n.op is Op.Bufferize) == len(set(state.sink.src)):

@@ -1,7 +1,7 @@
-"""The cost of computing a value, in nanoseconds, for the decision where to store one.
+"""The cost model for storing values: the time to compute a value, in nanoseconds.
 
-The constants are those of one core of a server (x86-64 with AVX-512 at 2.6 GHz, the machine of `bench/results`), and of a data
-centre's GPU. They need to be right within a factor of two: what is stored saves a multiple of what it costs, or is let alone.
+The constants are for one core of a server (x86-64 with AVX-512 at 2.6 GHz, the machine of `bench/results`), and for a data-centre
+GPU. A factor of two is accurate enough: a value is stored only if that saves a multiple of the cost of storing.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from morok.ir.uop import UOp
 from morok.passes.rangeify.early import continues, picks_one
 from morok.passes.rangeify.state import COSTLY, MOVEMENT, STORAGE, count, enlarges
 
-# The work of a function, in simple operations (additions, comparisons, reads).
+# The work of an op in simple operations (additions, comparisons, reads), for ops that take more than one.
 WORK: Final = {
     Op.Exp: 8.0,
     Op.Exp2: 10.0,
@@ -43,24 +43,23 @@ WORK: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """The time of what is done for one number, in ns. Pairs are for two places: in a kernel of its own, where numbers fill
-    vectors (of a GPU: warps), and inside a loop that is not its own, one number at a time.
+    """The times of one machine, in ns per element. Pairs are (vectorized in a kernel of its own, on a GPU in full warps; scalar,
+    one element at a time, inside a loop of another kernel).
 
-    simple   a unit of WORK
-    loose    the share of the latter that it takes in a fold that is no tile: one number does not wait for another
-    product  a multiply-add of a sum of products: in a register tile, and in a plain loop, which waits for each sum
-    factor   what a factor of such a product takes longer where it is not read from memory as it is: a vector of the right one,
-             a number of the left one
-    gate     a comparison of positions, and the choice that it decides
-    gated    what a number takes longer in a fold, or in a part of something joined, where several comparisons decide
-    stray    what a number takes longer that is read out of order, by a kernel whose loops are not free to change places
-    untiled  what a multiply-add of a second sum of products in a kernel takes longer: the loops of one alone become tiles
-    filled   how many times longer a reduction takes where it fills a buffer inside a kernel
-    caches   bytes, and the ns a byte of what is no larger; the last is memory
+    simple   one unit of WORK
+    loose    the fraction of the scalar time in a fold that is no tile: its elements do not depend on each other
+    product  a multiply-add of a sum of products: in a register tile; in a plain loop, with the latency of each addition
+    factor   extra for a factor of such a product that is computed, not just read: the right one, in vectors; the left, in scalars
+    gate     a comparison of positions, and the select by it
+    gated    extra in a fold, or in a part of a concatenation, if several comparisons decide
+    stray    extra for a read out of order, in a kernel whose loops cannot be interchanged
+    untiled  extra for a multiply-add of a second sum of products in a kernel: only the loops of one become tiles
+    filled   the slowdown of a reduction that fills a buffer inside a kernel
+    caches   (bytes, ns per byte of a buffer of at most so many bytes), ascending; the last is memory
     launch   the start of a kernel
-    least    ns that a stored value must save: a twelfth of 50 us, below which nothing is compared
-    rows     times that a tile of a product uses a number of its left operand once computed (as many as it has columns)
-    columns  likewise of its right one, of which a vector is computed at once (as many as it has rows)
+    least    the least saving, in ns, for which a value is stored: a twelfth of 50 us, the shortest time that is compared
+    rows     the uses of an element of the left factor in one tile of a product: the tile's columns
+    columns  the uses of a vector of the right factor in one tile: the tile's rows
     """
 
     simple: tuple[float, float]
@@ -79,20 +78,20 @@ class Machine:
     columns: int
 
     def bytes_ns(self, nbytes: float) -> float:
-        """The time of one byte of a buffer of so many."""
+        """The time to read or write one byte of a buffer of `nbytes` bytes, in ns."""
         for size, ns in self.caches:
             if nbytes <= size:
                 return ns
         return math.inf
 
 
-# Measured, as WORK is (of 64 K numbers, above the time of a copy), on an Intel Xeon and an AMD EPYC. A copy of them takes 8 and
-# 3 us, 60 and 180 bytes a ns, from the second cache, and 30 and 85, 10 and 35 bytes a ns from the last one and from memory.
-# Padding takes a copy 0.02 ns more a number, and a sum of rows that are padded, too, or joined where no vector begins, 0.2 to
-# 0.4 ns. A number that is read down a column, or at a quotient of positions, takes 0.5 to 0.8 ns, and 2.6 behind a product in
-# tiles. Ten multiplications and additions take 1 us more, relu in the loops of a matrix product 0.4 ns each time, gates 2 ns. A
-# matrix product does 80 multiply-adds a ns, one in a plain loop 0.66, and two in a kernel 40; a maximum of nine numbers takes 9
-# ns in the filling of a buffer, and 0.4 in a kernel of its own. A record of a plan takes 0.1 us.
+# Measured on an Intel Xeon and an AMD EPYC, like WORK: for 64 K elements, beyond the time of a copy. Such a copy takes 8 and 3 us
+# (60 and 180 bytes/ns) from L2; the last-level cache gives 30 and 85, memory 10 and 35 bytes/ns. Padding costs a copy 0.02 ns per
+# element; it costs 0.2 to 0.4 ns in a sum of rows that are padded too, or concatenated off a vector's boundary. A read down a
+# column, or at a quotient of positions, takes 0.5 to 0.8 ns, and 2.6 ns after a product in tiles. Ten multiplications and
+# additions take 1 us more, relu in the loops of a matrix product 0.4 ns each time, gates 2 ns. A matrix product does 80
+# multiply-adds per ns, in a plain loop 0.66, and two in one kernel 40. A maximum of nine elements takes 9 ns if it fills a
+# buffer, 0.4 ns in a kernel of its own. A record of a plan takes 0.1 us.
 CPU: Final = Machine(
     simple=(0.02, 0.2),
     loose=0.5,
@@ -109,7 +108,7 @@ CPU: Final = Machine(
     rows=64,
     columns=8,
 )
-# Reasoned, of published figures: 10^4 simple operations and 1,500 bytes a ns (of the second cache twice that), 3 us from one
+# Estimated from published figures: 10^4 simple operations and 1,500 bytes of memory per ns (twice that from L2), 3 us from one
 # kernel to the next. A thread computes a tile of 4 x 4.
 GPU: Final = Machine(
     simple=(1e-4, 1e-4),
@@ -134,34 +133,34 @@ _VIEWS: Final = MOVEMENT - {Op.Pad}
 _UNASKED: Final = STORAGE | {Op.Bind}
 
 
-# What a node's value takes, besides time.
+# Flags of a node: the computation of its value contains ..
 HEAVY: Final = 1  # a reduction
 CALLS: Final = 2  # a function in COSTLY
-GATED: Final = 4  # a choice by position, as of what is padded
-READS: Final = 8  # memory; what reads none is computed from positions and constants
-SUMMED: Final = 16  # a reduction that many elements use, as the mean of a row: one kernel computes it on the way to them
-SPREAD: Final = 32  # a view that shows elements several times
-STRAIGHT: Final = 64  # memory, in an order whose last axis is the last of what is computed
-TURNED: Final = 128  # memory, in another order
+GATED: Final = 4  # a select by position, as from padding
+READS: Final = 8  # a read of memory; without one the value depends on positions and constants alone
+SUMMED: Final = 16  # a reduction that many elements use, such as the mean of a row: one kernel can compute it before them
+SPREAD: Final = 32  # a view that repeats elements
+STRAIGHT: Final = 64  # a read of memory along its last axis in the loop over the node's last axis
+TURNED: Final = 128  # a read of memory in another order
 
-# What one element of a node takes: ns in a kernel of its own, ns inside a loop of another kernel, and the flags above.
+# The cost of one element of a node: ns in a kernel of its own, ns inside a loop of another kernel, and the flags above.
 Weight = tuple[float, float, int]
 _NOTHING: Final[Weight] = (0.0, 0.0, 0)
 _Change = Callable[[float, float, int], Weight]
-_OF_ROWS: Final = GATED | SUMMED | SPREAD | STRAIGHT | TURNED  # what a reduction is no more, whatever it reduces
+_OF_ROWS: Final = GATED | SUMMED | SPREAD | STRAIGHT | TURNED  # the flags that a reduction clears
 
 
 class Weights:
-    """The cost of the nodes of a graph, each with all below it as far as something stored, or a view that repeats elements.
+    """The cost of the nodes of a graph: each with all operands, down to stored nodes and to views that repeat elements.
 
-    Under such a view a reduction is always stored (and so is a scalar one that meets a tensor), and anything else is smaller
-    there than above. What several consumers share is divided among them.
+    Below such a view a reduction is always stored (and so is a scalar one used by a tensor), and other values have fewer elements
+    than above it. The cost of a shared operand is divided among its uses.
 
     of        the weight of each node
-    tiles     the reductions that become register tiles: sums of products both of whose factors are read again and again
-    products  what they are sums of
-    sizes     the elements of nodes that were asked about
-    visits    edges that were looked at, in all
+    tiles     the reductions that become register tiles: sums of products with two repeated factors
+    products  the operands of these sums
+    sizes     cache of `size`
+    visits    the number of edges visited so far
     """
 
     def __init__(self, order: Sequence[UOp], stored: Collection[UOp], machine: Machine) -> None:
@@ -182,7 +181,7 @@ class Weights:
         self.weigh(stored)
 
     def weigh(self, stored: Collection[UOp]) -> None:
-        """Weigh the nodes again, where these are stored."""
+        """Recompute `of`, with the nodes in `stored` read from memory."""
         reads = {**self._reads, **{n: self._read(n) for n in stored}}
         of, shares = self.of, self._shares
         of.clear()
@@ -205,7 +204,7 @@ class Weights:
             of[node] = (fast, slow, flags) if change is None else change(fast, slow, flags)
 
     def size(self, node: UOp) -> int:
-        """The elements of a node, one at least."""
+        """The number of elements of a node, at least 1."""
         found = self.sizes.get(node)
         if found is None:
             found = self.sizes[node] = max(count(shape_of(node)), 1)
@@ -213,14 +212,14 @@ class Weights:
 
     @functools.cached_property
     def shown(self) -> set[UOp]:
-        """The nodes that something else than a view reads."""
+        """The nodes with a user that is no view."""
         return {s for node in self.order if node.op not in _VIEWS for s in node.src}
 
     def heavy(self, node: UOp) -> bool:
         return bool(self.of[node][2] & HEAVY)
 
     def _alone(self, node: UOp) -> tuple[UOp, float, float, int, tuple[UOp, ...], _Change | None]:
-        """A node, what it takes itself, the operands that it takes besides, and what it makes of the weight of all that."""
+        """(node, the weight of the node itself, the operands to add to it, the change to that sum or None)"""
         op, machine = node.op, self.machine
         if op in _BOUNDARY:
             return node, *_NOTHING, (), None
@@ -246,7 +245,7 @@ class Weights:
         return size * self.machine.bytes_ns(size * count(shape_of(node))), self.machine.simple[1], READS | STRAIGHT
 
     def _reduced(self, node: UOp) -> _Change:
-        """The change that a reduction makes to the weight of its operand. A sum that picks one element is a read."""
+        """The function from the weight of a reduction's operand to the reduction's. A sum that picks one element is a read."""
         machine = self.machine
         fast, slow = machine.simple
         length = count(shape_of(node.src[0])) / max(count(shape_of(node)), 1)
@@ -273,12 +272,12 @@ def _turned(fast: float, slow: float, flags: int) -> Weight:
 
 
 def _padded(fast: float, slow: float, flags: int) -> Weight:
-    """The weight of a padded or joined value: no reduction of its own any more, its loops would have gates."""
+    """The weight of a padded or concatenated value: HEAVY is cleared, since a reduction inside would have gates in its loops."""
     return fast, slow, flags & ~HEAVY
 
 
 def is_free(node: UOp) -> bool:
-    """True if a node shows the same bits, which nothing computes."""
+    """True if a node has the bits of its operand and costs nothing."""
     return node.op is Op.Bitcast or (node.op is Op.Cast and node.src[0].dtype is node.dtype)
 
 
@@ -289,7 +288,7 @@ def _turns(node: UOp) -> bool:
 
 
 def _product(node: UOp) -> UOp | None:
-    """The product that a reduction sums, if both its factors are repeated, as those of a matrix product are."""
+    """The product that a reduction sums, if both factors are repeated, as in a matrix product; else None."""
     value = node.src[0]
     while value.op is Op.Cast or value.op in MOVEMENT:
         value = value.src[0]

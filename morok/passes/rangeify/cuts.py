@@ -1,8 +1,8 @@
-"""The cuts of a program into kernels: a value is stored, or computed wherever it is wanted.
+"""The cuts of a program into kernels: a value is stored, or recomputed by each consumer.
 
-The question is asked of one value for all its consumers together, from the results down, so that it is known how often each of
-them computes it. A value is stored where that takes less time: to compute each element once, in a kernel of its own, to write it,
-and to read it as often as it is wanted, against computing it as often.
+The decision is made for each value once, for all consumers together, from the roots down, when the number of computations by each
+consumer is known. A value is stored if that takes less time: computing each element once, in a kernel of its own, writing it, and
+reading it at each use, against computing it at each use.
 """
 
 from __future__ import annotations
@@ -20,18 +20,19 @@ from morok.passes.index_maps import Indices
 from morok.passes.rangeify.cost import CALLS, HEAVY, READS, SPREAD, STRAIGHT, SUMMED, TURNED, Weights, is_free
 from morok.passes.rangeify.state import Decision, Demand, count, is_leaf
 
-MOST_PLACES: Final = 4  # index vectors at which a node without a buffer may be computed
-VECTOR: Final = 16  # numbers in a vector
-CLEAR: Final = 0.1  # of the time that storing takes: a smaller difference is none
+MOST_PLACES: Final = 4  # most index vectors at which a node is recomputed
+VECTOR: Final = 16  # elements of a vector
+CLEAR: Final = 0.1  # the least saving, as a fraction of the time with storing
 
 
 class Cuts:
-    """The decisions about one graph, whose nodes have these weights.
+    """The decisions about one graph.
 
+    weights    the costs of its nodes
     given      State.given
     loops      the loops of each stored node
     tiled      for each stored node the sum of products in its kernel whose loops become tiles
-    decisions  those that were not plain
+    decisions  all but the trivial ones
     """
 
     def __init__(self, weights: Weights, nested: bool, given: Mapping[UOp, bool]) -> None:
@@ -41,13 +42,13 @@ class Cuts:
         self.decisions: list[Decision] = []
 
     def worth_storing(self, node: UOp, demands: Sequence[Demand]) -> bool:
-        """True if storing the node's value takes less time than computing it wherever it is wanted."""
+        """True if storing the node's value takes less time than recomputing it for each demand."""
         weights, first, single = self.weights, demands[0], len(demands) == 1
         fast, slow, flags = weights.of[node]
         runs = first.runs if single else sum([d.runs for d in demands])
         size = weights.size(node)
         heavy, moved = bool(flags & HEAVY), False
-        strays: list[bool] = []  # of each demand, where one does
+        strays: list[bool] = []  # by demand; [] if none strays
         if heavy:
             cheap = False
             if single and runs <= size and self._is_once(node, first):
@@ -75,8 +76,8 @@ class Cuts:
         return self._saves(node, demands, runs, size, moved, strays)
 
     def worth_copying(self, node: UOp, demands: Sequence[Demand]) -> bool:
-        """True if storing what a view shows takes less time than reading it out of order: of columns, the last view of all that
-        show them, and of numbers that are repeated one by one, the view that has them in a row.
+        """True if storing the elements of a view takes less time than reading them out of order. For columns this is asked of the
+        last of several views; for elements repeated one by one, of the Reshape after the Expand.
         """
         weights = self.weights
         flags = weights.of[node][2]
@@ -91,17 +92,19 @@ class Cuts:
         return True in strays and self._saves(node, demands, sum([d.runs for d in demands]), weights.size(node), False, strays)
 
     def _is_once(self, node: UOp, d: Demand) -> bool:
-        """True if the one consumer of a reduction computes it as a kernel of its own does; not so a second sum of products."""
+        """True if the only consumer of a reduction computes it as fast as a kernel of its own; False for sums of products in
+        tiles.
+        """
         return not (d.folds or d.filling or d.gates or d.repeated or node in self.weights.tiles)
 
     def _takes_apart(self, demand: Demand) -> bool:
-        """True if the kernel of a demand cannot compute reductions of a row on the way: merged into it, they are stored."""
+        """True if the kernel of a demand cannot compute reductions of a row in its outer loops: they are stored instead."""
         return bool(demand.gates) or demand.shared or len(demand.around) >= max(len(self.loops[demand.kernel]), 1)
 
     def _strays(self, d: Demand, flags: int) -> bool:
-        """True if a consumer whose loops have a fixed order, since it folds rows or is a tile of a product, reads the operands of
-        a value out of order: columns, rows and columns at once, or repeated elements, at a quotient of positions. The filling of
-        a row inside a kernel does so likewise, unless the row is too short for vectors.
+        """True if a demand reads the operands of a value out of order, in a kernel whose loop order is fixed, because it folds
+        rows or has a tile of a product: columns, both rows and columns, or repeated elements, at a quotient of positions.
+        Likewise a demand that fills a row buffer, unless the row is too short for vectors.
         """
         if not self.weights.of[d.kernel][2] & (HEAVY | SUMMED):
             return False
@@ -113,7 +116,7 @@ class Cuts:
         return quotient and bool(flags & SPREAD) and not d.folds and not d.filling
 
     def _always(self, node: UOp, demands: Sequence[Demand], heavy: bool, runs: int, size: int) -> str:
-        """The reason to store a node whatever that takes; nothing where its cost decides."""
+        """The reason to store a node at any cost; "" if its cost decides."""
         if node.op is Op.Pad:
             return ""
         if heavy and (len(demands) > 1 or demands[0].repeated or 2 * runs >= 3 * size):
@@ -123,7 +126,7 @@ class Cuts:
         return ""
 
     def _saves(self, node: UOp, demands: Sequence[Demand], runs: int, size: int, moved: bool, strays: Sequence[bool]) -> bool:
-        """True if storing takes less time: clearly, unless a reduction below is stored if the node is not (it is `moved`)."""
+        """True if storing takes clearly less time; if `moved` (otherwise a reduction below is stored), any saving counts."""
         machine = self.machine
         fast, slow, flags = self.weights.of[node]
         bytes_ns = node.dtype.itemsize * machine.bytes_ns(size * node.dtype.itemsize)
@@ -138,7 +141,7 @@ class Cuts:
             times, in_vectors, factor = self._computed(d, size)
             if gated and not factor and (d.filling or d.folds or d.gates):
                 merged += times * machine.gated
-            if strays and strays[k] and not (factor and flags & TURNED):  # tiles read columns as they read rows
+            if strays and strays[k] and not (factor and flags & TURNED):  # tiles read columns as fast as rows
                 merged += times * machine.stray
             if in_vectors:
                 merged, stored = merged + times * (fast + factor * machine.factor[0]), stored + times * bytes_ns
@@ -154,18 +157,17 @@ class Cuts:
         return given
 
     def _untiled(self, node: UOp, demand: Demand, runs: int) -> float:
-        """The time that a second sum of products in a kernel loses: the loops of one alone become tiles."""
+        """The time lost by a second sum of products in a kernel, in ns: only the loops of one become tiles."""
         if self.tiled.setdefault(demand.kernel, node) is node:
             return 0.0
         length = count(shape_of(node.src[0])) / self.weights.size(node)
         return runs * length * self.machine.untiled
 
     def _computed(self, d: Demand, size: int) -> tuple[float, bool, bool]:
-        """The number of times that a consumer computes a value without reductions; True if many of its elements at once; True if
-        as the factor of a product.
+        """(computations of a value without reductions by a consumer, True if vectorized, True if it is a factor of a product).
 
-        Loops that the value does not change with repeat it; but it is computed outside of those that lie inside all others, and
-        a tile's rows and columns share it.
+        Loops in which the value is invariant repeat it, except the innermost ones, out of which it is hoisted, and those of a
+        tile's rows or columns, which share it.
         """
         machine, own = self.machine, self.loops[d.kernel]
         if d.filling or not own:
@@ -175,13 +177,13 @@ class Cuts:
             return d.runs / min(_lengths([r for r in own if r not in known]), machine.rows), True, False
         last = own[-1]
         in_vectors = any(i is last or (i.op is Op.Add and last in i.src) for i in d.indices)
-        if d.folds == 0 or known.issubset(own):  # what no fold changes is computed before it
+        if d.folds == 0 or known.issubset(own):  # a value invariant in a fold is hoisted out of it
             behind = 0
             while behind < len(own) and own[-1 - behind] not in known:
                 behind += 1
             repeats = _lengths(own[len(own) - behind :]) if d.folds == 0 else d.runs / max(_lengths(own[: len(own) - behind]), 1)
             return d.runs / max(repeats, 1.0), in_vectors, False
-        idle = [r for r in own if r in d.around and r not in known]  # of a row's statistics not the loop along it
+        idle = [r for r in own if r in d.around and r not in known]  # for statistics of a row without the loop along the row
         if not idle:
             return d.runs, in_vectors or _along(d.indices) >= VECTOR // 2, False
         return d.runs / min(_lengths(idle), machine.columns if in_vectors else machine.rows), in_vectors, True
@@ -192,14 +194,14 @@ def _lengths(loops: Sequence[UOp]) -> int:
 
 
 def _uncropped(node: UOp) -> UOp:
-    """The node that a view shows a part of: all of it is more to store, and rows that do not follow each other."""
+    """The node under Shrinks. The whole node would be larger to store, with its rows apart."""
     while node.op is Op.Shrink:
         node = node.src[0]
     return node
 
 
 def _repeats(d: Demand) -> bool:
-    """True if one loop reads a number of an Expand several times before the next; in a reduction, of its own loops."""
+    """True if a loop reads an element of an Expand several times before the next; in a fold, if its own loop does."""
     node, indices = d.node, d.indices
     while node.op is Op.Shrink:
         node, indices = node.src[0], index_maps.through(node, indices)[0]
@@ -210,7 +212,7 @@ def _repeats(d: Demand) -> bool:
 
 
 def _along(indices: Indices) -> int:
-    """The longest loop that moves along the last axis one by one."""
+    """The length of the longest loop with stride 1 along the last axis that varies."""
     last = next((i for i in reversed(indices) if i.ranges), None)
     terms, longest = [] if last is None else [last], 0
     while terms:
@@ -223,8 +225,8 @@ def _along(indices: Indices) -> int:
 
 
 def _is_gated(node: UOp) -> bool:
-    """True if several comparisons of positions decide what a vector of a node's numbers is, in a loop along its last axis:
-    padding of that axis and of others, or parts that end inside a vector.
+    """True if several comparisons of positions decide on each vector of a node, in a loop along its last axis: several padded
+    axes, or parts concatenated along it that end inside a vector.
     """
     shape = shape_of(node)
     if node.op is Op.Pad:
@@ -236,5 +238,5 @@ def _is_gated(node: UOp) -> bool:
 
 
 def _widens(node: UOp) -> bool:
-    """True if a node is a cast to more bytes: its operand is smaller."""
+    """True if a node is a cast to a wider dtype: its operand would be smaller to store."""
     return node.op is Op.Cast and node.src[0].dtype.itemsize < node.dtype.itemsize

@@ -1,4 +1,4 @@
-"""Core rangeify: the value of every demand from those of its operands, without views."""
+"""Core rangeify: the graph without views, from the values of all demands."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from morok.passes.rangeify.state import MOVEMENT, STORAGE, Demand, State, new_ra
 
 
 def core(state: State) -> None:
-    """Compute every demand's value from those of its operands: the graph without views."""
+    """Set `value` of every demand from the values of its operands' demands, and `sink`: the graph without views."""
     values: dict[UOp, UOp] = {}
     for node in state.order:
         maker.origin = node.origin
@@ -43,13 +43,13 @@ def core(state: State) -> None:
                 demand.value = read(filled, places, ())
             else:
                 demand.value = _value(demand, values)
-    # a root may have turned out to be memory already
+    # a root may be memory already
     state.sink = UOp.sink(*[values.get(r, r) for r in state.roots])
     state.held = values
 
 
 def read(storage: UOp, indices: Sequence[UOp], gates: Sequence[UOp]) -> UOp:
-    """The element of a buffer at these indices; 0 where a gate is false."""
+    """The element of a buffer at these indices; 0 if a gate is false."""
     return storage.index(*indices or (ZERO,), gate=conjunction(gates) if gates else None)
 
 
@@ -89,7 +89,7 @@ def _value(demand: Demand, held: Mapping[UOp, UOp]) -> UOp:
 
 
 def _chosen(demand: Demand) -> UOp:
-    """The element of the part of a Concat that an index lies in."""
+    """The element of a Concat at the demand's indices: a select among its parts."""
     found: UOp | None = None
     for part, source in zip(reversed(index_maps.parts(demand.node, demand.indices)), reversed(demand.sources), strict=True):
         assert source is not None
@@ -100,7 +100,7 @@ def _chosen(demand: Demand) -> UOp:
 
 
 def _inside(value: UOp) -> Iterator[UOp]:
-    """The nodes computed in the kernel of a value: not those that other kernels store."""
+    """The nodes of the kernel that computes a value, down to the Bufferizes of other kernels, included."""
     seen, stack = {value}, [value]
     while stack:
         node = stack.pop()
@@ -113,7 +113,7 @@ def _inside(value: UOp) -> Iterator[UOp]:
 
 
 def _elsewhere(node: UOp, target: UOp, flat: UOp, ranges: Sequence[UOp]) -> bool:
-    """True if a node reads a buffer, as it is or as an assignment leaves it, elsewhere than at `flat`, the place of the loops."""
+    """True if a node reads `target`, or the result of an assignment to it, at another index than `flat`, that of the loops."""
     if node.op is not Op.Index:
         return False
     source = node.src[0]
@@ -129,9 +129,10 @@ def _elsewhere(node: UOp, target: UOp, flat: UOp, ranges: Sequence[UOp]) -> bool
 
 
 def _assignment(node: UOp, demand: Demand, value: UOp, held: Mapping[UOp, UOp]) -> UOp:
-    """The value stored over a buffer's own elements; through a temporary if it reads the buffer elsewhere than it writes.
+    """The Assign of a value to a buffer's elements; through a temporary if the value reads the buffer at other indices.
 
-    Where the target is an earlier assignment to the buffer, that one (in `held`) comes before: Index(After(buffer, ..), flat).
+    If the target is an earlier assignment to the buffer, that one (in `held`) runs before: Index(After(buffer, ..), flat).
+    IRTypeError for a target that is no buffer.
     """
     target = node.src[0]
     earlier: list[UOp] = []

@@ -1,7 +1,7 @@
-"""Values on several devices: the part that each of them computes.
+"""Values on several devices, resolved to the part of one device.
 
-A MStack is a value that may differ from device to device; what is done to it is done on each. AllReduce folds the values of all
-devices, and each has the result. A schedule is for one device: MSelect says which of the values it wants.
+An MStack is a value that may differ between devices; ops on it apply on each device. AllReduce folds the values of all devices,
+and each has the result. A schedule is for one device, and MSelect selects the value of one.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ _ON_BOOLS: Final = {Op.Add: Op.Or, Op.Max: Op.Or, Op.Mul: Op.And, Op.Min: Op.And
 
 
 def on_one_device(state: State) -> None:
-    """Go on without these ops; a root that is on several devices is the value of the first. IRTypeError for a device that is not
-    among them, and for an op of values on different numbers of devices.
+    """Remove the ops in ON_DEVICES; a root on several devices becomes the value of the first. IRTypeError for a device number out
+    of range, and for an op on values of different numbers of devices.
     """
     done: dict[UOp, UOp] = {}
     outer = maker.origin
@@ -36,13 +36,13 @@ def on_one_device(state: State) -> None:
 
 
 def _resolved(node: UOp, src: tuple[UOp, ...]) -> UOp:
-    """A node over operands whose only op of several devices is MStack."""
+    """A node without ops in ON_DEVICES but MStack at the top, for operands of the same form."""
     op = node.op
     if op is Op.MSelect:
         return _on(src[0], node.arg)
     if op is Op.AllReduce:
         if src[0].op is not Op.MStack:
-            return src[0]  # the same everywhere
+            return src[0]  # equal on all devices
         fold = _ON_BOOLS[node.arg] if node.dtype.is_bool else node.arg
         total, *others = src[0].src
         for value in others:
@@ -62,7 +62,7 @@ def _resolved(node: UOp, src: tuple[UOp, ...]) -> UOp:
 
 
 def _on(x: UOp, device: int) -> UOp:
-    """The value on one of the devices."""
+    """The value of `x` on one device. IRTypeError if there is no such device."""
     if x.op is not Op.MStack:
         return x
     if not 0 <= device < len(x.src):

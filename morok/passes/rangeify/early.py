@@ -1,4 +1,4 @@
-"""Before ranges: marks and views that change nothing go, constants are folded, large reductions and joins are split."""
+"""Passes before range assignment: no-op marks and views are removed, constants folded, large reductions and Concats split."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from morok.passes.index_maps import number
 from morok.passes.rangeify.devices import ON_DEVICES, on_one_device
 from morok.passes.rangeify.state import MOVEMENT, STORAGE, State, otherwise
 
-# Marks that Tensor methods leave for others and that mean nothing to a schedule.
+# Marks of Tensor methods without a meaning to the scheduler.
 TRANSPARENT: Final = frozenset({Op.Detach, Op.ContiguousBackward, Op.Precast})
-SPLIT_RATIO: Final = 32768  # elements reduced to one from which a reduction is done in two steps
-SPLIT_PARTS: Final = 256  # most partial results of the first step
-SPLIT_LEAST: Final = 8
-MOST_PARTS: Final = 16  # tensors that one kernel joins
+SPLIT_RATIO: Final = 32768  # least elements per result of a reduction in two steps
+SPLIT_PARTS: Final = 256  # most partial results per result of the first step
+SPLIT_LEAST: Final = 8  # the fewest of these
+MOST_PARTS: Final = 16  # most tensors that one kernel concatenates
 
 
 def early_rewrites(state: State) -> None:
-    """Drop marks and views that change nothing, and join views of views."""
+    """Drop no-op marks and views; merge Reshapes, Concats and reductions with those below; fold pointwise ops of constants."""
     done: dict[UOp, UOp] = {}
     order = toposort(state.roots)
     if any(node.op in ON_DEVICES for node in order):
@@ -56,14 +56,14 @@ def early_rewrites(state: State) -> None:
 
 
 def uniform(node: UOp) -> UOp | None:
-    """The constant that every element of a node is, where views alone lie above it."""
+    """The constant equal to every element of a node, if only views but Pad are above it; else None."""
     while node.op in MOVEMENT and node.op is not Op.Pad:
         node = node.src[0]
     return node if node.op is Op.Const else None
 
 
 def _folded(node: UOp) -> UOp | None:
-    """A pointwise op of constant tensors as a constant tensor; None where there is none, or no value."""
+    """A pointwise op of constant tensors as a constant tensor; None if an operand is not constant, or the value undefined."""
     constants = [uniform(s) for s in node.src]
     values = [c.arg for c in constants if c is not None]
     evaluate = node.entry.evaluate
@@ -84,12 +84,12 @@ def _folded(node: UOp) -> UOp | None:
 
 
 def _continued(order: Iterable[UOp]) -> set[UOp]:
-    """The Concats that one along the same axis joins with others."""
+    """The Concats that are operands of a Concat along the same axis."""
     return {s for n in order if n.op is Op.Concat for s in n.src if s.op is Op.Concat and s.arg == n.arg}
 
 
 def _flat(node: UOp) -> UOp:
-    """A Concat of the parts of those along the same axis that it joins; its only part if there is one."""
+    """A Concat with nested Concats along the same axis flattened; its only part if there is one."""
     parts: list[UOp] = []
     stack = [node]
     while stack:
@@ -102,7 +102,7 @@ def _flat(node: UOp) -> UOp:
 
 
 def _joined(node: UOp) -> UOp | None:
-    """A sum of sums as one sum, over the axes of both; likewise the other reductions."""
+    """A reduction of a reduction by the same op as one, over the axes of both; None for any other."""
     below = node.src[0]
     if below.op is not Op.ReduceAxis or below.arg[0] is not node.arg[0]:
         return None
@@ -113,14 +113,14 @@ def _joined(node: UOp) -> UOp | None:
 
 
 def is_stored(node: UOp) -> bool:
-    """True if a node is memory already, seen in row-major order, or on its way there."""
+    """True if a node, under Reshapes, is in memory or will be: a buffer, a Contiguous or an Assign."""
     while node.op is Op.Reshape:
         node = node.src[0]
     return node.op in STORAGE or node.op in (Op.Contiguous, Op.Assign)
 
 
 def split_large(state: State) -> None:
-    """A reduction of many elements to few becomes two, the partial results stored; many tensors are joined a few at a time."""
+    """Split reductions of many elements to few into two steps, with stored partial results, and Concats of many tensors."""
     done: dict[UOp, UOp] = {}
     for node in toposort(state.roots):
         src = tuple([done[s] for s in node.src])
@@ -134,7 +134,7 @@ def split_large(state: State) -> None:
 
 
 def _balanced(node: UOp, most: int) -> UOp:
-    """A Concat of at most `most` parts, which are stored Concats of as many if there are more."""
+    """A Concat of at most `most` parts: if it has more, of stored Concats of at most as many, and so on."""
     while len(node.src) > most:
         count = -(-len(node.src) // most)
         edges = [len(node.src) * k // count for k in range(count + 1)]
@@ -165,7 +165,7 @@ def _split(node: UOp) -> UOp | None:
 
 
 def picks_one(node: UOp) -> bool:
-    """True if a sum is the element at one position: `load_collapse.gather` makes it a read."""
+    """True if a sum equals the element at one position, which `load_collapse.gather` makes a read."""
     value = node.src[0]
     if value.op is not Op.Where or value.src[0].op is not Op.Eq or uniform(value.src[2]) is None:
         return False
@@ -176,7 +176,7 @@ def picks_one(node: UOp) -> bool:
 
 
 def continues(node: UOp) -> bool:
-    """True if elements are folded up to a position, as a scan does: the loop over positions continues each fold."""
+    """True if a fold is over the elements up to a position (a scan): the loop over positions carries its value."""
     value = node.src[0]
     return value.op is Op.Where and value.src[0].op in (Op.Le, Op.Lt) and all(map(_is_position, value.src[0].src))
 

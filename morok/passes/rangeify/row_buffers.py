@@ -1,4 +1,4 @@
-"""Buffers inside a kernel: rows that its inner loops read again and again, filled anew in every iteration of the outer ones."""
+"""Row buffers: local buffers of a kernel that its inner loops read repeatedly, refilled in every iteration of the outer loops."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from morok.passes.index_maps import ZERO
 from morok.passes.rangeify.cost import CALLS, GATED
 from morok.passes.rangeify.state import MOVEMENT, Demand, State, count, new_range
 
-PADDED_BYTES: Final = 1 << 20  # of a padded operand inside a kernel: half of a usual second cache
-PADDED_RUNS: Final = 1.5  # how often, at least, such an operand is read again
-ROW_BYTES: Final = 1 << 18  # of a buffer inside a kernel: what stays in a cache near the processor
+PADDED_BYTES: Final = 1 << 20  # most bytes of a padded row buffer: half of a common L2 cache
+PADDED_RUNS: Final = 1.5  # least reads per element of such a buffer
+ROW_BYTES: Final = 1 << 18  # most bytes of any other row buffer: it stays in L2
 
 
 def row_of(state: State, node: UOp, demands: list[Demand], flags: int) -> Demand | None:
-    """The demand that fills a buffer that a kernel keeps for itself, for a node of these flags (morok/passes/rangeify/cost.py);
-    None where it is not worth it, or the places do not have the form.
+    """The demand that fills a row buffer with the value of a node with these flags (morok/passes/rangeify/cost.py); None if that
+    does not pay, or the demands do not share their outer loops.
     """
     if node.op in MOVEMENT and node.op is not Op.Pad:
         return None
@@ -28,7 +28,7 @@ def row_of(state: State, node: UOp, demands: list[Demand], flags: int) -> Demand
 
 
 def _padded(state: State, node: UOp, demands: list[Demand]) -> Demand | None:
-    """For what is padded, and read again and again by a reduction, as by a convolution: behind the padding no read has a gate."""
+    """The row buffer of a padded value that a reduction reads repeatedly, as in a convolution: its reads need no gates."""
     shape = shape_of(node)
     if len(demands) != 1 or demands[0].gates or demands[0].shared or not all(isinstance(n, int) for n in shape):
         return None
@@ -44,14 +44,14 @@ def _padded(state: State, node: UOp, demands: list[Demand]) -> Demand | None:
         return None
     loops = set(state.stored[demand.kernel].indices)
     if all(loops.isdisjoint(i.ranges) for i in demand.indices[outer:]):
-        return None  # a row of a matrix product, whose rows share what they read of the other factor
+        return None  # a factor of a matrix product, which all rows of the result share
     inner = tuple(new_range(n, AxisType.Loop) for n in shape[outer:])
     return Demand(node, (*demand.indices[:outer], *inner), (), demand.kernel, count(shape), demand.depth, False, filling=True)
 
 
 def _costly_row(state: State, node: UOp, demands: list[Demand]) -> Demand | None:
-    """For a costly node that a kernel wants several times inside the same outer loops: the exponentials of a softmax's row, for
-    their sum and for the result.
+    """The row buffer of a costly node with several demands inside the same outer loops of one kernel, such as the exponentials of
+    a softmax's row, for their sum and for the result.
     """
     shape = shape_of(node)
     if len(demands) < 2 or any(d.gates or d.shared or d.kernel is not demands[0].kernel for d in demands):

@@ -1,4 +1,4 @@
-"""The state that the passes hand on: the demands on each node, and the decisions about it."""
+"""The state of rangeify: the demands on each node, and the decisions about it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from morok.passes.index_maps import Indices, number
 
 MOVEMENT: Final = frozenset({Op.Reshape, Op.Permute, Op.Expand, Op.Pad, Op.Shrink, Op.Flip})
 STORAGE: Final = frozenset({Op.Buffer, Op.BufferView})
-# Functions that cost as much as a dozen additions.
+# Functions that cost 8 to 140 additions: WORK in cost.py.
 COSTLY: Final = frozenset({Op.Exp, Op.Exp2, Op.Log, Op.Log2, Op.Sin, Op.Cos, Op.Tan, Op.Tanh, Op.Erf, Op.Pow})
 
 _ids: Final = itertools.count()
@@ -22,17 +22,17 @@ _ids: Final = itertools.count()
 
 @dataclass(slots=True, eq=False)
 class Demand:
-    """A consumer's wish: the value of `node` at `indices`, where all `gates` hold.
+    """A consumer's demand for the value of `node` at `indices`, where all `gates` hold.
 
-    kernel    the stored node that it is computed for
-    runs      how often it is computed there, if nothing is hoisted
-    depth     how many reductions surround it
-    folds     how many of them are more than a choice of one element
-    repeated  whether an Expand lies on the way: several runs ask for the same element
-    around    the ranges at which the reductions right around it are computed
-    shared    whether several kernels want it
-    filling   whether it fills a buffer inside its kernel
-    sources   the demands on its operands, None for operands that are values themselves
+    kernel    the stored node whose kernel computes it
+    runs      the number of computations in that kernel, if nothing is hoisted
+    depth     the number of reductions around it
+    folds     how many of these do more than pick one element
+    repeated  True if an Expand is above it: several runs demand the same element
+    around    the ranges in the indices of the reductions directly around it
+    shared    True if several kernels demand it
+    filling   True if it fills a row buffer
+    sources   the demands on its operands; None for leaves without a shape
     ranges    the loops of a ReduceAxis
     """
 
@@ -55,11 +55,12 @@ class Demand:
 class Decision(NamedTuple):
     """The decision to store a node or not, with its reason.
 
-    size    its elements
-    runs    how often one of them is wanted, in all kernels, if nothing is hoisted
-    merged  ns to compute it wherever it is wanted
-    stored  ns to compute each element once, write it, and read it as often
-    why     the rule, where these times did not decide
+    size    the number of its elements
+    runs    the number of demanded elements, in all kernels, if nothing is hoisted
+    merged  ns to compute it for each demand
+    stored  ns to compute each element once, write it, and read it for each demand
+    cut     True if it is stored
+    why     the reason, if these times did not decide
     """
 
     node: UOp
@@ -73,22 +74,22 @@ class Decision(NamedTuple):
 
 @dataclass(slots=True)
 class State:
-    """The state that the passes hand on.
+    """The state between passes.
 
-    roots    the nodes to be stored, in the order of the outputs
-    nested   whether the loops of a kernel lie one inside the other: what an outer one computes is there for the inner ones. On a
-             GPU each output is a thread
-    stored   for each node that gets a buffer the demand that fills it
-    rows     likewise for each that gets one inside its kernel, filled anew in every iteration of the outer loops
+    roots    the nodes to store, in the order of the outputs
+    nested   True if the loops of a kernel are nested, so that inner loops reuse values of outer ones; False on a GPU, where each
+             output is a thread
+    stored   for each node with a buffer the demand that fills it
+    rows     likewise for each node with a row buffer, refilled in every iteration of the outer loops
     demands  for every node the demands on it, by indices and gates
     order    all nodes, operands first
-    sink     from core on: Sink(Bufferize..), one a root
-    held     from core on: the Bufferize that holds each stored node, as long as it holds all of it
-    most     buffers that one kernel may use, its own included; 0: any number
-    became   what the nodes of the graph as it came were rewritten to before ranges were assigned
-    decisions  what was decided by cost where to cut, and why
-    given    for some nodes whether they are stored where their times would decide, found in another way
-    opts     from core on: for each Bufferize whose Contiguous says so the optimizations of its kernel
+    sink     from core on: Sink(Bufferize..), one operand for each root
+    held     from core on: the Bufferize of each stored node, as long as it has all axes of the node
+    most     most buffers of one kernel, outputs included; 0: no limit
+    became   for each node of the original graph its form before range assignment
+    decisions  the cuts decided by cost, with reasons
+    given    decisions that override the cost model: True for nodes to store
+    opts     from core on: the optimizations of the kernels of Bufferizes, from Contiguous nodes
     """
 
     roots: list[UOp]
@@ -107,12 +108,12 @@ class State:
     opts: dict[UOp, tuple[object, ...]] = field(default_factory=dict)
 
     def rewritten(self, done: Mapping[UOp, UOp]) -> None:
-        """Go on with other nodes, before there is a sink."""
+        """Replace all nodes by their new forms, before there is a sink."""
         self.roots = [done[r] for r in self.roots]
         self.became = {n: done[now] for n, now in self.became.items() if now in done} if self.became else dict(done)
 
     def replace(self, done: Mapping[UOp, UOp]) -> None:
-        """Go on with other nodes."""
+        """Replace all nodes by their new forms, once there is a sink."""
         assert self.sink is not None
         self.sink = done[self.sink]
         self.held = {n: made for n, b in self.held.items() if (made := done.get(b)) is not None and len(made.src) == len(b.src)}
@@ -120,12 +121,12 @@ class State:
 
 
 def otherwise(made: UOp | None, node: UOp) -> UOp:
-    """`made`, or `node` where there is none; `or` would ask a constant for its truth."""
+    """`made`, or `node` if it is None; `or` would evaluate the truth of a constant."""
     return node if made is None else made
 
 
 def new_range(end: int | UOp, axis: AxisType) -> UOp:
-    """A loop like no other; kernels number theirs from 0 later."""
+    """A new range with an id unique in the process; kernels renumber theirs from 0 later."""
     return UOp.range(number(end), next(_ids), axis)
 
 
@@ -141,10 +142,10 @@ def is_leaf(node: UOp) -> bool:
 
 
 def spreads(scalar: UOp, node: UOp) -> bool:
-    """True if an operand is a scalar that every element of `node` uses."""
+    """True if `scalar` has no shape and `node` has one: every element of `node` uses it."""
     return not shape_of(scalar) and bool(shape_of(node))
 
 
 def enlarges(node: UOp) -> bool:
-    """True if a node is a view that shows elements several times."""
+    """True if a node is an Expand that repeats elements."""
     return node.op is Op.Expand and count(shape_of(node)) > count(shape_of(node.src[0]))

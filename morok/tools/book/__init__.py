@@ -1,1 +1,1 @@
-"""The book of rules: every rule with its text, meaning, verdict, source, and an example of it firing, as pages of HTML."""
+"""The book of rules: every rule with its text, meaning, verdict, source, and an example of a firing, as HTML pages."""

@@ -1,6 +1,6 @@
-"""The generated parts of the guide (docs/*.md), made by the program, so that the pages cannot differ from it.
+"""The generated parts of the guide (docs/*.md), which keep its tables and traces in agreement with the code.
 
-A part stands between `<!-- part NAME -->` and `<!-- end -->`.
+A part is delimited by `<!-- part NAME -->` and `<!-- end -->`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _PART: Final = re.compile(r"(<!-- part (\S+) -->\n)(.*?)(<!-- end -->)", re.DOTA
 
 
 def refreshed(text: str, parts: Mapping[str, Callable[[], str]]) -> str:
-    """A page with its generated parts as they are now. UsageError for a part that nothing makes."""
+    """The text of a page with its parts generated anew. UsageError for an unknown part."""
 
     def made(found: re.Match[str]) -> str:
         name = found[2]
@@ -38,7 +38,7 @@ def refreshed(text: str, parts: Mapping[str, Callable[[], str]]) -> str:
 
 
 def refresh(folder: Path) -> list[Path] | None:
-    """Write the pages of a folder anew; those that changed. None if no page has a generated part."""
+    """The pages of a folder that changed when their parts were generated anew and written. None if no page has a part."""
     texts = {page: page.read_text(encoding="utf-8") for page in sorted(folder.glob("*.md"))}
     if not any(map(_PART.search, texts.values())):
         return None
@@ -53,7 +53,7 @@ def refresh(folder: Path) -> list[Path] | None:
 
 
 def all_parts(root: Path) -> dict[str, Callable[[], str]]:
-    """The maker of each part; `root` has the examples."""
+    """The generator of each part by name; `root` is the folder of the checkout, with `examples`."""
     programs = {f"example:{p.name}": partial(_program, p) for p in sorted((root / "examples").glob("*.py"))}
     return {
         "stages": stages,
@@ -69,7 +69,7 @@ def _program(path: Path) -> str:
 
 
 def stages() -> str:
-    """The 22 stages as a table; the tiers of symbolic groups by name."""
+    """The table of the 22 stages; whole tiers of groups are named by the tier."""
     rows = ["| stage | name | rule groups | algorithm |", "|---|---|---|---|"]
     for s in STAGES:
         groups = _groups(s.applied) or "the target's own" * bool(s.adds) or "-"
@@ -89,7 +89,7 @@ def _groups(names: tuple[str, ...]) -> str:
 
 
 def ops() -> str:
-    """Every op: its operands and fields from the op table, and its meaning."""
+    """The tables of all ops: operands and fields from the op table, and the meaning."""
     out: list[str] = []
     for kind, members in KINDS.items():
         out += [f"## {kind}", "", "| op | operands | fields | meaning |", "|---|---|---|---|"]
@@ -109,7 +109,7 @@ def _operand(o: Operand) -> str:
 
 
 def passes() -> str:
-    """The eight rangeify passes, in order, with the work of each."""
+    """The table of the eight rangeify passes, in order."""
     rows = ["| pass | name | what it does |", "|---|---|---|"]
     for n, (name, run) in enumerate(PASSES, 1):
         rows.append(f"| {n} | {name} | {(run.__doc__ or '').strip()} |")
@@ -117,7 +117,7 @@ def passes() -> str:
 
 
 def trace(path: Path) -> str:
-    """The 22 stages on a program's kernel, for a processor with AVX2 whatever this machine has."""
+    """The 22 stages of lowering a program's kernel, for a fixed processor with AVX2, independent of this machine."""
     (item,) = runpy.run_path(str(path))["program"]().schedule()
     target = llvm_target(Machine("haswell", "+avx,+avx2,+fma", "x86_64-unknown-linux-gnu"))
     texts = [f"=== {item.ast.arg.name}: the kernel\n{item.ast.tree()}"]

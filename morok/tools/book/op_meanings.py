@@ -1,4 +1,4 @@
-"""The meaning of each op, in a sentence, for the bestiary; the op table has the rest."""
+"""The meaning of each op, in a sentence, for docs/ops.md; operands and fields come from the op table."""
 
 from __future__ import annotations
 

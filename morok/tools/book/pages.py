@@ -1,4 +1,4 @@
-"""The pages of the book: one of rules with a search field, one of the texts' rules. Self-contained: no network, no dates."""
+"""The pages of the book: the rules, with a search field, and the catalogue of reference texts. Without network or dates."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _TOKEN: Final = re.compile(
 
 
 def coloured(text: str) -> str:
-    """Rule or expression text as HTML, its tokens marked."""
+    """Text of a rule or expression as HTML, with tokens in classes for colours."""
     out: list[str] = []
     at = 0
     for m in _TOKEN.finditer(text):
@@ -127,7 +127,7 @@ def _navigation(chapters: Sequence[Chapter], texts: bool) -> str:
 
 
 def index(title: str, chapters: Sequence[Chapter], texts: bool) -> str:
-    """The page of rules."""
+    """The HTML page of rules."""
     counts: dict[str, int] = {}
     for entry in (e for c in chapters for s in c.sections for e in s.entries):
         for verdict in entry.verdicts.values():
@@ -155,7 +155,7 @@ two sides differ? The verdict says what came of it. An example under each rule s
 
 
 def texts(rows: Sequence[Text], chapters: Sequence[Chapter]) -> str:
-    """The page of the texts' rules, with the outcome of each."""
+    """The HTML page of the reference texts' rules, with the decision on each."""
     names = {s.name: f"group-{s.name}" for c in chapters for s in c.sections}
     for entry in (e for c in chapters for s in c.sections for e in s.entries):
         for name in (entry.name, *entry.verdicts):
@@ -180,7 +180,7 @@ def texts(rows: Sequence[Text], chapters: Sequence[Chapter]) -> str:
 
 
 def asset(name: str) -> str:
-    """A style sheet or script that goes into the folder as it is."""
+    """The text of a style sheet or script, which is copied to the folder unchanged."""
     return (_ASSETS / name).read_text(encoding="utf-8")
 
 

@@ -1,6 +1,6 @@
-"""An example of a rule firing: a small graph made from its pattern, with the rule's own names, and the rule's result.
+"""Examples of rules firing: a small graph made from a rule's pattern, with its own names, and the rule's result.
 
-Graphs are tried in a fixed random order until the rule fires; the clearest of the first few is shown. The same in every process.
+Random graphs, the same in every process, are tried; of the first ENOUGH on which the rule fires the most readable is the example.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from morok.prove.trust.differential import Rewriter, graphs_at
 from morok.prove.trust.graphs import Unmakeable
 
 TRIES: Final = 600
-ENOUGH: Final = 14  # examples found, of which the clearest is shown
+ENOUGH: Final = 14  # examples to find; the most readable of them is shown
 PREFERRED: Final = ("i32", "index", "f32", "bool", "f16", "u32", "i64")
 NUMBERS: Final = (4, 2, 3, 8, 6, 12, 1, 5, 7, 16, -1, -3)
 FRACTIONS: Final = (2.0, 0.5, 1.0, 3.0, -1.5)
@@ -35,22 +35,22 @@ RANGES: Final = ((0, 31), (0, 7), (0, 2), (0, 3), (5, 9), (0, 100), (-9, -1), (-
 
 _LANES: Final = frozenset(
     {"Gep", "Vectorize", "VConst", "vconst", "anyconst", "Cat", "PtrCat", "lanes"}
-)  # what speaks of vectors
+)  # names in rules about vectors
 
 
 class Example(NamedTuple):
-    """A graph, and the rule's result, as expression text."""
+    """A graph, and the rule's result on it, as expression text."""
 
     before: str
     after: str
 
 
 class _Unmakeable(Exception):
-    """No graph is made for a pattern of this form."""
+    """The error for patterns of a form from which no graph is made."""
 
 
 def example(rule: CheckedRule) -> Example | None:
-    """The rule's own `example`, or one that was found; None where no graph tried made it fire."""
+    """The rule's own `example`, or one found by trying graphs; None if the rule fires on none of them."""
     if rule.syntax.examples:
         own = rule.syntax.examples[0]
         return Example(own.source, own.result)
@@ -59,7 +59,7 @@ def example(rule: CheckedRule) -> Example | None:
     for graph in itertools.chain(_graphs(rule), _odd_graphs(rule)):
         try:
             made = apply(graph)
-        except (MorokError, ArithmeticError, LookupError, ValueError, Undefined):  # a graph that no program has
+        except (MorokError, ArithmeticError, LookupError, ValueError, Undefined):  # an impossible graph
             continue
         if made is not None and made is not graph:
             found.append(Example(graph.text(), made.text()))
@@ -68,7 +68,7 @@ def example(rule: CheckedRule) -> Example | None:
     return min(found, key=lambda e: (_clutter(e), e)) if found else None
 
 
-# What says less than it could: variables with one value, numbers that are special, the less common dtypes, unnamed parts.
+# Unclear parts of an example, with weights: variables with one value, special numbers, uncommon dtypes, unnamed parts.
 _DULL: Final = (
     (re.compile(r"\[(-?\d+)\.\.=\1\]"), 30),
     (re.compile(r"\b[01]\b(?!\.\.)"), 6),
@@ -79,7 +79,7 @@ _DULL: Final = (
 
 
 def _clutter(e: Example) -> int:
-    """The difficulty of reading an example: its length, and more for dull parts."""
+    """The cost of reading an example: its length, plus weights for unclear parts."""
     text = f"{e.before} {e.after}"
     return len(text) + sum(weight * len(pattern.findall(text)) for pattern, weight in _DULL)
 
@@ -91,12 +91,12 @@ def _graphs(rule: CheckedRule) -> Iterator[UOp]:
         instance = liked[0] if number % 3 else rng.choice(liked[: 4 if number < TRIES // 2 else None])
         try:
             yield _Graph(rule, instance, rng).make(rule.syntax.pattern)
-        except (MorokError, _Unmakeable, KeyError, TypeError, ValueError, OverflowError):  # no such node: the next may be one
+        except (MorokError, _Unmakeable, KeyError, TypeError, ValueError, OverflowError):  # no such node: try the next
             continue
 
 
 def _odd_graphs(rule: CheckedRule) -> Iterator[UOp]:
-    """Graphs made to find mistakes in the rule, which reach where likely ones do not."""
+    """Graphs of the differential tests, for rules that fire on none of the likely graphs."""
     with contextlib.suppress(Unmakeable):
         for graph, _, _ in graphs_at(rule, TRIES, rule.instances):
             yield graph
@@ -107,7 +107,7 @@ def _rank(dtype: str) -> int:
 
 
 class _Graph:
-    """One graph. `position` is that of the operand which is made: "value", "place", "binder" or "order"."""
+    """A maker of one graph. `position` in its methods is the operand's: "value", "place", "binder", "order", or "end"."""
 
     def __init__(self, rule: CheckedRule, instance: Instance, rng: random.Random) -> None:
         self.rule, self.instance, self.rng = rule, instance, rng
@@ -190,7 +190,7 @@ class _Graph:
         return self.compound(leaf, name) if rng.random() < 0.5 else leaf
 
     def compound(self, leaf: UOp, name: str) -> UOp:
-        """A term of index variables, for helpers about sums."""
+        """A term of index variables, for rules about sums, quotients and remainders."""
         rng = self.rng
         other = UOp.var(f"{name}2", dtypes.index, 0, rng.choice((1, 3, 7)))
         self.made.append(other)
@@ -268,7 +268,7 @@ class _Graph:
         return self.built(info, operands, fields, d)
 
     def several(self, p: Any, position: str) -> list[UOp]:
-        """A part of a list of operands: one, or a sequence of them."""
+        """The operands for one part of a pattern's list: one, or a sequence."""
         if isinstance(p, S.PSequence):
             if p.name not in self.names:
                 count = self.rng.choice((2, 1, 3, 2, 4, 0))
@@ -315,7 +315,7 @@ class _Graph:
         return UOp.const(8, dtypes.index) if name == "end" else UOp.var(name, dtypes.index, 0, 7)
 
     def field(self, op: str, name: str, value: Any, operands: Sequence[UOp]) -> Any:
-        """A static field: the pattern's value, or a likely one."""
+        """The value of a static field: the pattern's, or a likely one."""
         rng = self.rng
         if isinstance(value, S.EName) and value.name in self.rule.dialect.ops:
             return Op[value.name]
@@ -354,7 +354,7 @@ class _Graph:
 
 
 def examples(rules: Sequence[CheckedRule]) -> dict[str, Example]:
-    """The examples of those rules for which there is one, whatever liberties the rules take."""
+    """The examples by rule, for rules that have one, with all fast-math flags allowed."""
     flags = sorted({flag for r in rules for flag in r.syntax.assuming})
     with config.settings(fast_math=",".join(flags)) if flags else config.settings():
         return {r.name: e for r in rules if (e := example(r)) is not None}
