@@ -31,11 +31,11 @@ def _distinct(attempts: Iterable[Any], key: Callable[[Any], Hashable]) -> list[A
 
 
 def kind_of(attempt: Any) -> Hashable:
-    """The kind of an encoding: its class and its state, but for its name and its share of the budget.
+    """The kind of an encoding: its class and its state, of which its name is a part that it may read as any other.
 
     State that cannot be read makes it one of its own kind, so that nobody takes it for another one that was verified.
     """
-    return _state({n: v for n, v in _fields(attempt).items() if n not in ("name", "share")} | {"": type(attempt)}, ())
+    return _state(_fields(attempt) | {"": type(attempt)}, ())
 
 
 def _fields(of: Any) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -12,7 +12,7 @@ from morok.dsl.declared import Mistake
 from morok.dsl.functions import FUNCTIONS
 from morok.dsl.values import NoValue
 from morok.prove import smt
-from morok.prove.dialect_meanings import said
+from morok.prove.dialect_agreement import said
 from morok.prove.dialect_values import misnumbered
 from morok.prove.encoding.facts import exact
 from morok.prove.semantics.term import Unsupported
@@ -123,15 +123,16 @@ NUMBERS: Final = tuple(n for n, f in FUNCTIONS.items() if f.fact and f.params ==
 TRIED: Final = frozenset((*OF_NODES, *OF_DTYPES))
 
 
-def dtype_mistakes(dialect: Dialect, world: Any) -> Iterator[Mistake]:
-    """Mistakes where facts and the theory differ about dtypes."""
-    for fact, of in OF_DTYPES.items():
+def dtype_mistakes(dialect: Dialect, worlds: Iterable[Any]) -> Iterator[Mistake]:
+    """The first mistake in each fact where it and an encoding of the theory differ about dtypes, of all that there are."""
+    for world, (fact, of) in itertools.product(worlds, OF_DTYPES.items()):
         ask = dialect.facts.get(fact)
-        for names in itertools.product(list(dialect.dtypes)[: None if of == 1 else 12], repeat=of) if ask is not None else ():
-            yield from _fact_of(fact, ask, tuple(dialect.dtypes[n] for n in names), getattr(world, fact), names)
+        tried = itertools.product(dialect.dtypes, repeat=of) if ask is not None else ()
+        found = (_fact_of(fact, ask, [dialect.dtypes[n] for n in names], getattr(world, fact), names) for names in tried)
+        yield from itertools.islice(itertools.chain.from_iterable(found), 1)
 
 
-def _fact_of(fact: str, ask: Any, given: tuple[Any, ...], meaning: Any, names: tuple[str, ...]) -> Iterator[Mistake]:
+def _fact_of(fact: str, ask: Any, given: Sequence[Any], meaning: Any, names: tuple[str, ...]) -> Iterator[Mistake]:
     shown = ", ".join(names)
     try:
         want = meaning(*names)

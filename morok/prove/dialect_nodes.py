@@ -11,39 +11,27 @@ from morok.dialect import NOT_CONST, Dialect, OpInfo
 from morok.dsl.declared import Mistake
 from morok.dsl.structural import takes_dtype
 from morok.dsl.values import NoValue
+from morok.prove.dialect_agreement import evaluated
+from morok.prove.dialect_calls import Wrong, call, const_value
 from morok.prove.dialect_facts import Case, node_mistakes
-from morok.prove.dialect_meanings import choices, evaluated, said
-from morok.prove.dialect_values import few, misnumbered, same_number
+from morok.prove.dialect_meanings import choices
+from morok.prove.dialect_templates import (
+    building_templates,
+    constant_of_any_number,
+    constant_templates,
+    read_templates,
+    remembered,
+    same_template,
+)
+from morok.prove.dialect_theory import numbers_around
+from morok.prove.dialect_values import few, same_number
 
 FEW: Final = 6  # constants of a dtype that ops are built over
-COMMON: Final = ("recall",)  # what is asked of every node that a graph holds, whatever ops a rule names
+DEPTH: Final = 4  # of nodes that are evaluated
+BUILDING: Final = ("build", "rebuild", "inline['build", "inline['pointwise")  # mistakes that are one op's: its nodes are made so
 
 Values = Mapping[str, Sequence[Any]]  # some values of each dtype
 Worlds = Mapping[str, Sequence[Any]]  # the encodings of each dtype
-
-
-class Wrong(Exception):
-    """A mistake that ends what is tried of an op. `constants`: of what reads the constants of every op."""
-
-    def __init__(self, field: str, message: str, expected: str = "", constants: bool = False) -> None:
-        super().__init__(message)
-        self.mistake = Mistake("", field, message, expected, constants=constants)
-
-
-def call(dialect: Dialect, method: str, *args: Any) -> Any:
-    """The result of a method; Wrong where it raises."""
-    try:
-        return getattr(dialect, method)(*args)
-    except Exception as problem:
-        raise Wrong(method, f"raises {said(problem)}") from None
-
-
-def const_value(dialect: Dialect, node: Any) -> Any:
-    """The value of a constant, a number of Python's own; NOT_CONST of any other node."""
-    value = call(dialect, "const_value", node)
-    if value is not NOT_CONST and value is not None and (wrong := misnumbered(value)):
-        raise Wrong("const_value", f"is {wrong}", "an int, a float or a bool", constants=True)
-    return value
 
 
 def constant_mistakes(dialect: Dialect, values: Values, worlds: Worlds) -> Iterator[Mistake]:
@@ -60,7 +48,7 @@ def constant_mistakes(dialect: Dialect, values: Values, worlds: Worlds) -> Itera
                     if call(dialect, "same", a, b):
                         what = f"the constants {v!r} and {w!r} of {name} are the same to it"
                         raise Wrong("same", what, "whether nodes are equal")
-                    _same_template(dialect, a, b, f"constants of {name}")
+                    same_template(dialect, a, b, f"constants of {name}")
         except Wrong as wrong:
             spoils = wrong.mistake.field in ("const", "const_value")
             yield replace(wrong.mistake, dtypes=(name,), constants=True) if spoils else wrong.mistake
@@ -75,31 +63,9 @@ def _alike_at_two_dtypes(
             if call(dialect, "same", a, b) or call(dialect, "same", b, a):
                 what = f"the constants {v!r} of {name} and {w!r} of {other} are the same to it"
                 raise Wrong("same", what, "whether nodes are equal, and so of one type")
-            _same_template(dialect, a, b, f"constants of {name} and {other}")
+            same_template(dialect, a, b, f"constants of {name} and {other}")
     if nodes:
         first[name] = nodes[0]
-
-
-def remembered(dialect: Dialect, a: Any, b: Any, shown: str, other: str) -> None:
-    """An error where two nodes that are not the same carry one dict for derived facts, or one node carries several."""
-    if "recall" not in dialect.inline and getattr(dialect, "recall", None) is None:
-        return
-
-    def held(node: Any) -> Any:
-        if "recall" not in dialect.inline:
-            return call(dialect, "recall", node)
-        return filled(dialect, "recall", shown, n=node)
-
-    if held(a) is not held(a):
-        raise Wrong("recall", f"of {shown} is another dict each time", "the dict that the node carries")
-    if held(a) is held(b) and not call(dialect, "same", a, b):
-        raise Wrong("recall", f"is one dict for {shown} and {other}", "a dict of its own for each node")
-
-
-def _same_template(dialect: Dialect, a: Any, b: Any, shown: str) -> None:
-    """An error where the template for `same` differs from the method on two different nodes."""
-    if "same" in dialect.inline and bool(filled(dialect, "same", shown, a=a, b=b)) != bool(dialect.same(a, b)):
-        raise Wrong("inline['same']", f"is not what the method says of {shown}")
 
 
 def constant(dialect: Dialect, name: str, value: Any) -> Any:
@@ -122,42 +88,17 @@ def constant(dialect: Dialect, name: str, value: Any) -> Any:
     again = call(dialect, "const", dialect.dtypes[name], value)
     if getattr(dialect, "hash_consed", False) and again is not made:
         raise Wrong("hash_consed", f"const({name}, {value!r}) is another object each time", "equal nodes that are one object")
-    _constant_templates(dialect, name, value, made, key)
+    constant_templates(dialect, name, value, made, key)
     return made
 
 
-def _constant_templates(dialect: Dialect, name: str, value: Any, node: Any, key: Any) -> None:
-    """An error where the templates differ from the methods on a constant."""
-    op = dialect.inline.get("const_op")
-    if op is not None and dialect.ops[op].key != key:
-        raise Wrong("inline['const_op']", f"the constants' key is {key!r}, and {op}'s is {dialect.ops[op].key!r}")
-    kind = dialect.type(node)
-    wanted: dict[str, Any] = {
-        "const_value": value,
-        "scalar": getattr(dialect, "element", lambda d: d)(kind),
-        "lanes": 1,
-        "is_const": True,
-    }
-    for template in (t for t in dialect.inline if t.startswith("in.")):
-        wanted[template] = name in dialect.classes.get(template[3:], frozenset((template[3:],)))
-    holes = {"n": node, "v": value, "d": dialect.dtypes[name]}
-    for template, said_ in wanted.items():
-        if template in dialect.inline and (template != "is_const" or "Op." not in dialect.inline[template]):
-            got = filled(dialect, template, repr(value), **holes)
-            if not (same_number(got, said_) if template == "const_value" else got == said_):
-                raise Wrong(f"inline[{template!r}]", f"is {got!r} for the constant {value!r} of {name}", repr(said_))
-    if "const" in dialect.inline and not dialect.same(filled(dialect, "const", repr(value), **holes), node):
-        raise Wrong("inline['const']", f"makes another node than const({name}, {value!r})")
-
-
-def filled(dialect: Dialect, key: str, shown: str, **holes: Any) -> Any:
-    """The value of a template with these values in its holes."""
-    names = {k: f"hole_{k}" for k in ("n", "a", "b", "c", "op", "v", "d", "k")}
-    scope = {**getattr(dialect, "names", {}), "_d": dialect, **{f"hole_{k}": v for k, v in holes.items()}}
+def template_of_constants(dialect: Dialect, name: str, values: Sequence[Any]) -> Iterator[Mistake]:
+    """The mistake where the template makes other constants of numbers, in the dtype or beyond, than the method."""
     try:
-        return eval(dialect.inline[key].format(**names), scope)
-    except Exception as problem:
-        raise Wrong(f"inline[{key!r}]", f"raises {said(problem)} for {shown}") from None
+        for v in numbers_around(values) if "const" in dialect.inline else ():
+            constant_of_any_number(dialect, name, v)
+    except Wrong as wrong:
+        yield wrong.mistake
 
 
 class OpNodes:
@@ -183,7 +124,7 @@ class OpNodes:
         return list(self.found.values())
 
     def _closed(self) -> None:
-        """An error where nodes of the op can be built at dtypes that it does not list, though the dialect denies it."""
+        """An error where nodes of the op can be built that it does not list, though the dialect denies it."""
         for names, result in self._unlisted():
             try:
                 operands = tuple(self._some(n) for n in names)
@@ -191,13 +132,13 @@ class OpNodes:
             except Exception:  # it refuses, as it says
                 continue
             if there:
-                shown = ", ".join([*names, *([f"to {result}"] if takes_dtype(self.info) else [])])
+                shown = ", ".join([*(names or ["no operands"]), *([f"to {result}"] if takes_dtype(self.info) else [])])
                 what = f"{self.info.name} can be built at {shown}, which it does not list"
                 self.add(Mistake("", "closed_types", what, "an error, or closed_types = False"))
                 return
 
     def _unlisted(self) -> Iterator[tuple[list[str], str]]:
-        """Dtypes of the operands and of the result, one of which is not as the op lists them."""
+        """Dtypes of the operands and of the result, one of which is not as the op lists them, or that are more or fewer."""
         info, every = self.info, tuple(self.dialect.dtypes)
         at = {letter: next((n for n in names if n in self.values), "") for letter, names in info.domains.items()}
         names, result = [at.get(p, p) for p in info.params], at.get(info.result, info.result)
@@ -211,6 +152,7 @@ class OpNodes:
             for other in every:
                 if other != names[i] and not alone:  # what another operand is not, or what no operand of the kind is
                     yield [*names[:i], other, *names[i + 1 :]], result
+        yield from ((several, result) for several in (names[:-1], [*names, names[-1]], names * 2, []))
 
     def _some(self, name: str) -> Any:
         """A constant of a dtype, whether or not the theory has values of it."""
@@ -236,8 +178,10 @@ class OpNodes:
                 value = const_value(self.dialect, node)
                 if value is None:
                     raise Wrong("const_value", "of a node that is no constant is None", "NOT_CONST")
+                want = self._wanted(names, result, given)
+                self.templates(node, operands, result, want, self._shown(given))
                 if value is not NOT_CONST:  # built as what it is
-                    self._folded(node, names, result, given, value)
+                    self._folded(node, result, given, value, want)
                     continue
                 built += call(self.dialect, "opkey", node) == self.info.key
                 if call(self.dialect, "opkey", node) == self.info.key:
@@ -260,8 +204,10 @@ class OpNodes:
                 yield False
 
     def add(self, mistake: Mistake) -> None:
-        common = mistake.constants or mistake.field in COMMON
-        self.found.setdefault(mistake.field, mistake if common else replace(mistake, op=self.info.name))
+        """Note a mistake in what this op alone is built with, or is asked of its nodes; a template is asked of all nodes."""
+        common = mistake.constants or mistake.field == "recall" or mistake.field.startswith("inline")
+        own = mistake.field.startswith(BUILDING)
+        self.found.setdefault(mistake.field, mistake if common and not own else replace(mistake, op=self.info.name))
 
     def build(self, operands: tuple[Any, ...], result: str) -> Any:
         given = self.dialect.dtypes[result] if takes_dtype(self.info) else None
@@ -273,26 +219,63 @@ class OpNodes:
         key = call(self.dialect, "opkey", node)
         return bool(some) and bool(key == call(self.dialect, "opkey", constant(self.dialect, name, some[0])))
 
-    def _folded(self, node: Any, names: Sequence[str], result: str, given: tuple[Any, ...], value: Any) -> None:
-        """An error unless what is built as a constant, or said to be one, has the value of the op."""
-        if self.info.evaluate is None:
-            return
+    def _shown(self, given: Sequence[Any]) -> str:
+        return f"{self.info.name}({', '.join(map(repr, given))})"
+
+    def _wanted(self, names: Sequence[str], result: str, given: tuple[Any, ...]) -> Any:
+        """The value that the op has of these; NOT_CONST where it has none, or none that is known."""
         try:
-            want = evaluated(self.dialect, self.info, names, result, given)
-        except NoValue:
-            return
-        except Exception:
-            return  # said of the evaluator
-        if not same_number(value, want):
-            shown = f"{self.info.name}({', '.join(map(repr, given))})"
+            return NOT_CONST if self.info.evaluate is None else evaluated(self.dialect, self.info, names, result, given)
+        except Exception:  # said of the evaluator
+            return NOT_CONST
+
+    def _folded(self, node: Any, result: str, given: tuple[Any, ...], value: Any, want: Any) -> None:
+        """An error unless what is built as a constant, or said to be one, has the value of the op."""
+        if want is not NOT_CONST and not same_number(value, want):
             if self.is_plain(node, result):
-                raise Wrong("build", f"{shown} is built as {value!r}, and evaluates to {want!r}")
-            what = f"of {shown} is {value!r}, and it evaluates to {want!r}"
+                raise Wrong("build", f"{self._shown(given)} is built as {value!r}, and evaluates to {want!r}")
+            what = f"of {self._shown(given)} is {value!r}, and it evaluates to {want!r}"
             raise Wrong("const_value", what, "the value of a node, or NOT_CONST", constants=True)
+
+    def templates(self, node: Any, operands: tuple[Any, ...], result: str, want: Any, shown: str) -> None:
+        """An error unless the templates say of a node what the methods say, and build one that is as good."""
+        d = self.dialect
+        if self.name_of(node):
+            read_templates(d, node, shown)
+        for template, made in building_templates(d, self.info, operands, d.dtypes[result]):
+            if call(d, "same", made, node):
+                continue
+            value = self.value(made)
+            alike = call(d, "type", made) == d.dtypes[result]
+            if value is NOT_CONST or want is NOT_CONST:
+                held = call(d, "operands", made)
+                alike = alike and call(d, "opkey", made) == self.info.key and len(held) == len(operands)
+                alike = alike and all(call(d, "same", a, b) for a, b in zip(held, operands, strict=True))
+            else:
+                alike = alike and same_number(value, want)
+            if not alike:
+                raise Wrong(f"inline[{template!r}]", f"makes another node than build() for {shown}")
+
+    def value(self, node: Any, depth: int = 0) -> Any:
+        """The value that a node has by what the dialect says of it; NOT_CONST where that is none, or cannot be told."""
+        value = const_value(self.dialect, node)
+        if value is not NOT_CONST or depth > DEPTH:
+            return value
+        key = call(self.dialect, "opkey", node)
+        info = next((i for i in self.dialect.ops.values() if i.key == key and i.evaluate is not None and not i.fields), None)
+        held = call(self.dialect, "operands", node)
+        given = tuple(self.value(o, depth + 1) for o in held)
+        if info is None or len(held) != len(info.params) or any(v is NOT_CONST for v in given):
+            return NOT_CONST
+        names = [self.name_of(o) for o in held]
+        try:
+            return evaluated(self.dialect, info, names, self.name_of(node), given)
+        except Exception:  # it has none, or is of other dtypes
+            return NOT_CONST
 
     def _node(self, node: Any, operands: tuple[Any, ...], others: tuple[Any, ...], result: str, given: tuple[Any, ...]) -> None:
         d, info = self.dialect, self.info
-        shown = f"{info.name}({', '.join(map(repr, given))})"
+        shown = self._shown(given)
         held = call(d, "operands", node)
         again = call(d, "operands", node)
         try:
@@ -315,7 +298,11 @@ class OpNodes:
             raise Wrong("same", f"takes {shown} for one of its operands, or for none of itself", "whether nodes are equal")
         self._rebuilt(node, held, others, shown)
         self.facts(node, given, result, shown)
-        self._templates(node, tuple(held), shown)
+        for other in (node, held[0], self.last):
+            if other is not None:
+                same_template(d, node, other, shown)
+        remembered(d, [(n, s) for n, s in ((node, shown), (held[0], "an operand"), (self.last, "another node")) if n is not None])
+        self.last = node
 
     def _rebuilt(self, node: Any, held: Sequence[Any], others: tuple[Any, ...], shown: str) -> None:
         d, info = self.dialect, self.info
@@ -357,29 +344,3 @@ class OpNodes:
     def name_of(self, node: Any) -> str:
         kind = self.dialect.type(node)
         return next((n for n, d in self.dialect.dtypes.items() if d == kind), "")
-
-    def _templates(self, node: Any, held: tuple[Any, ...], shown: str) -> None:
-        """An error unless the code templates agree with the methods and facts."""
-        d, info = self.dialect, self.info
-        holes = {"n": node, "a": node, "b": held[0], "op": info.key}
-        for key in ("opkey", "type", "operands", "vmin", "vmax"):
-            if key in d.inline:
-                ask = d.facts.get(key) if key in ("vmin", "vmax") else getattr(d, key)
-                one: Any = filled(d, key, shown, **holes)
-                other: Any = None if ask is None else ask(node)
-                if key == "operands":
-                    alike = len(one) == len(other) and all(a is b for a, b in zip(one, other, strict=True))
-                else:
-                    alike = ask is None or one is other or one == other
-                if not alike:
-                    raise Wrong(f"inline[{key!r}]", f"is {one!r} for {shown}, and the method says {other!r}"[:300])
-        for other in (node, held[0], self.last):
-            if other is not None:
-                _same_template(d, node, other, shown)
-                remembered(d, node, other, shown, "another node")
-        self.last = node
-        for i, key in enumerate(("pointwise1", "pointwise2", "pointwise3")):
-            if key in d.inline and len(held) == i + 1 and not info.converts:
-                made = filled(d, key, shown, **holes | dict(zip("abc", held, strict=False)))
-                if d.opkey(made) != info.key or not all(d.same(a, b) for a, b in zip(d.operands(made), held, strict=True)):
-                    raise Wrong(f"inline[{key!r}]", f"makes another node than build() for {shown}")

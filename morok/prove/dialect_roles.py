@@ -7,7 +7,8 @@ from typing import Any, Final, NamedTuple
 
 from morok.dialect import Dialect, OpInfo
 from morok.dsl.declared import Mistake
-from morok.prove.dialect_nodes import Values, Wrong, call, constant, filled
+from morok.prove.dialect_calls import Wrong, call, filled
+from morok.prove.dialect_nodes import Values, constant
 from morok.prove.dialect_values import few, same_number
 
 TRIED: Final = ("take", "join", "constants")
@@ -116,6 +117,12 @@ class _Trial:
     def _holds(self, node: Any, wanted: tuple[Any, ...]) -> None:
         if node is not None and tuple(call(self.dialect, "attr", node, self.field)) != wanted:
             raise Wrong("attr", f"{self.field} of a node is not {wanted!r}, of which it was built", "the value of the field")
+        for template in (f"attr.{self.info.name}.{self.field}", f"attr.{self.field}"):
+            if node is not None and template in self.dialect.inline:
+                got = filled(self.dialect, template, self.field, n=node)
+                if tuple(got) != wanted:
+                    raise Wrong(f"inline[{template!r}]", f"is {got!r} of a node with {wanted!r}", "the value of the field")
+                break  # the other one is not asked
 
     def _rebuilt(self, node: Any, operands: Sequence[Any], lanes: tuple[Any, ...]) -> None:
         if node is not None:

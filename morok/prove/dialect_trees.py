@@ -5,7 +5,9 @@ A dialect whose `build` makes another node of the same value, as one that folds,
 
 from __future__ import annotations
 
+import bisect
 import itertools
+import math
 import random
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any, Final, NamedTuple
@@ -13,14 +15,16 @@ from typing import Any, Final, NamedTuple
 from morok.dialect import NOT_CONST, Dialect, OpInfo
 from morok.dsl.declared import Mistake
 from morok.dsl.values import NoValue
-from morok.prove.dialect_meanings import choices, evaluated
-from morok.prove.dialect_nodes import OpNodes, Values, Worlds, Wrong, call, const_value, constant, remembered
+from morok.prove.dialect_agreement import evaluated
+from morok.prove.dialect_calls import Wrong, call
+from morok.prove.dialect_meanings import choices
+from morok.prove.dialect_nodes import BUILDING, OpNodes, Values, Worlds, constant
+from morok.prove.dialect_templates import remembered, same_template
 from morok.prove.dialect_values import few, same_number
 
 LEAVES: Final = 5  # constants of a dtype
 INNER: Final = 12  # nodes of a dtype that are operands of others
 MOST: Final = 60  # nodes of one op at one choice of dtypes
-DEPTH: Final = 4  # of nodes that are evaluated
 
 
 class Tree(NamedTuple):
@@ -32,15 +36,24 @@ class Tree(NamedTuple):
 
 
 class Trees:
-    """The nodes of one op over nodes of some ops, and what is wrong with them."""
+    """The nodes of one op over nodes of some ops, and what is wrong with them.
+
+    few   some values of each dtype
+    made  the ops that give each dtype, each with the dtypes of its operands
+    """
 
     def __init__(self, dialect: Dialect, info: OpInfo, values: Values, worlds: Worlds, over: Collection[str]) -> None:
         self.dialect = dialect
         self.info = info
         self.values = values
         self.worlds = worlds
-        self.over = over
         self.nodes = OpNodes(dialect, info, values, worlds)
+        self.few = {name: few(some, LEAVES) for name, some in values.items()}
+        self.made: dict[str, list[tuple[OpInfo, list[str]]]] = {}
+        for op in (dialect.ops[name] for name in sorted(over)):
+            for names, result in _signatures(dialect, op) if not op.fields and op.evaluate is not None else ():
+                if all(n in values for n in names):
+                    self.made.setdefault(result, []).append((op, names))
 
     def mistakes(self) -> list[Mistake]:
         """The mistakes of the op's nodes, the first of each field."""
@@ -53,7 +66,7 @@ class Trees:
                     operands = {n: self._operands(n, rng) for n in dict.fromkeys(names)}
                     self._at(names, result, [operands[n] for n in names], rng)
                 except Wrong as wrong:
-                    if wrong.mistake.field in ("build", "rebuild"):
+                    if wrong.mistake.field.startswith(BUILDING):
                         self.nodes.add(wrong.mistake)
                     else:  # a method that is asked about the nodes of every op
                         self.nodes.found.setdefault(wrong.mistake.field, wrong.mistake)
@@ -61,16 +74,16 @@ class Trees:
 
     def _operands(self, name: str, rng: random.Random) -> list[Tree]:
         """Constants of a dtype, and nodes of all ops over these."""
-        leaves = [Tree(constant(self.dialect, name, v), v, repr(v)) for v in few(self.values[name], LEAVES)]
-        inner = [
-            (info, names, chosen)
-            for info in (self.dialect.ops[op] for op in sorted(self.over))
-            if not info.fields and info.evaluate is not None
-            for names, result in _signatures(self.dialect, info)
-            if result == name and all(n in self.values for n in names)
-            for chosen in itertools.product(*(few(self.values[n], LEAVES) for n in names))
-        ]
-        some = [self._over_constants(*i, name) for i in rng.sample(inner, min(INNER, len(inner)))]
+        leaves = [Tree(constant(self.dialect, name, v), v, repr(v)) for v in self.few[name]]
+        made = self.made.get(name, [])
+        ends = list(itertools.accumulate(math.prod(len(self.few[n]) for n in names) for _, names in made))
+        every = range(ends[-1] if ends else 0)
+        some = []
+        for number in rng.sample(every, min(INNER, len(every))):
+            at = bisect.bisect_right(ends, number)
+            info, names = made[at]
+            given = _combination([self.few[n] for n in names], ends[at] - number - 1)
+            some.append(self._over_constants(info, names, given, name))
         return [*leaves, *(t for t in some if t is not None)]
 
     def _over_constants(self, info: OpInfo, names: Sequence[str], given: tuple[Any, ...], result: str) -> Tree | None:
@@ -79,7 +92,7 @@ class Trees:
             value = evaluated(self.dialect, info, names, result, given)
             operands = tuple(constant(self.dialect, n, v) for n, v in zip(names, given, strict=True))
             node = OpNodes(self.dialect, info, self.values, self.worlds).build(operands, result)
-            alike = same_number(self._value(node), value)
+            alike = same_number(self.nodes.value(node), value)
         except Exception:
             return None
         return Tree(node, value, f"{info.name}({', '.join(map(repr, given))})") if alike else None
@@ -105,6 +118,7 @@ class Trees:
             if value is NoValue:
                 continue
             self._is(node, value, "build", shown)
+            self.nodes.templates(node, tuple(t.node for t in at), result, value, shown)
             if last is not None:
                 self._is(call(self.dialect, "rebuild", last, tuple(t.node for t in at)), value, "rebuild", shown)
             last = node if call(self.dialect, "opkey", node) == self.info.key else last
@@ -113,11 +127,12 @@ class Trees:
         for a, b in itertools.combinations([*made, *others], 2):
             if not same_number(a.value, b.value) and call(self.dialect, "same", a.node, b.node):
                 raise Wrong("same", f"takes {a.shown} for {b.shown}", "whether nodes are equal")
-            remembered(self.dialect, a.node, b.node, a.shown, b.shown)
+            same_template(self.dialect, a.node, b.node, f"{a.shown} and {b.shown}")
+        remembered(self.dialect, [(t.node, t.shown) for t in (*made, *others)])
 
     def _is(self, node: Any, wanted: Any, method: str, shown: str) -> None:
         """An error unless a node has the value that is wanted."""
-        value = self._value(node)
+        value = self.nodes.value(node)
         if value is NOT_CONST or same_number(value, wanted):
             return
         d, field = self.dialect, method
@@ -127,22 +142,14 @@ class Trees:
             field = "operands" if call(d, "opkey", node) == self.info.key else "opkey"
         raise Wrong(field, f"of {shown} makes what is {value!r}, and the value is {wanted!r}", "what has that value")
 
-    def _value(self, node: Any, depth: int = 0) -> Any:
-        """The value that a node has by what the dialect says of it; NOT_CONST where that is none, or cannot be told."""
-        value = const_value(self.dialect, node)
-        if value is not NOT_CONST or depth > DEPTH:
-            return value
-        key = call(self.dialect, "opkey", node)
-        info = next((i for i in self.dialect.ops.values() if i.key == key and i.evaluate is not None and not i.fields), None)
-        held = call(self.dialect, "operands", node)
-        given = tuple(self._value(o, depth + 1) for o in held)
-        if info is None or len(held) != len(info.params) or any(v is NOT_CONST for v in given):
-            return NOT_CONST
-        names = [self.nodes.name_of(o) for o in held]
-        try:
-            return evaluated(self.dialect, info, names, self.nodes.name_of(node), given)
-        except Exception:  # it has none, or is of other dtypes
-            return NOT_CONST
+
+def _combination(values: Sequence[Sequence[Any]], number: int) -> tuple[Any, ...]:
+    """The combination of values of this number, of as many as there are."""
+    found = []
+    for some in values:
+        number, at = divmod(number, len(some))
+        found.append(some[at])
+    return tuple(found)
 
 
 def _signatures(dialect: Dialect, info: OpInfo) -> Iterator[tuple[list[str], str]]:

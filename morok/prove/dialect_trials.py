@@ -6,14 +6,15 @@ import os
 import random
 import signal
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from typing import Any, Final
 
 from morok.dialect import Dialect, built_in
 from morok.dsl.declared import Mistake
 from morok.prove import dialect_meanings as meanings
 from morok.prove import dialect_nodes as nodes
-from morok.prove.dialect_encodings import worlds
+from morok.prove.dialect_agreement import Wrong
+from morok.prove.dialect_encodings import kind_of, worlds
 from morok.prove.dialect_facts import dtype_mistakes
 from morok.prove.dialect_roles import role_mistakes
 from morok.prove.dialect_theory import excluded_constants, other_constants, theory_mistakes
@@ -82,7 +83,7 @@ def _all(dialect: Dialect, broken: frozenset[str], op: str, over: frozenset[str]
     """The mistakes in an op, over constants or over nodes of these ops; in the common part of all ops where none is named."""
     try:
         theory = meanings.theory_of(dialect)
-    except meanings.Wrong as wrong:
+    except Wrong as wrong:
         if not op:
             yield Mistake("", wrong.field, wrong.message, wrong.expected)
         return
@@ -90,24 +91,29 @@ def _all(dialect: Dialect, broken: frozenset[str], op: str, over: frozenset[str]
     used = {n for i in dialect.ops.values() if i.name not in broken for d in i.domains.values() for n in d}
     used |= {p for i in dialect.ops.values() if i.name not in broken for p in (*i.params, i.result) if p in dialect.dtypes}
     made: dict[str, list[Any]] = {}  # the worlds of each dtype
+    kinds: dict[Hashable, Any] = {}  # a world of each kind of encoding
     for name in dialect.dtypes:
         if name not in used:
             continue
         try:
-            known = [a.world() for a in worlds(theory, dialect, next(iter(dialect.ops), ""), [name])]
-            values[name] = candidates(known[0], name, (), random.Random(name))
+            attempts = worlds(theory, dialect, next(iter(dialect.ops), ""), [name])
+            known = [a.world() for a in attempts]
+            values[name] = candidates(known[0], name, random.Random(name))
             made[name] = known
+            kinds |= zip(map(kind_of, attempts), known, strict=True)
         except Exception:  # said where an op is tried at it
             continue
     constants = list(nodes.constant_mistakes(dialect, values, made))
     if not op:
         if made:
-            yield from dtype_mistakes(dialect, next(reversed(made.values()))[0])
-        yield from theory_mistakes(made, values)
+            yield from dtype_mistakes(dialect, kinds.values())
+        ops = [i for name, i in dialect.ops.items() if i.params and i.solver and name not in broken]
+        yield from theory_mistakes(dialect, made, values, ops)
         for name, some in values.items():
             if some and not constants:  # else its constants are wrong, or unknown to the theory, which is said of them
                 yield from excluded_constants(dialect, name, made[name])
                 yield from other_constants(dialect, name, some, made[name])
+                yield from nodes.template_of_constants(dialect, name, some)
         yield from constants
         return
     if not dialect.ops[op].params:

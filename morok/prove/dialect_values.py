@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from morok.dialect import NUMBERS, OpInfo
@@ -18,6 +18,7 @@ WIDTHS: Final = (4, 7, 8, 15, 16, 31, 32, 63, 64)
 MOST: Final = 24  # values of one dtype
 SMALL: Final = 256  # values of a dtype that are all tried where an op has one operand
 RANDOM: Final = 6
+NUMBERED: Final = 500  # numbers in an op's code that are tried
 
 
 def misnumbered(value: Any) -> str:
@@ -37,36 +38,49 @@ def same_number(a: Any, b: Any) -> bool:
         return False
 
 
-def mentioned(info: OpInfo) -> tuple[int, ...]:
-    """The integers in an evaluator's code, and their neighbours: there it may do something else."""
+def mentioned(info: OpInfo) -> tuple[float, ...]:
+    """The numbers in an evaluator's code and in all that it refers to, those of its own code first."""
     if info.evaluate is None:
         return ()
     try:
-        found = code_of(info.evaluate, getattr(info.evaluate, "__module__", "") or "").numbers
+        return code_of(info.evaluate, getattr(info.evaluate, "__module__", "") or "").numbers[:NUMBERED]
     except Exception:  # the code is somebody's own; without it there are fewer values to try
         return ()
-    whole = [int(n) for n in found if n == n and abs(n) < 2**70]
-    return tuple(dict.fromkeys(v for n in whole for v in (n, n - 1, n + 1, -n)))[:20]
 
 
-def candidates(world: Any, name: str, more: Sequence[int], rng: random.Random) -> list[Any]:
+def near(world: Any, name: str, numbers: Sequence[float], known: Sequence[Any]) -> list[Any]:
+    """Values of a dtype at numbers and next to them, but for those that are known."""
+    known_to = holder(world, name)
+    if world.is_float(name):
+        tried: list[Any] = [f(v) for n in numbers for v in (float(n), -float(n)) for f in (float, _above, _below)]
+    else:
+        tried = [v for n in map(int, numbers) for v in (n, n - 1, n + 1, -n)]
+    new = {repr(v): v for v in tried}.keys() - set(map(repr, known))
+    return [v for v in {repr(v): v for v in tried if repr(v) in new}.values() if known_to(v)]
+
+
+def _above(v: float) -> float:
+    return math.nextafter(v, math.inf)
+
+
+def _below(v: float) -> float:
+    return math.nextafter(v, -math.inf)
+
+
+def candidates(world: Any, name: str, rng: random.Random) -> list[Any]:
     """Values of this dtype, as the world says: those that it has a constant for which is that value again."""
+    known_to = holder(world, name)
     if world.is_float(name):
         tried: list[Any] = [*FLOATS, *(rng.uniform(-100, 100) for _ in range(RANDOM))]
-        return [v for v in tried if has(world, name, v)][:MOST]
+        return [v for v in tried if known_to(v)][:MOST]
     powers = [s * (1 << w) + o for w in WIDTHS for s in (1, -1) for o in (-1, 0)]
-    wide = [v for v in powers if has(world, name, v)]
+    wide = [v for v in powers if known_to(v)]
     most = max(map(abs, wide), default=100)
     chance = [rng.randint(-most, most) for _ in range(4 * RANDOM)]
-    inner = [v for v in dict.fromkeys([*more, *EDGES, *chance]) if has(world, name, v)]
+    inner = [v for v in dict.fromkeys([*EDGES, *chance]) if known_to(v)]
     ends = list(dict.fromkeys([*sorted(wide, key=abs)[-4:], *([min(inner), max(inner)] if inner else [])]))
     found = list(dict.fromkeys([*inner[: MOST - RANDOM], *ends, *[v for v in chance if v in inner][:RANDOM]]))
-    if (
-        found
-        and all(v in (0, 1) for v in found)
-        and has(world, name, True)
-        and world.read(name, _closed(world, name, True)) is True
-    ):
+    if found and all(v in (0, 1) for v in found) and known_to(True) and world.read(name, _closed(world, name, True)) is True:
         return [False, True]
     return found
 
@@ -76,9 +90,10 @@ def every(world: Any, name: str, some: Sequence[Any]) -> list[int]:
     whole = [int(v) for v in some if isinstance(v, int)]
     if not whole or world.is_float(name) or max(whole) - min(whole) >= SMALL:
         return []
-    found = [v for v in range(min(whole), max(whole) + 1) if has(world, name, v)]
+    known_to = holder(world, name)
+    found = [v for v in range(min(whole), max(whole) + 1) if known_to(v)]
     for step, last in ((1, max(whole)), (-1, min(whole))):
-        while len(found) <= SMALL and has(world, name, last + step):
+        while len(found) <= SMALL and known_to(last + step):
             last += step
             found.append(last)
     return sorted(found) if len(found) <= SMALL else []
@@ -97,17 +112,40 @@ def _closed(world: Any, name: str, value: Any) -> Any:
 
 def has(world: Any, name: str, value: Any) -> bool:
     """True if a value is one of the dtype's: its constant is it, and satisfies what is assumed of a variable."""
-    try:
-        return same_number(world.read(name, _closed(world, name, value)), value) and not denied(world, name, value)
-    except Exception:  # the theory has no such constant
-        return False
+    return holder(world, name)(value)
+
+
+def holder(world: Any, name: str) -> Callable[[Any], bool]:
+    """The same of one dtype, for many values."""
+    denies: list[Callable[[Any], bool]] = []
+
+    def has(value: Any) -> bool:
+        try:
+            if not same_number(world.read(name, _closed(world, name, value)), value):
+                return False
+            if not denies:
+                denies.append(denial(world, name))
+            return not denies[0](value)
+        except Exception:  # the theory has no such constant
+            return False
+
+    return has
 
 
 def denied(world: Any, name: str, value: Any) -> bool:
     """True if what is assumed of a variable of this dtype excludes a value."""
+    return denial(world, name)(value)
+
+
+def denial(world: Any, name: str) -> Callable[[Any], bool]:
+    """The same of one dtype, for many values."""
     before = len(world.axioms)
     x = world.variable(Symbol("value", name), name).value
     assumed = world.axioms[before:]
     del world.axioms[before:]
-    c = world.constant(name, value).value
-    return any(smt.Substitution([(x, c)])(a) is smt.FALSE for a in assumed)
+
+    def denied(value: Any) -> bool:
+        there = smt.Substitution([(x, world.constant(name, value).value)])
+        return any(there(a) is smt.FALSE for a in assumed)
+
+    return denied

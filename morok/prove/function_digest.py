@@ -75,7 +75,7 @@ class Code(NamedTuple):
     digest    of all that it refers to; with all sources of the distributions whose code reaches what it does not mention, and
               the identities of installed ones
     files     that any of it was read from
-    numbers   the constants in it: at these it may do something else
+    numbers   in it, and in what it refers to, as tables and constants of modules: at these it may do something else
     names     of globals and attributes in it
     closed    the kinds of objects among it that show nobody what they hold
     """
@@ -151,6 +151,8 @@ class _Walk:
                 self.say(type(at).__name__, at if not isinstance(at, int) else hex(at))
                 if type(at) is str:
                     self._texts[at] = None
+                elif type(at) in (int, float) and math.isfinite(at):
+                    self.numbers[at] = None
             elif id(at) in self.seen:
                 self.say("again", self.seen[id(at)][0])
             elif len(self.seen) == _MOST:  # nobody has seen all of it: it is another whenever it is asked for
@@ -243,7 +245,6 @@ class _Walk:
     def code(self, at: types.CodeType) -> list[Any]:
         self.say("code", at.co_code, at.co_names, at.co_argcount, at.co_posonlyargcount, at.co_kwonlyargcount, at.co_flags)
         self.say(at.co_exceptiontable, _parameters(at), at.co_freevars, at.co_cellvars)
-        self.numbers.update(dict.fromkeys(c for c in at.co_consts if type(c) in (int, float) and c == c))
         self._sayers.append(at)
         return list(at.co_consts[has_docstring(at) :])
 
@@ -468,8 +469,8 @@ def code_of(function: Any, module: str, variable: bool = True) -> Code:
         known = identity(name.partition(".")[0])
         walk.say("installed", name, known.digest, file_digest(at))
         files |= {at, *known.files}
-    numbers = tuple(n for n in walk.numbers if not (isinstance(n, float) and math.isinf(n)))
-    return Code(walk.hash.hexdigest(), tuple(sorted(files)), numbers, frozenset(walk.names), tuple(sorted(walk.closed)))
+    closed = tuple(sorted(walk.closed))
+    return Code(walk.hash.hexdigest(), tuple(sorted(files)), tuple(walk.numbers), frozenset(walk.names), closed)
 
 
 def helper_code(function: Any, module: str, contexts: Iterable[str | None], variable: bool = True) -> Code:

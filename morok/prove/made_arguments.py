@@ -14,6 +14,7 @@ from morok.dsl.checked import CheckedRule, Instance, Sort
 from morok.dsl.contract import COMPILE_TIME
 from morok.errors import MorokError
 from morok.prove.calls import Site, UnmadeError
+from morok.prove.dialect_values import NUMBERED
 
 if TYPE_CHECKING:
     from morok.prove.random_nodes import RandomNodes
@@ -26,16 +27,19 @@ EDGES: Final = 400  # choices of edge values that are tried, at most
 
 
 class Arguments:
-    """The arguments of a helper's calls, made up."""
+    """The arguments of a helper's calls, made up.
+
+    numbers  that stand in its code, and in what that refers to
+    """
 
     def __init__(self, extern: S.Extern, places: Sequence[Site], numbers: Sequence[Any], rng: random.Random) -> None:
         self.extern = extern
         self.places = places
         self.rng = rng
-        near = [n + k for n in numbers if isinstance(n, int) for k in (0, -1, 1)]
+        near = [n + k for n in numbers[:NUMBERED] if isinstance(n, int) for k in (0, -1, 1)]
         self.integers = tuple(dict.fromkeys([*INTEGERS, *near]))
         self.lengths = tuple(n for n in self.integers if 0 <= n <= LONGEST)
-        self.floats = (*FLOATS, *(n for n in numbers if isinstance(n, float)))
+        self.floats = (*FLOATS, *map(float, numbers[:NUMBERED]))
 
     def edges(self) -> Iterator[tuple[Any, ...]]:
         """All choices of edge values, or as many as are tried; of nodes any, of so many lanes together."""
@@ -51,7 +55,14 @@ class Arguments:
                 if math.prod(map(len, kinds)) <= EDGES:
                     yield from itertools.product(*kinds)
                 else:
-                    yield from (tuple(self.rng.choice(k) for k in kinds) for _ in range(EDGES))
+                    yield from self._covered(kinds)
+
+    def _covered(self, kinds: Sequence[Sequence[Any]]) -> Iterator[tuple[Any, ...]]:
+        """Choices of which each value of each kind is in one, and random ones."""
+        for i, kind in enumerate(kinds):
+            for v in kind:
+                yield tuple(v if k == i else self.rng.choice(of) for k, of in enumerate(kinds))
+        yield from (tuple(self.rng.choice(k) for k in kinds) for _ in range(EDGES))
 
     def random(self) -> Iterator[tuple[Any, ...]]:
         """Random arguments without end; none where none can be made up."""

@@ -17,6 +17,7 @@ from morok.prove.semantics.numbers import Num
 from morok.prove.semantics.plain import IntegerTheory, IntegerWorld
 from morok.prove.semantics.term import Term as Meaning
 from morok.prove.semantics.term import comparison, strict
+from morok.prove.symbol import Symbol
 
 LOW, HIGH = -100, 100
 Term = tuple[Any, ...]
@@ -69,6 +70,27 @@ def one_more(w: Any, d: Any, a: Any, b: Any) -> Any:
     return _clipped(a.value + b.value + 1, a, b)
 
 
+def solve_conv(w: Any, d: Any, a: Any, source: Any) -> Any:
+    return strict(a.value, a)
+
+
+def one_unknown(w: Any, d: Any, a: Any) -> Any:
+    """One unknown for whatever operand."""
+    w.exact = False
+    v = smt.Int(Symbol("variable", "hash"))
+    w.assume(v >= LOW, v <= HIGH)
+    return strict(v, a)
+
+
+def unknown_of_each(w: Any, d: Any, a: Any) -> Any:
+    """An unknown function of the operand."""
+    return strict(w.opaque("hash", smt.IntSort(), smt.term(a.value)), a)
+
+
+class Many(IntegerTheory):
+    limits = {f"d{i}": (LOW, HIGH) for i in range(14)}
+
+
 class Narrow(IntegerTheory):
     limits = {"sat": (-10, 10)}
 
@@ -110,6 +132,44 @@ class OffWorld(IntegerWorld):
 class TurnedWorld(IntegerWorld):
     def bound(self, dtype: str, name: Any, term: Meaning, least: bool) -> tuple[Num, Any]:
         return IntegerWorld.bound(self, dtype, name, term, not least)
+
+
+def _unknown(*terms: Meaning) -> bool:
+    return any(smt.simplify(smt.term(t.value)).head != "value" for t in terms)
+
+
+class EqualIfUnknown(IntegerWorld):
+    """A world that takes all that is no number for equal."""
+
+    def equal(self, dtype: str, target: Any, pattern: Any) -> Any:
+        return smt.TRUE if _unknown(target, pattern) else IntegerWorld.equal(self, dtype, target, pattern)
+
+
+class EqualOfResults(IntegerWorld):
+    """The same of what ops give alone."""
+
+    def equal(self, dtype: str, target: Any, pattern: Any) -> Any:
+        results = {"+", "-", "neg", "ite", "*"}
+        found = smt.term(target.value).head in results or smt.term(pattern.value).head in results
+        return smt.TRUE if found else IntegerWorld.equal(self, dtype, target, pattern)
+
+
+class UnequalIfUnknown(IntegerWorld):
+    """A world that takes no unknowns for equal, so that a premise that two are never holds."""
+
+    def equal(self, dtype: str, target: Any, pattern: Any) -> Any:
+        return smt.FALSE if _unknown(target, pattern) else IntegerWorld.equal(self, dtype, target, pattern)
+
+
+class OffIfUnknown(IntegerWorld):
+    def number_of(self, dtype: str, term: Meaning) -> Num:
+        n = IntegerWorld.number_of(self, dtype, term)
+        return Num(n.value + 1) if dtype != "bool" and _unknown(term) else n
+
+
+class TurnedIfUnknown(IntegerWorld):
+    def bound(self, dtype: str, name: Any, term: Meaning, least: bool) -> tuple[Num, Any]:
+        return IntegerWorld.bound(self, dtype, name, term, least != _unknown(term))
 
 
 AllEqual = _theory(lambda ops, numeric: [Encoding(EqualWorld)])

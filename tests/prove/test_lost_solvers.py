@@ -10,17 +10,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mistaken import HIGH, LOW, ops
 
 from morok.dsl.check import check_text
 from morok.errors import CheckWarning
 from morok.ir.dtype import dtypes
 from morok.ir.op import TABLE, Op
-from morok.prove import bounds_proofs, dialect_meanings, intervals, smt, solve, workers
+from morok.prove import bounds_proofs, dialect_agreement, intervals, smt, solve, workers
 from morok.prove.answers import DEFAULT_BUDGET, Answer
 from morok.prove.attack import trial
 from morok.prove.bounds_check import check
+from morok.prove.dialect_agreement import Agreement, Case
 from morok.prove.lint import termination
 from morok.prove.lint.termination import unordered
+from morok.prove.semantics.plain import IntegerWorld
+from morok.prove.semantics.term import Term
 from morok.prove.smt import Expr, session
 from morok.prove.smt.session import Died
 from morok.prove.solve import Asserted, Model, ask, best
@@ -169,7 +173,7 @@ def test_a_dialect_is_not_believed_while_nobody_answers_and_asked_again(tmp_path
         raise Died("gone")
 
     with monkeypatch.context() as here:
-        here.setattr(dialect_meanings, "_agree", lost)
+        here.setattr(dialect_agreement.Agreement, "of_constants", lost)
         found = verify(dialect())
         assert found
         assert all("the solver's" in e.message for e in found)
@@ -178,8 +182,12 @@ def test_a_dialect_is_not_believed_while_nobody_answers_and_asked_again(tmp_path
 
 @pytest.mark.usefixtures("dead")
 def test_a_theory_that_nobody_answers_for_is_not_called_impossible() -> None:
-    class World:
-        axioms = (X > Y, Y > X * X)
+    class Attempt:
+        def world(self) -> IntegerWorld:
+            made = IntegerWorld("integers", limits={"sat": (LOW, HIGH)})
+            made.assume(X > Y, Y > X * X)
+            return made
 
+    agreement = Agreement(ops()["Neg"], lambda world, d, a: Term(X), Attempt(), ["sat"], "sat")
     with pytest.raises(Died):
-        dialect_meanings._model(World(), X)
+        agreement.of_constants([Case((1,), -1)])

@@ -172,7 +172,7 @@ def test_ops_list_all_dtypes_that_they_take() -> None:
     """Matchers of the built-in dialect leave out what follows from ops: none takes, or gives, what it does not list."""
     theory = theory_of(MOROK)
     made = {n: [worlds(theory, MOROK, "Add", [n])[0].world()] for n in MOROK.dtypes}
-    values = {n: candidates(of[0], n, (), random.Random(n)) for n, of in made.items()}
+    values = {n: candidates(of[0], n, random.Random(n)) for n, of in made.items()}
     ops = [info for info in MOROK.ops.values() if info.params and not info.fields]
     assert [m for info in ops for m in OpNodes(MOROK, info, values, made).mistakes()] == []
     for name in ("Cast", "Where"):

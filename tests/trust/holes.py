@@ -14,7 +14,7 @@ import pytest
 from morok.dsl import check, resolve, values
 from morok.dsl.match import dtype_constraints, extent_tests, literals, patterns, value_code
 from morok.ir.morok_dialect import MOROK
-from morok.prove import dialect_meanings, dialect_trials, foreign, obligations, promises, smt, symbol, verified
+from morok.prove import dialect_agreement, dialect_trials, foreign, obligations, promises, smt, symbol, verified
 from morok.prove.contract_state import Tested
 from morok.prove.encoding import encoder_state
 from morok.prove.encoding.encoder import Encoder
@@ -256,8 +256,8 @@ def facts_of_values(patch: pytest.MonkeyPatch) -> None:
 
 def theories_believed(patch: pytest.MonkeyPatch) -> None:
     """Ops of a dialect are compared with their meanings at numbers alone, whatever values its theory has."""
-    patch.setattr(dialect_meanings, "_over_unknowns", lambda *_: None)
-    patch.setattr(dialect_meanings, "denied", lambda *_: False)
+    patch.setattr(dialect_agreement.Agreement, "of_unknowns", lambda *_: None)
+    patch.setattr(dialect_agreement.Agreement, "_denied", lambda *_: False)
     patch.setattr(dialect_trials, "theory_mistakes", lambda *_: ())
     patch.setattr(dialect_trials, "excluded_constants", lambda *_: ())
     patch.setattr(verified, "encoding_mistakes", lambda *_: ())
