@@ -294,6 +294,7 @@ class StructureMaker(Maker):
         return UOp.new(Op.Load, (place, *([self.make(parts["alt"])] if "alt" in parts else [])))
 
     def op_store(self, parts: dict[str, Any]) -> UOp:
+        loops = self.loops_of(parts.get("ranges"), AxisType.Loop)
         place = self.make(parts["index"])
         value = parts["value"]
         lanes = max([1, *[i.dtype.count for i in place.src[1:]]])
@@ -305,7 +306,7 @@ class StructureMaker(Maker):
             self.lanes = kept
         else:
             made = self.vector(value, lanes)
-        return UOp.new(Op.Store, (place, made))
+        return UOp.new(Op.Store, (place, made, *loops))
 
     def stored(self, value: S.PVar, places: int) -> int:
         """The number of lanes that are stored to so many places."""
