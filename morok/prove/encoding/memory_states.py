@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence as Seq
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from morok.dsl import syntax as S
 from morok.prove import smt
 from morok.prove.encoding.movement import Movement
 from morok.prove.encoding.obligation import Inapplicable
-from morok.prove.encoding.structure_parts import ABSENT, ELEMENT, NOTHING, Buffer, Place, Stored
+from morok.prove.encoding.structure_parts import ABSENT, ELEMENT, NOTHING, OPAQUE, Buffer, Effects, Place, Stored, some_function
 from morok.prove.kinds import Made, Node
 from morok.prove.semantics.term import Term, Unsupported, both, choose, either, is_false, is_true, negation
 from morok.prove.smt import TRUE, Expr
 from morok.prove.symbol import Symbol
+
+PLACE_BITS: Final = 72  # of an index as a bit vector: those of any dtype, a sign, and what the lanes of an access add
 
 
 def consecutive(places: tuple[Place, ...], lanes: int) -> tuple[Place, ...]:
@@ -63,7 +65,7 @@ class Memory(Movement):
             if gate is not None:
                 defined = both(open_.defined, either(negation(open_.value), defined))
             valid = both(*(negation(t.invalid) for t in terms), open_.value)
-            at_lane = tuple(t.value for t in terms)
+            at_lane = tuple(self.place_number(n.dtype, t) for n, t in zip(indices, terms, strict=True))
             if outer is None:
                 places.append(self.resolve(buffer, at_lane, valid, defined))
             else:  # further indices into what the outer ones chose
@@ -75,6 +77,13 @@ class Memory(Movement):
         self.places[id(node)] = tuple(places)
         self.kept.append(node)
         return node
+
+    def place_number(self, dtype: str, index: Term) -> Expr:
+        """The integer that an index is: one place is one number, whatever dtype holds it, and the next one never wraps."""
+        if dtype in OPAQUE:
+            return index.value
+        number: Expr = self.world.number_of(dtype, index).value
+        return smt.SignExt(PLACE_BITS - number.sort.width, number) if number.sort.kind == "BitVec" else number
 
     def optional(self, part: Any) -> Node | None:
         """An operand that may be absent: a name alone stands for either."""
@@ -117,7 +126,7 @@ class Memory(Movement):
         for at, v in zip(there.places, there.values, strict=True):
             here = both(at.valid, self.same_place(at, before))
             found = Term(choose(here, v.value, found.value), choose(here, v.defined, found.defined))
-        return self.later(found, there.effects)
+        return self.later(found, dtype, there.effects)
 
     def within(self, p: Place) -> Expr:
         if p.buffer.behind is not None:
@@ -248,9 +257,9 @@ class Memory(Movement):
         if not isinstance(x, Node):
             raise Unsupported("a view after something")
         before, lanes = self.behind.get(id(x), (frozenset(), x.lanes))
-        effects = before | {t.value for n in waits if isinstance(n, Node) for t in n.lanes}
+        effects = before | {(n.dtype, t.value) for n in waits if isinstance(n, Node) for t in n.lanes}
         self.world.exact = False  # it need not depend on them
-        node = Node(tuple(self.later(t, effects) for t in lanes), x.dtype)
+        node = Node(tuple(self.later(t, x.dtype, effects) for t in lanes), x.dtype)
         self.behind[id(node)] = effects, lanes
         self.kept.append(node)
         return node
@@ -260,27 +269,25 @@ class Memory(Movement):
         places, values = self.stored.get(id(waits[0]), ((), ())) if len(waits) == 1 else ((), ())
         if b.behind is not None or not places or any(p.buffer is not b for p in places):
             raise Unsupported("storage after more than one store into it")
-        effects = frozenset(t.value for t in waits[0].lanes)
+        effects = frozenset((waits[0].dtype, t.value) for t in waits[0].lanes)
         self.world.exact = False
         made = Stored(b, places, values, effects)
         found: Buffer = self.world.once(
-            ("behind", b.name, *sorted(e.number for e in effects)),
+            ("behind", b.name, *sorted((dtype, e.number) for dtype, e in effects)),
             lambda: replace(b, name=Symbol("after", b.name, self.another()), behind=made),
         )
         return found
 
-    def later(self, t: Term, effects: frozenset[Expr]) -> Term:
+    def later(self, t: Term, dtype: str, effects: Effects) -> Term:
         """A node once these effects, in whatever order, are done: another value than before, which may have come to be there, or
         to be Invalid.
         """
         if t.allows is not None:
             raise Unsupported("the bits of a NaN behind something")
-        by_number = sorted(effects, key=lambda e: e.number)
+        by_number = sorted(effects, key=lambda e: e[1].number)
 
         def then(before: Expr, *what: str) -> Expr:
-            name = Symbol("after", *what, str(before.sort), *(str(e.sort) for e in by_number))
-            after = smt.Function(name, before.sort, *(e.sort for e in by_number), before.sort)
-            return after(before, *by_number)
+            return some_function(Symbol("after", *what), before.sort, (dtype, before), *by_number)
 
         return Term(
             then(t.value),
