@@ -10,7 +10,19 @@ from morok.dsl import syntax as S
 from morok.prove import smt
 from morok.prove.encoding.movement import Movement
 from morok.prove.encoding.obligation import Inapplicable
-from morok.prove.encoding.structure_parts import ABSENT, ELEMENT, NOTHING, OPAQUE, Buffer, Effects, Place, Stored, some_function
+from morok.prove.encoding.structure_parts import (
+    ABSENT,
+    ELEMENT,
+    LANES,
+    NOTHING,
+    OPAQUE,
+    Buffer,
+    Effects,
+    Place,
+    Stored,
+    View,
+    some_function,
+)
 from morok.prove.kinds import Made, Node
 from morok.prove.semantics.term import Term, Unsupported, both, choose, either, is_false, is_true, negation
 from morok.prove.smt import TRUE, Expr
@@ -20,13 +32,11 @@ PLACE_BITS: Final = 72  # of an index as a bit vector: those of any dtype, a sig
 
 
 def consecutive(places: tuple[Place, ...], lanes: int) -> tuple[Place, ...]:
-    """A place for each lane: those given, or as many behind one another from a single one on."""
+    """A place for each lane: those given, or as many behind one another from that of a single number on."""
     if len(places) == lanes:
         return places
     if len(places) != 1:
         raise Inapplicable
-    if not places[0].buffer.of_numbers:
-        raise Unsupported("several lanes at one place of storage whose elements may be vectors: b: ptr(any) has numbers")
     *outer, last = places[0].indices
     return tuple(replace(places[0], indices=(*outer, last + i)) for i in range(lanes))
 
@@ -35,16 +45,18 @@ class Memory(Movement):
     """Index, Load, Store and the order of effects.
 
     waited_for  the conditions that statements of the pattern are defined which something waits for, each with the loops around it
+    widths      how many lanes the elements of storage have, by its name
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.waited_for: set[tuple[Expr, tuple[Any, ...]]] = set()
+        self.widths: dict[Symbol, int] = {}
 
     def op_index(self, parts: dict[str, Any], at: S.Syntax) -> Node:
         """A place, and the element there: 0 at a false gate or an Invalid index."""
         buffer = self.value_of(parts["buffer"])
-        outer = self.places.get(id(buffer))
+        outer = tuple(p for p in self.places.get(id(buffer), ()) if not p.lane) or None
         if outer is None:
             buffer = self.tensor(buffer)
         elif len(outer) != 1:
@@ -72,11 +84,34 @@ class Memory(Movement):
                 p = outer[0]
                 defined = both(p.defined, either(negation(p.valid), defined))
                 places.append(replace(p, indices=(*p.indices, *at_lane), valid=both(p.valid, valid), defined=defined))
+        width = self.element_lanes(places[0].buffer, isinstance(buffer, View), len(places), at)
+        places = [replace(p, lane=k) for p in places for k in range(width)]
         dtype = places[0].buffer.dtype
         node = Node(tuple(self.read(p, dtype, self.zero_of(dtype), TRUE) for p in places), dtype, Made("Index", ()))
         self.places[id(node)] = tuple(places)
         self.kept.append(node)
         return node
+
+    def element_lanes(self, buffer: Buffer, moved: bool, places: int, at: S.Syntax) -> int:
+        """The number of lanes of an element: of storage of which nothing says that it has numbers, as many as a pattern's Index
+        has at each of its places. Tensors, which alone can be moved, have numbers.
+        """
+        while buffer.behind is not None:
+            buffer = buffer.behind.before
+        if buffer.of_numbers:
+            return 1
+        if moved and self.widths.setdefault(buffer.name, 1) != 1:
+            raise Inapplicable
+        if buffer.name not in self.widths:
+            ty = self.type_or_none(at)
+            if isinstance(at, S.Pattern) and ty is not None:
+                lanes = self.lanes_of(ty)
+                if lanes % places:
+                    raise Inapplicable
+                self.widths[buffer.name] = lanes // places
+            else:
+                self.widths[buffer.name] = self.sizes.one("lanes", f"${buffer.name.label}", LANES)
+        return self.widths[buffer.name]
 
     def place_number(self, dtype: str, index: Term) -> Expr:
         """The integer that an index is: one place is one number, whatever dtype holds it, and the next one never wraps."""
@@ -119,7 +154,7 @@ class Memory(Movement):
         there = p.buffer.behind
         if there is None:
             sorts = (i.sort for i in p.indices)
-            cells = smt.Function(Symbol("cell", p.buffer.name, len(p.indices)), *sorts, self.sort(dtype))
+            cells = smt.Function(Symbol("cell", p.buffer.name, len(p.indices), *p.part), *sorts, self.sort(dtype))
             return Term(cells(*p.indices), self.within(p))
         before = replace(p, buffer=there.before)
         found = self.cell(before, dtype)
@@ -191,8 +226,8 @@ class Memory(Movement):
         done = []
         for p, v in zip(places, values, strict=True):
             at = [x.sort for x in p.indices]
-            some = smt.Function(Symbol("store", p.buffer.name), *at, v.value.sort, ELEMENT)(*p.indices, v.value)
-            none = smt.Function(Symbol("store", p.buffer.name, "no value"), *at, ELEMENT)(*p.indices)
+            some = smt.Function(Symbol("store", p.buffer.name, *p.part), *at, v.value.sort, ELEMENT)(*p.indices, v.value)
+            none = smt.Function(Symbol("store", p.buffer.name, *p.part, "no value"), *at, ELEMENT)(*p.indices)
             done.append(choose(p.valid, choose(v.defined, some, none), NOTHING))
         return self.in_turn(done)
 

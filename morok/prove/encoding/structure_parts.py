@@ -74,12 +74,20 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """One lane of an address: `valid` unless gated off or Invalid, in which case it is nowhere."""
+    """One lane of an address: `valid` unless gated off or Invalid, in which case it is nowhere. `lane` is the lane of an element
+    that is a vector.
+    """
 
     buffer: Buffer
     indices: tuple[Expr, ...]
     valid: Expr
     defined: Expr
+    lane: int = 0
+
+    @property
+    def part(self) -> tuple[int, ...]:
+        """What tells its symbols from those of the first lane of an element."""
+        return (self.lane,) if self.lane else ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -39,6 +39,7 @@ from morok.prove.parametric.rule_values import (
     Statement,
     Vector,
     number,
+    place,
     splat,
     vector,
 )
@@ -424,6 +425,10 @@ class Reading:
 
     def one(self, part: Any) -> Vector:
         return vector(self.one_of_any_kind(part))
+
+    def place(self, part: Any) -> Vector:
+        """An operand where a place is read."""
+        return place(self.one_of_any_kind(part))
 
     def one_of_any_kind(self, part: Any) -> Any:
         """An operand: a node or a statement."""
