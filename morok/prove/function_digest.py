@@ -151,7 +151,7 @@ class _Walk:
                 self.say(type(at).__name__, at if not isinstance(at, int) else hex(at))
                 if type(at) is str:
                     self._texts[at] = None
-                elif type(at) in (int, float) and math.isfinite(at):
+                elif type(at) is int or (type(at) is float and math.isfinite(at)):
                     self.numbers[at] = None
             elif id(at) in self.seen:
                 self.say("again", self.seen[id(at)][0])

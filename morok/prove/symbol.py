@@ -31,7 +31,7 @@ Kind = Literal[
     "cell",  # the function from index vectors to the elements of a buffer
     "inside",  # where a buffer has elements
     "store",  # the effect of a store to a buffer
-    "after",  # a value, or whether there is one, behind effects, by the sorts of both; storage behind some, by a number
+    "after",  # a value, or whether there is one, behind effects, by the dtypes of both; storage behind some, by a number
     "product",  # a lane of a product of matrices
     "function",  # an uninterpreted function of the prover's own
     "fixed",  # a constant of the prover's own, with one meaning everywhere

@@ -186,7 +186,9 @@ NOT_SHOWN = {
 
 # What no graph shows of others: values that only a body which never runs would have, tensors of which the pattern says too
 # little, constants by lane beside vectors, places in a list that the matcher does not come to, because one before them matches,
-# products of one lane, loops that are closed again or are around a node already, an end of one length in hundreds.
+# products of one lane, loops that are closed again or are around a node already, an end of one length in hundreds,
+# sums of products that wrap as the products do, places beyond what a buffer of a few elements has, storage of
+# vectors.
 NOT_RUN = {
     "anywhere.first",
     "products.exchanged",
@@ -203,6 +205,10 @@ NOT_RUN = {
     "constants_by_lane.first_lane",
     "constants_by_lane.some_lane",
     "constants_by_lane.not_all",
+    "dtypes_of_one_sort.sum_of_a_product",
+    "dtypes_of_one_sort.index_of_a_place",
+    "elements_of_vectors.taken",
+    "elements_of_vectors.loaded",
     *(f"written_constants.{n}" for n in ("half", "nearly_one", "wide", "unsigned", "one_of_it")),
 }
 

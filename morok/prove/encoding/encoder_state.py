@@ -14,6 +14,7 @@ from morok.dsl.values import Steps
 from morok.prove.cached_per_rule import once_a_rule
 from morok.prove.encoding.obligation import Choices, Obligation
 from morok.prove.kinds import Constant, Node, Sequence, Truth
+from morok.prove.open_operands import completed
 from morok.prove.semantics.numbers import Arithmetic, Num
 from morok.prove.semantics.term import Term, both, is_true
 from morok.prove.smt import TRUE, Expr
@@ -64,10 +65,10 @@ class Reading(ABC):
     """
 
     def __init__(self, rule: CheckedRule, instance: Instance, world: Any, choices: Choices) -> None:
-        self.rule = rule
+        self.rule = completed(rule)
         self.instance = instance
         self.world = world
-        self.world.apart = kept_ops(rule)
+        self.world.apart = kept_ops(self.rule)
         self.numbers: Arithmetic = world.numbers
         self.choices = choices
         self.names: dict[str, Any] = {}

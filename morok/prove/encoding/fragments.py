@@ -7,6 +7,7 @@ from typing import Any
 from morok.dsl import syntax as S
 from morok.prove import smt
 from morok.prove.encoding.memory_states import Memory
+from morok.prove.encoding.structure_parts import some_function
 from morok.prove.kinds import Node
 from morok.prove.meanings import solver_function
 from morok.prove.semantics.term import Term, Unsupported, both
@@ -21,13 +22,13 @@ class Fragments(Memory):
         if not all(isinstance(n, Node) for n in (a, b, c)) or not (self.world.is_int(c.dtype) or self.world.is_float(c.dtype)):
             raise Unsupported("a product of this form")
         layout = self.layout(parts.get("meta"))
-        factors = [t for n in (a, b) for t in n.lanes]
-        known = both(*(t.defined for t in factors))
+        factors = [(n.dtype, t.value) for n in (a, b) for t in n.lanes]
+        known = both(*(t.defined for n in (a, b) for t in n.lanes))
         add = solver_function(self.rule.dialect.ops["Add"])
         lanes = []
         for i, sofar in enumerate(c.lanes):
-            sorts = [*(t.value.sort for t in factors), self.sort(c.dtype)]
-            product = smt.Function(Symbol("product", layout, len(a.lanes), len(c.lanes), i), *sorts)(*(t.value for t in factors))
+            name = Symbol("product", layout, c.dtype, len(a.lanes), len(c.lanes), i)
+            product = some_function(name, self.sort(c.dtype), *factors)
             lanes.append(add(self.world, self.world.dtype(c.dtype), sofar, Term(self.in_dtype(c.dtype, product), known)))
         return Node(tuple(lanes), c.dtype)
 

@@ -4,27 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Sequence as Seq
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from morok.dsl import syntax as S
 from morok.prove import smt
 from morok.prove.encoding.movement import Movement
 from morok.prove.encoding.obligation import Inapplicable
-from morok.prove.encoding.structure_parts import ABSENT, ELEMENT, NOTHING, Buffer, Place, Stored
+from morok.prove.encoding.structure_parts import (
+    ABSENT,
+    ELEMENT,
+    LANES,
+    NOTHING,
+    OPAQUE,
+    Buffer,
+    Effects,
+    Place,
+    Stored,
+    View,
+    some_function,
+)
 from morok.prove.kinds import Made, Node
 from morok.prove.semantics.term import Term, Unsupported, both, choose, either, is_false, is_true, negation
 from morok.prove.smt import TRUE, Expr
 from morok.prove.symbol import Symbol
 
+PLACE_BITS: Final = 72  # of an index as a bit vector: those of any dtype, a sign, and what the lanes of an access add
+
 
 def consecutive(places: tuple[Place, ...], lanes: int) -> tuple[Place, ...]:
-    """A place for each lane: those given, or as many behind one another from a single one on."""
+    """A place for each lane: those given, or as many behind one another from that of a single number on."""
     if len(places) == lanes:
         return places
     if len(places) != 1:
         raise Inapplicable
-    if not places[0].buffer.of_numbers:
-        raise Unsupported("several lanes at one place of storage whose elements may be vectors: b: ptr(any) has numbers")
     *outer, last = places[0].indices
     return tuple(replace(places[0], indices=(*outer, last + i)) for i in range(lanes))
 
@@ -33,16 +45,18 @@ class Memory(Movement):
     """Index, Load, Store and the order of effects.
 
     waited_for  the conditions that statements of the pattern are defined which something waits for, each with the loops around it
+    widths      how many lanes the elements of storage have, by its name
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.waited_for: set[tuple[Expr, tuple[Any, ...]]] = set()
+        self.widths: dict[Symbol, int] = {}
 
     def op_index(self, parts: dict[str, Any], at: S.Syntax) -> Node:
         """A place, and the element there: 0 at a false gate or an Invalid index."""
         buffer = self.value_of(parts["buffer"])
-        outer = self.places.get(id(buffer))
+        outer = tuple(p for p in self.places.get(id(buffer), ()) if not p.lane) or None
         if outer is None:
             buffer = self.tensor(buffer)
         elif len(outer) != 1:
@@ -63,18 +77,48 @@ class Memory(Movement):
             if gate is not None:
                 defined = both(open_.defined, either(negation(open_.value), defined))
             valid = both(*(negation(t.invalid) for t in terms), open_.value)
-            at_lane = tuple(t.value for t in terms)
+            at_lane = tuple(self.place_number(n.dtype, t) for n, t in zip(indices, terms, strict=True))
             if outer is None:
                 places.append(self.resolve(buffer, at_lane, valid, defined))
             else:  # further indices into what the outer ones chose
                 p = outer[0]
                 defined = both(p.defined, either(negation(p.valid), defined))
                 places.append(replace(p, indices=(*p.indices, *at_lane), valid=both(p.valid, valid), defined=defined))
+        width = self.element_lanes(places[0].buffer, isinstance(buffer, View), len(places), at)
+        places = [replace(p, lane=k) for p in places for k in range(width)]
         dtype = places[0].buffer.dtype
         node = Node(tuple(self.read(p, dtype, self.zero_of(dtype), TRUE) for p in places), dtype, Made("Index", ()))
         self.places[id(node)] = tuple(places)
         self.kept.append(node)
         return node
+
+    def element_lanes(self, buffer: Buffer, moved: bool, places: int, at: S.Syntax) -> int:
+        """The number of lanes of an element: of storage of which nothing says that it has numbers, as many as a pattern's Index
+        has at each of its places. Tensors, which alone can be moved, have numbers.
+        """
+        while buffer.behind is not None:
+            buffer = buffer.behind.before
+        if buffer.of_numbers:
+            return 1
+        if moved and self.widths.setdefault(buffer.name, 1) != 1:
+            raise Inapplicable
+        if buffer.name not in self.widths:
+            ty = self.type_or_none(at)
+            if isinstance(at, S.Pattern) and ty is not None:
+                lanes = self.lanes_of(ty)
+                if lanes % places:
+                    raise Inapplicable
+                self.widths[buffer.name] = lanes // places
+            else:
+                self.widths[buffer.name] = self.sizes.one("lanes", f"${buffer.name.label}", LANES)
+        return self.widths[buffer.name]
+
+    def place_number(self, dtype: str, index: Term) -> Expr:
+        """The integer that an index is: one place is one number, whatever dtype holds it, and the next one never wraps."""
+        if dtype in OPAQUE:
+            return index.value
+        number: Expr = self.world.number_of(dtype, index).value
+        return smt.SignExt(PLACE_BITS - number.sort.width, number) if number.sort.kind == "BitVec" else number
 
     def optional(self, part: Any) -> Node | None:
         """An operand that may be absent: a name alone stands for either."""
@@ -110,14 +154,14 @@ class Memory(Movement):
         there = p.buffer.behind
         if there is None:
             sorts = (i.sort for i in p.indices)
-            cells = smt.Function(Symbol("cell", p.buffer.name, len(p.indices)), *sorts, self.sort(dtype))
+            cells = smt.Function(Symbol("cell", p.buffer.name, len(p.indices), *p.part), *sorts, self.sort(dtype))
             return Term(cells(*p.indices), self.within(p))
         before = replace(p, buffer=there.before)
         found = self.cell(before, dtype)
         for at, v in zip(there.places, there.values, strict=True):
             here = both(at.valid, self.same_place(at, before))
             found = Term(choose(here, v.value, found.value), choose(here, v.defined, found.defined))
-        return self.later(found, there.effects)
+        return self.later(found, dtype, there.effects)
 
     def within(self, p: Place) -> Expr:
         if p.buffer.behind is not None:
@@ -182,8 +226,8 @@ class Memory(Movement):
         done = []
         for p, v in zip(places, values, strict=True):
             at = [x.sort for x in p.indices]
-            some = smt.Function(Symbol("store", p.buffer.name), *at, v.value.sort, ELEMENT)(*p.indices, v.value)
-            none = smt.Function(Symbol("store", p.buffer.name, "no value"), *at, ELEMENT)(*p.indices)
+            some = smt.Function(Symbol("store", p.buffer.name, *p.part), *at, v.value.sort, ELEMENT)(*p.indices, v.value)
+            none = smt.Function(Symbol("store", p.buffer.name, *p.part, "no value"), *at, ELEMENT)(*p.indices)
             done.append(choose(p.valid, choose(v.defined, some, none), NOTHING))
         return self.in_turn(done)
 
@@ -248,9 +292,9 @@ class Memory(Movement):
         if not isinstance(x, Node):
             raise Unsupported("a view after something")
         before, lanes = self.behind.get(id(x), (frozenset(), x.lanes))
-        effects = before | {t.value for n in waits if isinstance(n, Node) for t in n.lanes}
+        effects = before | {(n.dtype, t.value) for n in waits if isinstance(n, Node) for t in n.lanes}
         self.world.exact = False  # it need not depend on them
-        node = Node(tuple(self.later(t, effects) for t in lanes), x.dtype)
+        node = Node(tuple(self.later(t, x.dtype, effects) for t in lanes), x.dtype)
         self.behind[id(node)] = effects, lanes
         self.kept.append(node)
         return node
@@ -260,27 +304,25 @@ class Memory(Movement):
         places, values = self.stored.get(id(waits[0]), ((), ())) if len(waits) == 1 else ((), ())
         if b.behind is not None or not places or any(p.buffer is not b for p in places):
             raise Unsupported("storage after more than one store into it")
-        effects = frozenset(t.value for t in waits[0].lanes)
+        effects = frozenset((waits[0].dtype, t.value) for t in waits[0].lanes)
         self.world.exact = False
         made = Stored(b, places, values, effects)
         found: Buffer = self.world.once(
-            ("behind", b.name, *sorted(e.number for e in effects)),
+            ("behind", b.name, *sorted((dtype, e.number) for dtype, e in effects)),
             lambda: replace(b, name=Symbol("after", b.name, self.another()), behind=made),
         )
         return found
 
-    def later(self, t: Term, effects: frozenset[Expr]) -> Term:
+    def later(self, t: Term, dtype: str, effects: Effects) -> Term:
         """A node once these effects, in whatever order, are done: another value than before, which may have come to be there, or
         to be Invalid.
         """
         if t.allows is not None:
             raise Unsupported("the bits of a NaN behind something")
-        by_number = sorted(effects, key=lambda e: e.number)
+        by_number = sorted(effects, key=lambda e: e[1].number)
 
         def then(before: Expr, *what: str) -> Expr:
-            name = Symbol("after", *what, str(before.sort), *(str(e.sort) for e in by_number))
-            after = smt.Function(name, before.sort, *(e.sort for e in by_number), before.sort)
-            return after(before, *by_number)
+            return some_function(Symbol("after", *what), before.sort, (dtype, before), *by_number)
 
         return Term(
             then(t.value),

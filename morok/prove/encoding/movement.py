@@ -11,7 +11,7 @@ from morok.prove.encoding.obligation import Inapplicable
 from morok.prove.encoding.structure_parts import OPAQUE, RANKS, Buffer, Place, View
 from morok.prove.kinds import Node
 from morok.prove.semantics.term import Unsupported, both, either, negation
-from morok.prove.smt import TRUE, Expr
+from morok.prove.smt import FALSE, TRUE, Expr
 from morok.prove.symbol import Symbol
 
 
@@ -120,7 +120,7 @@ class Movement(Lanes):
         """A condition that two places are one element of one tensor."""
         if p.buffer.name != q.buffer.name or len(p.indices) != len(q.indices):
             raise Unsupported("elements of two tensors")
-        return both(*(i == j for i, j in zip(p.indices, q.indices, strict=True)))
+        return FALSE if p.lane != q.lane else both(*(i == j for i, j in zip(p.indices, q.indices, strict=True)))
 
     def edges(self, parts: dict[str, Any], x: Any, at: S.Syntax) -> tuple[tuple[Expr, ...], tuple[Expr, ...], int]:
         rank = self.some_rank(x)

@@ -14,7 +14,7 @@ from morok.prove.encoding.facts import MOST_LANES
 from morok.prove.encoding.loop_dependence import Freedom
 from morok.prove.encoding.obligation import Inapplicable, reads_lanes
 from morok.prove.encoding.sizes import Sizes
-from morok.prove.encoding.structure_parts import ELEMENT, LANES, LENGTHS, OPAQUE, Buffer, Fold, Loop, Loops, Place, View
+from morok.prove.encoding.structure_parts import ELEMENT, LANES, LENGTHS, OPAQUE, Buffer, Effects, Fold, Loop, Loops, Place, View
 from morok.prove.forms import mentions_maybe_invalid
 from morok.prove.kinds import Constant, Node, Parts, Sequence, whole
 from morok.prove.rule_syntax import ops_of
@@ -58,7 +58,7 @@ class Operands(Freedom):
         self.folds: list[Fold] = []
         self.lane_counts: dict[str, int] = {}
         self.expect: int | None = None  # the length that a sequence of operands must have
-        self.behind: dict[int, tuple[frozenset[Expr], tuple[Term, ...]]] = {}
+        self.behind: dict[int, tuple[Effects, tuple[Term, ...]]] = {}
         self.stored: dict[int, tuple[tuple[Place, ...], tuple[Term, ...]]] = {}
         self.kept: list[Any] = []
         self.introduced = 0

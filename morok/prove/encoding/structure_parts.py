@@ -23,6 +23,17 @@ ABSENT: Final = object()  # what the name of an optional operand stands for wher
 OPAQUE: Final = frozenset({"any", "void"})
 
 
+Effects = frozenset[tuple[str, Expr]]  # values that something waits for, each with its dtype
+
+
+def some_function(name: Symbol, result: smt.Sort, *arguments: tuple[str, Expr]) -> Expr:
+    """Some function of values, each with its dtype, of which nothing else is known. It is another one at other dtypes, also where
+    the solver has one sort for both.
+    """
+    of_dtypes = Symbol(name.kind, *name.parts, *(dtype for dtype, _ in arguments))
+    return smt.Function(of_dtypes, *(e.sort for _, e in arguments), result)(*(e for _, e in arguments))
+
+
 @dataclass(frozen=True, slots=True)
 class Buffer:
     """Storage: where `inside` holds of an index vector there is an element. `behind` is what it is once a statement is done;
@@ -48,7 +59,7 @@ class Stored:
     before: Buffer
     places: tuple[Place, ...]
     values: tuple[Term, ...]
-    effects: frozenset[Expr]
+    effects: Effects
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +74,20 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """One lane of an address: `valid` unless gated off or Invalid, in which case it is nowhere."""
+    """One lane of an address: `valid` unless gated off or Invalid, in which case it is nowhere. `lane` is the lane of an element
+    that is a vector.
+    """
 
     buffer: Buffer
     indices: tuple[Expr, ...]
     valid: Expr
     defined: Expr
+    lane: int = 0
+
+    @property
+    def part(self) -> tuple[int, ...]:
+        """What tells its symbols from those of the first lane of an element."""
+        return (self.lane,) if self.lane else ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

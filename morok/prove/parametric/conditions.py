@@ -11,7 +11,19 @@ from morok.prove import smt
 from morok.prove.parametric import axis_conditions, laws, loops, number_ops, threads
 from morok.prove.parametric.op_functions import function
 from morok.prove.parametric.polynomials import COMPARISONS, Integer, integer, within
-from morok.prove.parametric.rule_values import AxisList, Datum, Items, Loops, Seen, Vector, axis_list, items, number, vector
+from morok.prove.parametric.rule_values import (
+    AxisList,
+    Datum,
+    Items,
+    Loops,
+    Seen,
+    Vector,
+    axis_list,
+    items,
+    number,
+    place,
+    vector,
+)
 from morok.prove.parametric.sequences import axis_list_or_none
 from morok.prove.rule_syntax import only_names
 from morok.prove.semantics.term import Unsupported
@@ -56,9 +68,9 @@ def _condition(r: Reading, e: S.Expr) -> Expr:
                 return _of_each_loop(r, over, several)
             return _quantified(r, over, e.name == "all")
         case S.ECall(name="free_of_axes", args=(x, axes)):
-            return _free_of_axes(r, vector(r.value(x)), axis_list(r.value(axes)))
+            return _free_of_axes(r, place(r.value(x)), axis_list(r.value(axes)))
         case S.ECall(name="free_of", args=(x, other)) if isinstance(found := r.value(other), (Vector, Seen)):
-            return _free_of_range(r, vector(r.value(x)), vector(found))
+            return _free_of_range(r, place(r.value(x)), vector(found))
         case S.ECall(name="free_of", args=(x, other)):
             return loops.free(_loops(r.value(x)), _loops(r.value(other)))
         case S.ECall(name="counts", args=(index, x, *step)):

@@ -24,6 +24,7 @@ from morok.prove.parametric.rule_values import (
     Vector,
     items,
     number,
+    place,
     splat,
     vector,
     zero,
@@ -439,8 +440,17 @@ def _length(r: Reading, of: Any) -> Integer:
     return items(of).length
 
 
+def _lanes_of_value(r: Reading, x: Vector) -> Integer:
+    """The number of lanes of a node: more than one at each place, where the elements there are vectors."""
+    if x.of_vectors is None:
+        return x.count
+    more, own = r.setting.unknown("lanes of places"), laws.LANES_OF(x.of_vectors)
+    r.setting.premise(smt.And(own > 0, more.term > x.count.term))
+    return integer(smt.If(own == 1, x.count.term, more.term))
+
+
 def _lanes(r: Reading, of: Any) -> Integer:
-    return vector(of).count
+    return _lanes_of_value(r, place(of))
 
 
 def _axes(r: Reading, of: Any) -> AxisList:

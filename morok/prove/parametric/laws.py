@@ -45,6 +45,7 @@ INVALID: Final = smt.Const(Symbol("op", "Invalid"), VALUE)
 NOWHERE: Final = smt.Const(Symbol("fixed", "nowhere"), VALUE)  # the place at Invalid
 NONE: Final = smt.Const(Symbol("fixed", "no value"), VALUE)  # what a lane holds that has no value
 UNSAID: Final = smt.Const(Symbol("fixed", "unsaid"), VALUE)  # the place behind a gate without a value
+LANES_OF: Final = smt.Function(Symbol("function", "lanes of elements"), VALUE, INT)  # of storage that may hold vectors
 BEHIND: Final = smt.Function(Symbol("function", "elements behind"), VALUE, INT, VALUE)  # a place that so many come before
 OFFSET: Final = smt.Function(Symbol("function", "offset"), VALUE, INT)  # the index that a place was made of
 

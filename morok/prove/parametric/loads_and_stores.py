@@ -6,6 +6,7 @@ lanes at one place goes on from there.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from morok.dsl import syntax as S
@@ -29,6 +30,11 @@ if TYPE_CHECKING:
     from morok.prove.parametric.reading import Reading
 
 VALUE: Final = laws.VALUE
+# Of storage whose elements may be vectors, by so many places and lanes there: whether these are all lanes of its elements; which
+# element a lane is in, and which lane of that it is. Nothing else is known of them.
+FITS: Final = smt.Function(Symbol("function", "fits"), VALUE, INT, INT, laws.BOOL)
+ELEMENT_OF: Final = smt.Function(Symbol("function", "element of lane"), INT, INT, INT, INT)
+PART_OF: Final = smt.Function(Symbol("function", "lane in element"), INT, INT, INT, INT)
 
 
 def invalid(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
@@ -47,11 +53,19 @@ def index(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
         return shared.cell(r, found, parts)
     buffer, gate = vector(found), r.optional(parts.get("gate"))
     if gate is None or not r.built_in:
-        return _indexed(r, parts, buffer, gate)
-    place = _indexed(r, parts, buffer, None)
-    if place.uniform and r.part == "pattern":
-        return place  # nowhere; of a gate without a value, which has none either, anything may be made
-    return lanewise(r, lambda g, p: behind_gates(r.setting, [g], p), [gate, place], {0, 1})
+        made = _indexed(r, parts, buffer, gate)
+    else:
+        made = _indexed(r, parts, buffer, None)
+        if not made.uniform or r.part != "pattern":  # of a gate without a value nowhere has none either, and may be anything
+            made = lanewise(r, lambda g, p: behind_gates(r.setting, [g], p), [gate, made], {0, 1})
+    if _of_numbers(r, parts["buffer"]):
+        return made
+    return replace(made, of_vectors=buffer.at(r.setting.zero, integer(0)))
+
+
+def _of_numbers(r: Reading, buffer: Any) -> bool:
+    """Truth of storage having numbers: a rule that names a pointer is about one to numbers, other storage may be of vectors."""
+    return not r.built_in or bool(getattr(r.type(buffer), "pointer", False))
 
 
 def _indexed(r: Reading, parts: Parts, buffer: Vector, gate: Vector | None) -> Vector:
@@ -71,8 +85,8 @@ def _indexed(r: Reading, parts: Parts, buffer: Vector, gate: Vector | None) -> V
     if len(indices) == 1 and _are_numbers(r, parts["indices"]):
         f = smt.Function(Symbol("op", *kind, "at"), VALUE, INT, *([VALUE] * len(rest)), VALUE)
         r.setting.places.add(f)
-        if not r.built_in or getattr(r.type(parts["buffer"]), "pointer", False):
-            r.setting.of_numbers.add(f)  # a rule that names a pointer is about one to numbers; other storage may be of vectors
+        if _of_numbers(r, parts["buffer"]):
+            r.setting.of_numbers.add(f)
         return lanewise(r, lambda b, i, *g: f(b, r.setting.number_of(i).term, *g), operands, every)
     return lanewise(r, smt.Function(Symbol("op", *kind), *([VALUE] * len(operands)), VALUE), operands, every)
 
@@ -136,11 +150,21 @@ def step(s: Setting, place: Expr, k: Integer) -> Expr:
 
 
 def _place(r: Reading, x: Vector, count: Integer, e: Expr, lane: Integer) -> Expr:
-    """The place of one of so many lanes, of which one place is the first or each has its own."""
+    """The place of one of so many lanes, of which one place is the first or each has its own, or those of an element one."""
     if x.count.same(count):
         return x.at(e, lane)
-    first = step(r.setting, x.at(e, integer(0)), lane)
-    return first if x.count.known == 1 else smt.If(x.count.term == 1, first, x.at(e, lane))
+    base = x.at(e, integer(0))
+    first = step(r.setting, base, lane)
+    if x.of_vectors is not None:
+        first = smt.If(lane.term == 0, base, first)
+    if x.count.known == 1:
+        return first
+    own = x.at(e, lane)
+    if x.of_vectors is not None:
+        element, part = (integer(f(x.count.term, count.term, lane.term)) for f in (ELEMENT_OF, PART_OF))
+        each = smt.Or(laws.LANES_OF(x.of_vectors) == 1, x.count.term == count.term)
+        own = smt.If(each, own, step(r.setting, x.at(e, element), part))
+    return smt.If(x.count.term == 1, first, own)
 
 
 # loads
@@ -148,15 +172,17 @@ def _place(r: Reading, x: Vector, count: Integer, e: Expr, lane: Integer) -> Exp
 
 def load(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
     """The values stored at a place, lane by lane, or from one place on; in place of what is not there the alternative, or 0."""
-    place, alt = r.one(parts["index"]), r.optional(parts.get("alt"))
+    place, alt = r.place(parts["index"]), r.optional(parts.get("alt"))
     count = _loaded(r, parts, at)
+    if place.of_vectors is not None and not place.uniform:
+        count = _of_elements(r, place, place.of_vectors, count)
     if place.uniform:
         if place.at(r.setting.zero, integer(0)) is not laws.NOWHERE:
             raise Unsupported("a load at a place of any number of lanes")
         absent = alt or zero(r.element(at))
         return Vector(count or integer(1), absent.at, uniform=absent.uniform and count is None)
     count = count or place.count
-    if not count.same(place.count):
+    if place.of_vectors is None and not count.same(place.count):
         r.exists(smt.Or(place.count.term == 1, place.count.term == count.term))
     operands = [] if alt is None else [alt]
     plain, f = (smt.Function(Symbol("op", "Load"), *([VALUE] * n), VALUE) for n in (1, 1 + len(operands)))
@@ -176,6 +202,31 @@ def load(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
     return lanewise(r, loaded, [places, *operands], set())
 
 
+def _of_elements(r: Reading, place: Vector, storage: Expr, wanted: Integer | None) -> Integer:
+    """The number of lanes of a load from storage whose elements may be vectors: all of the elements, or several numbers."""
+    if wanted is None and place.count.known != 1:
+        raise Unsupported("a load of several elements that may be vectors")
+    count = wanted or integer(laws.LANES_OF(storage))
+    _fitting(r, place, storage, count)
+    return count
+
+
+def _fitting(r: Reading, place: Vector, storage: Expr, count: Integer, else_: Expr = smt.FALSE) -> None:
+    """The premise, or the claim, that so many lanes are all those of the elements at some places, or several numbers from one on;
+    or something else.
+    """
+    own, places = laws.LANES_OF(storage), place.count.term
+    numbers = smt.And(own == 1, smt.Or(places == 1, count.term == places))
+    one = smt.And(places == 1, count.term == own)
+    alike = FITS(storage, places, count.term)  # as it is of any access to this storage with as many of both
+    if r.part != "pattern":
+        r.claim(smt.Or(else_, numbers, one, alike))
+        return
+    r.setting.premise(own > 0)
+    r.setting.premise(smt.Or(else_, numbers, one, smt.And(own > 1, places > 1, count.term > places)))
+    r.setting.premise(smt.Or(else_, alike))
+
+
 def _loaded(r: Reading, parts: Parts, at: Any) -> Integer | None:
     """The number of lanes of a load; None for as many as its place."""
     if r.part == "pattern":
@@ -191,7 +242,7 @@ def _loaded(r: Reading, parts: Parts, at: Any) -> Integer | None:
 def store(r: Reading, op: str, parts: Parts, at: Any) -> Statement:
     """An effect for every lane: the value of the lane to its place."""
     part, behind = _without_wait(r, parts["index"])
-    place, value = index(r, "Index", part, at) if isinstance(part, Parts) else r.one(part), r.one(parts["value"])
+    place, value = index(r, "Index", part, at) if isinstance(part, Parts) else r.place(part), r.one(parts["value"])
     read_again = place.register is not None or place.shared is not None
     if behind is not None and (place.uniform or read_again):
         raise Unsupported("a store of another kind behind a store")
@@ -206,7 +257,10 @@ def store(r: Reading, op: str, parts: Parts, at: Any) -> Statement:
     if place.uniform or value.uniform:
         raise Unsupported("a store of any number of lanes")
     count = place.count
-    if not value.count.same(count):
+    if place.of_vectors is not None:
+        _fitting(r, place, place.of_vectors, value.count, value.count.term == 1)
+        count = count if value.count.same(count) else _longer(value.count, count)
+    elif not value.count.same(count):
         r.exists(smt.Or(place.count.term == 1, value.count.term == 1, place.count.term == value.count.term))
         count = _longer(place.count, value.count)
 

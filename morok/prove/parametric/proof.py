@@ -15,7 +15,7 @@ from morok.prove.parametric.laws import NONE
 from morok.prove.parametric.number_ops import has_value
 from morok.prove.parametric.polynomials import integer, within
 from morok.prove.parametric.reading import Reading
-from morok.prove.parametric.rule_values import Statement, Vector, vector
+from morok.prove.parametric.rule_values import Statement, Vector, place, vector
 from morok.prove.parametric.setting import Proves, Setting, TooMany
 from morok.prove.parametric.statements import same, statement
 from morok.prove.semantics.term import Unsupported
@@ -165,7 +165,7 @@ def question(rule: CheckedRule, choices: Choices, only: int | None = None, prove
     elif reading.tensors and tensors.is_tensor(pattern):
         tensors.same(setting, tensors.of(vector(pattern)), tensors.of(vector(target)), reading.element(rule.syntax.pattern))
     else:
-        _same_lane(setting, reading, vector(pattern), vector(target))
+        _same_lane(setting, reading, place(pattern), place(target))
     claims = setting.claims
     if only is not None:
         setting.only(claims[only])
@@ -175,7 +175,9 @@ def question(rule: CheckedRule, choices: Choices, only: int | None = None, prove
 
 
 def _same_lane(setting: Setting, r: Reading, pattern: Vector, target: Vector) -> None:
-    """Claim that any lane of two vectors is the same."""
+    """Claim that any lane of two vectors is the same, or any place of two elements of storage."""
+    if pattern.of_vectors is not target.of_vectors and not target.uniform:
+        raise Unsupported("an element that may be a vector in place of another value, or the other way round")
     lane = integer(smt.Int(Symbol("fixed", "lane")))
     setting.count(pattern.count)
     inside = within(lane, 0, pattern.count)

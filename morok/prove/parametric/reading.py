@@ -12,6 +12,7 @@ from morok.prove import smt
 from morok.prove.encoding.obligation import Choices
 from morok.prove.forms import asks_for_axes, conjuncts
 from morok.prove.kinds import Parts, whole
+from morok.prove.open_operands import left_open
 from morok.prove.parametric import (
     axis_conditions,
     conditions,
@@ -38,6 +39,7 @@ from morok.prove.parametric.rule_values import (
     Statement,
     Vector,
     number,
+    place,
     splat,
     vector,
 )
@@ -378,11 +380,10 @@ class Reading:
         info = self.rule.dialect.ops[op]
         if isinstance(p, S.PStruct):
             found = Parts({f.name: S.PVar(f.name) if f.value is None else f.value for f in p.fields})
-            for o in info.operands:
-                if o.name not in found and not (op == "Range" and self.built_in):
-                    if not o.optional:
-                        raise Unsupported(f"{op} of which some operands are left open")
-                    found[o.name] = self.open_operand(o.name)
+            for o in left_open(info, p):
+                if not o.optional:
+                    raise Unsupported(f"{op} of which some operands are left open")
+                found[o.name] = self.open_operand(o.name)
             return found
         if isinstance(p, S.EStruct):
             return Parts(p.fields)
@@ -424,6 +425,10 @@ class Reading:
 
     def one(self, part: Any) -> Vector:
         return vector(self.one_of_any_kind(part))
+
+    def place(self, part: Any) -> Vector:
+        """An operand where a place is read."""
+        return place(self.one_of_any_kind(part))
 
     def one_of_any_kind(self, part: Any) -> Any:
         """An operand: a node or a statement."""

@@ -95,6 +95,7 @@ class Vector:
     tensor    what it is as a tensor; None where the rule does not ask for that
     register  the register of which it is the element
     shared    the storage of which it is a place, or the value there
+    of_vectors  the storage of which its lanes are places, if elements there may be vectors: as a value it has more lanes then
     constant  it is a constant, as the rule has it: not a node that has the lanes of one
     waits     the node that it is behind statements, and what closes these: behind others, it is behind all of them
     """
@@ -108,6 +109,7 @@ class Vector:
     tensor: Tensor | None = None
     register: Register | None = None
     shared: Shared | None = None
+    of_vectors: Expr | None = None
     constant: bool = False
     waits: tuple[Vector, tuple[Loops, ...]] | None = None
 
@@ -274,7 +276,15 @@ class Seen:
 
 
 def vector(value: Any) -> Vector:
-    """A value in the place of a node; Unsupported for what is none."""
+    """A value in the place of a node; Unsupported for what is none, and for an element that may be a vector."""
+    found = place(value)
+    if found.of_vectors is not None:
+        raise Unsupported("an element of storage whose elements may be vectors: b: ptr(any) has numbers")
+    return found
+
+
+def place(value: Any) -> Vector:
+    """A value where a place is read."""
     if isinstance(value, Vector):
         return value
     if isinstance(value, Datum):

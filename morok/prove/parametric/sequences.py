@@ -50,7 +50,9 @@ def chosen(condition: Expr, yes: Any, no: Any) -> Any:
         return smt.If(condition, yes, no)
     if isinstance(yes, Vector) and isinstance(no, Vector):
         count = chosen(condition, yes.count, no.count)
-        return Vector(count, lambda e, lane: smt.If(condition, yes.at(e, lane), no.at(e, lane)))
+        if yes.of_vectors is not no.of_vectors:
+            raise Unsupported("a choice between elements of several storages, which may be vectors")
+        return Vector(count, lambda e, lane: smt.If(condition, yes.at(e, lane), no.at(e, lane)), of_vectors=yes.of_vectors)
     raise Unsupported("a choice between values of several kinds")
 
 
@@ -59,7 +61,7 @@ def segments(found: Any) -> list[Items | Vector]:
     if isinstance(found, list):
         return [s for part in found for s in segments(part)]
     if isinstance(found, (Items, Vector)):
-        return [found]
+        return [found if isinstance(found, Items) else vector(found)]
     raise Unsupported("operands of no known kind")
 
 

@@ -289,7 +289,7 @@ def _open(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
     if r.part == "pattern" and below is not None and r.lanes.is_open(below):
         own = r.lanes.of(r.rule.type_of(at))
         r.lanes.let(str(below.lanes), own * width)
-    x = r.one(part)
+    x = r.place(part)
     if x.uniform:
         return Vector(x.count, x.at, uniform=True)
     own = _own(x.count, width)
@@ -305,7 +305,7 @@ def _open(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
             number = number * laws.width(a) + laws.block(a, e)
         return x.at(e, number * own + lane)
 
-    return Vector(own, lane_of, axes=axes.parts, inside=x)
+    return Vector(own, lane_of, axes=axes.parts, inside=x, of_vectors=x.of_vectors)
 
 
 def _own(count: Integer, width: Integer) -> Integer:

@@ -31,6 +31,7 @@ from morok.ir.uop import UOp
 from morok.marks import trusted
 from morok.prove.cached_per_rule import once_a_rule
 from morok.prove.forms import VECTOR_AXES, about_axes, about_lanes, about_launches
+from morok.prove.open_operands import completed
 from morok.prove.rule_syntax import names_in
 from morok.prove.trust.graphs import FLOATS, MISMADE, Maker, Unmakeable, environment
 from morok.prove.trust.lane_memory_graphs import LaneMaker
@@ -268,14 +269,16 @@ def graphs_at(
     """
     rng = random.Random(crc32(rule.name.encode()))
     vectors, of_lanes, about = of_vector_constants(rule), asks_for_lanes(rule), subject(rule)
+    opened = completed(rule)
     for _ in range(tries):
         lanes = rng.choice((1, 2, 3, 4)) if of_lanes else 3 if vectors or rng.random() < 0.1 else 1
         instance = rng.choice(instances)
         if large and about in ("values", "structures"):
             lanes = size(rng)
-        maker = Maker(rule, instance, rng, lanes) if about == "values" else MAKERS[about][large](rule, instance, rng)
+        matched = rule if opened is rule or rng.random() < 0.5 else opened  # what is left open is there, or is not
+        maker = Maker(matched, instance, rng, lanes) if about == "values" else MAKERS[about][large](matched, instance, rng)
         try:
-            graph: UOp = maker.make(rule.syntax.pattern)
+            graph: UOp = maker.make(matched.syntax.pattern)
         except (IRError, *MISMADE):  # no such node, as where constants out of a dtype's range made a vector constant a scalar one
             continue
         yield graph, rng, instance

@@ -294,6 +294,7 @@ class StructureMaker(Maker):
         return UOp.new(Op.Load, (place, *([self.make(parts["alt"])] if "alt" in parts else [])))
 
     def op_store(self, parts: dict[str, Any]) -> UOp:
+        loops = self.loops_of(parts.get("ranges"), AxisType.Loop)
         place = self.make(parts["index"])
         value = parts["value"]
         lanes = max([1, *[i.dtype.count for i in place.src[1:]]])
@@ -305,7 +306,7 @@ class StructureMaker(Maker):
             self.lanes = kept
         else:
             made = self.vector(value, lanes)
-        return UOp.new(Op.Store, (place, made))
+        return UOp.new(Op.Store, (place, made, *loops))
 
     def stored(self, value: S.PVar, places: int) -> int:
         """The number of lanes that are stored to so many places."""
@@ -410,8 +411,15 @@ class StructureMaker(Maker):
     def op_wmma(self, parts: dict[str, Any]) -> UOp:
         c = self.vector(parts["c"], self.lanes)
         d = c.dtype.scalar()
-        a, b = (self.bind(parts[name], self.variable(d.vec(self.lanes) if self.lanes > 1 else d)) for name in ("a", "b"))
+        a, b = (self.factor(parts[name], d) for name in ("a", "b"))
         return UOp.new(Op.Wmma, (a, b, c), Layout(d))
+
+    def factor(self, p: S.Pattern, d: DType) -> UOp:
+        """A factor of a product: what a pattern says of it, else numbers of the dtype of the sum."""
+        ty = self.rule.types.get(id(p))
+        if not isinstance(p, S.PVar) or (ty is not None and ty.fixed):
+            return self.vector(p, self.lanes)
+        return self.bind(p, self.variable(d.vec(self.lanes) if self.lanes > 1 else d))
 
     # views
 
