@@ -65,7 +65,7 @@ class Arguments:
         self.binds: dict[UOp, int] = {}
         self.objects: list[Any] = []
         self.values: list[Any] = []
-        self._arrays: dict[int, Lazy] = {}  # by the identity of the array
+        self._arrays: dict[int, Tensor] = {}  # by the identity of the array
         self._given: dict[int, np.ndarray[Any, Any]] = {}
         self._parts: list[Any] = []
         self._row(args, 0)
@@ -162,15 +162,16 @@ class Arguments:
         """The tensor over an array."""
         return self._arrays[id(value)]
 
-    def copied(self, written: Iterable[int]) -> list[tuple[np.ndarray[Any, Any], Lazy]]:
+    def copied(self, written: Iterable[int]) -> list[tuple[np.ndarray[Any, Any], Tensor]]:
         """The arrays among some arguments, which are to be written, whose memory their tensors do not share: they have another
         layout. UsageError for one that is read-only.
         """
         if not self._arrays:
             return []
-        tensors = list(self.tensors.values())
-        found = [(self.spelled(t), t) for t in (tensors[k] for k in written)]
-        arrays = [(array, t) for array, t in found if isinstance(array, np.ndarray) and not np.shares_memory(array, t.numpy())]
+        ids = list(self.tensors)
+        found = {ids[k] for k in written}
+        arrays = [(self._given[key], t) for key, t in self._arrays.items() if id(t) in found]
+        arrays = [(array, t) for array, t in arrays if not np.shares_memory(array, t.numpy())]
         if not all(array.flags.writeable for array, _ in arrays):
             raise UsageError(
                 "a jitted function writes to an argument that is a read-only array", place=caller(), hint="give it array.copy()"

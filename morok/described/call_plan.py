@@ -28,6 +28,7 @@ from morok.tensor.realize import held, realize
 from morok.tensor.schedule import refuse_others, refuse_overlaps, scheduled
 from morok.tensor.scheduling import Prepared, Schedule, normalised
 from morok.tensor.stored import constant, content, is_empty, memory_of, owner, release, wanted
+from morok.tensor.tensor import Tensor
 from morok.tensor.view_methods import reshaped
 from morok.tensor.writing import refuse_view
 
@@ -388,7 +389,7 @@ class Plan:
         call: Arguments,
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
-        copied: list[tuple[np.ndarray[Any, Any], Lazy]],
+        copied: list[tuple[np.ndarray[Any, Any], Tensor]],
     ) -> Any:
         """The result, where it is not a single tensor, with the tensors and the `copied` arrays that the call changes."""
         given = list(call.tensors.values())
