@@ -1,4 +1,4 @@
-"""`morok.jit`: a function of tensors and modules that is described once for each kind of call, and then run by its plan."""
+"""`morok.jit`: functions of tensors and modules, described once for each kind of call, and then run by a plan."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ from morok.tensor.stored import constant, content, stored_buffer
 P = ParamSpec("P")
 R = TypeVar("R")
 
-MOST: Final = 64  # plans of one function
-_VARIANTS: Final = 4  # plans of one key, which differ in what the function reaches
-_RETRIES: Final = 4
+MOST: Final = 64  # most plans of one function
+_VARIANTS: Final = 4  # most plans of one key, which differ in the values that the function reaches
+_RETRIES: Final = 4  # most descriptions repeated after computing tensors that the function reaches
 _uses: Final = itertools.count(1)
-_lock = threading.RLock()  # one description at a time: tensors that it writes are not themselves meanwhile
+_lock = threading.RLock()  # for one description at a time: meanwhile the tensors that it writes have wrong nodes
 
 
 def _in_child() -> None:
-    """The thread that described something in the parent does not exist here."""
+    """Replace the lock in a forked child: its owner may be a thread of the parent."""
     global _lock
     _lock = threading.RLock()
 
@@ -45,7 +45,7 @@ os.register_at_fork(after_in_child=_in_child)
 
 
 class Jitted(Generic[P, R]):
-    """A function of tensors, and the plans that run it."""
+    """A jitted function, with its plans."""
 
     def __init__(self, function: Callable[P, R]) -> None:
         callable_(function, "what is jitted")
@@ -69,11 +69,11 @@ class Jitted(Generic[P, R]):
 
     @property
     def plans(self) -> int:
-        """The number of its plans, at most 64."""
+        """The number of plans, at most 64."""
         return sum(map(len, list(self._plans.values())))
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        if current() is not None or is_watched():  # part of what is described; who watches sees every kernel
+        if current() is not None or is_watched():  # inside another description, or observed: call the function itself
             return self.__wrapped__(*args, **kwargs)
         call = Arguments(args, kwargs)
         key = (call.key, all_key(), appended_key())
@@ -86,7 +86,7 @@ class Jitted(Generic[P, R]):
         return cast(R, plan.run(call, args, kwargs))
 
     def _found(self, key: Hashable, call: Arguments, args: Any, kwargs: Any) -> tuple[Plan, Arguments]:
-        """A plan for this key where none fits at first sight: one that fits all the same, or a new one."""
+        """(plan, call) if the quick check found no plan: one that fits by comparing values, or a new one."""
         with _lock:
             plans = self._plans.get(key, ())
             for plan in plans:
@@ -115,7 +115,7 @@ class Jitted(Generic[P, R]):
             pending, shared = lazies(made), _shared(call, made, stands)
             if not pending and not shared and not made.noted.computed:
                 break
-            # what the function reaches is computed before its plan; what it reaches and is given too has one memory
+            # lazy tensors that the function reaches are computed first; arguments that it also reaches are passed themselves
             realize(pending)
             stands.kept |= shared
             made = once(False)
@@ -148,26 +148,25 @@ class Jitted(Generic[P, R]):
 
 
 def _shared(call: Arguments, made: Described, stands: Stands) -> set[int]:
-    """The arguments whose memory the function reaches by itself, too."""
+    """The ids of argument tensors whose memory the function also reaches otherwise."""
     reached = {node for node in made.buffers if node in call.leaves}
     return {key for key, t in call.tensors.items() if content(call.nodes.get(key, t.uop)) in reached} - stands.kept
 
 
 def jit(function: Callable[P, R]) -> Jitted[P, R]:
-    """`function`, described once for each kind of call and run by its plan, for what is computed again and again.
+    """`function`, described once for each kind of call and then run by a compiled plan, for repeated calls.
 
-    Calls are of one kind whose arguments have one tree, and in it the same shapes, dtypes and devices of tensors, tensors
-    that share memory in the same way, and the same Python values by type and bits; under the same settings; while
-    modules, closures and globals that the function reaches are the same. Arrays are tensors. A bound variable's value is
-    not part of it.
+    Calls are of one kind if their arguments have the same structure of containers, with tensors of the same shapes, dtypes,
+    devices and sharing of memory, and Python values of the same types and bits; if settings are the same; and if the
+    modules, closures and globals that the function reaches are unchanged. Arrays count as tensors. The value of a bound
+    variable may differ.
 
-    A call has the value, writes what it writes, and draws the random numbers that it would without jit; results have
-    memory of their own. The function is called when it is described, twice, and not later: what it prints or does to
-    files happens then.
+    A call has the same result, writes and random numbers as without jit; results have memory of their own. The function
+    itself is called only to describe it, twice: its prints and accesses to files happen then.
 
-    UsageError for a generator or coroutine; JitArgumentError for an argument without a hash; JitValueError where the
-    function asks for elements that depend on its arguments; JitDifferenceError and JitEffectError where a plan could not
-    do what the function does.
+    UsageError for a generator or coroutine; JitArgumentError for an argument without a hash; JitValueError if the
+    function needs elements that depend on its arguments; JitDifferenceError and JitEffectError if a plan could not
+    repeat what the function does.
 
     >>> @morok.jit
     ... def step(x: Tensor, scale: float) -> Tensor:
