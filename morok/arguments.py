@@ -138,7 +138,7 @@ def device_name(value: Any) -> str:
     if name is not None and (numbered := _NUMBERED.fullmatch(name)) is not None and int(numbered[1]) < CPUS:
         return f"CPU:{int(numbered[1])}" if int(numbered[1]) else "CPU"
     if name not in DEVICES:
-        what, hint = f"there is no device {shown(value)}", "`morok doctor` says what each can do here"
+        what, hint = f"there is no device {shown(value)}", "`morok doctor` reports the devices of this machine"
         raise DeviceError(what, place=caller(), expected=f"{', '.join(DEVICES)}, or CPU:1 to CPU:{CPUS - 1}", hint=hint)
     return name
 

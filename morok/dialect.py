@@ -43,7 +43,7 @@ class OperandInfo:
     def __post_init__(self) -> None:
         text(self.name, "the name of an operand")
         choice(self.position, f"the position of operand {self.name}", _POSITIONS)
-        choice(self.holds, f"what operand {self.name} holds", _HELD)
+        choice(self.holds, f"`holds` of operand {self.name}", _HELD)
         for name in ("many", "optional"):
             object.__setattr__(self, name, flag(getattr(self, name), f"{name} of operand {self.name}"))
 
@@ -319,7 +319,7 @@ def register(dialect: Dialect) -> None:
     """Register `dialect` by its name, for `dialect NAME` in rule files. DialectError for the name of the built-in one."""
     for method in _METHODS:  # not isinstance(), which would compute attributes such as `facts` too early
         if not callable(getattr(dialect, method, None)):
-            raise mistyped(dialect, "what is registered", f"a dialect, which has a method {method}()")
+            raise mistyped(dialect, "the argument of register()", f"a dialect, which has a method {method}()")
     name = text(getattr(dialect, "name", None), "the name of a dialect")
     if name == BUILT_IN and not built_in(dialect):  # the rules under this name were proved for the built-in one
         what = f"{type(dialect).__name__} is called {shown(name)}, as the built-in dialect is"
@@ -347,7 +347,7 @@ def verify(dialect: Dialect) -> list[DialectError]:
     """
     for method in _METHODS:
         if not callable(getattr(dialect, method, None)):
-            raise mistyped(dialect, "what is verified", f"a dialect, which has a method {method}()")
+            raise mistyped(dialect, "the argument of verify()", f"a dialect, which has a method {method}()")
     mistakes: Callable[[Dialect], Iterable[_Mistake]] = handed.part("verification")
     return [m.error(dialect.name) for m in mistakes(dialect)]
 

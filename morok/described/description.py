@@ -156,7 +156,7 @@ def described(
     if changed:
         raise _effect(name, f"changes {changed}")
     if difference := before.difference(Reach(roots)):
-        raise _effect(name, f"changes what it reaches: {difference}")
+        raise _effect(name, f"changes an object that it reaches: {difference}")
     _refuse_leaks(noted, stands, name)
     return Described(shape, new, writes, noted, list(stands.binds.values()))
 
@@ -169,8 +169,8 @@ def _effect(name: str, what: str) -> JitEffectError:
     return JitEffectError(
         f"{name} {what}",
         place=caller(),
-        expected="a function of its arguments that returns what it makes",
-        hint="write to a tensor in place: t.assign(..) or t[..] = ..; return what is to be kept",
+        expected="a function of its arguments without other effects than writes to tensors",
+        hint="write to a tensor in place, t.assign(..) or t[..] = ..; return new tensors",
     )
 
 
@@ -197,7 +197,7 @@ def agree(first: Described, second: Described, name: str) -> None:
             f"described twice, {name} {what}",
             place=caller(),
             expected="one graph for one set of arguments",
-            hint="what changes from call to call is to be an argument, or a tensor that is written in place",
+            hint="pass values that change from call to call as arguments, or write them to tensors in place",
         )
 
     a, b = first, second

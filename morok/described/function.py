@@ -48,7 +48,7 @@ class Jitted(Generic[P, R]):
     """A jitted function, with its plans."""
 
     def __init__(self, function: Callable[P, R]) -> None:
-        callable_(function, "what is jitted")
+        callable_(function, "the argument of jit")
         self.__wrapped__: Callable[P, R] = function
         functools.update_wrapper(self, function, updated=())
         self._plans: dict[Hashable, tuple[Plan, ...]] = {}
@@ -128,7 +128,7 @@ class Jitted(Generic[P, R]):
                 f"described twice, {self.name} fails where variables are bound to other values: {problem.message}",
                 place=caller(),
                 expected="one graph for all values of a variable",
-                hint="what the function binds itself has a variable of its own",
+                hint="use other variables for values that the function binds itself",
             ) from problem
         agree(made, other, self.name)
         return Plan(made, other, stands, Reach(roots), call)

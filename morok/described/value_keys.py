@@ -53,7 +53,7 @@ def value_key(value: Any) -> Hashable:
             f"an argument of a jitted function is of type {kind.__name__}, which has no hash",
             place=caller(),
             expected="tensors, arrays, modules, numbers, texts; lists, tuples, dicts and dataclasses of them",
-            hint="a frozenset in place of a set, a Module for what holds tensors and changes",
+            hint="a frozenset in place of a set, a Module for an object with tensors and changing attributes",
         ) from None
     if getattr(kind, "__hash__", None) is object.__hash__:
         return kind, id(value)
