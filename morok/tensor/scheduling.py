@@ -132,7 +132,7 @@ def decided(
     cuts      decisions given in advance: State.given
     observed  True if MOROK_DEBUG=ir prints the stages
     """
-    from morok.runtime.memory import parallel_groups  # lazy: loaded with what runs kernels
+    from morok.runtime.memory import parallel_groups  # lazy: loaded with the runtime
 
     COUNTERS.schedules += 1
     most = most_buffers(device)
