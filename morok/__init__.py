@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     _gate: Gate = morok.prove.admission
     _machine: Machine = morok.accuracy.machine_values
-    _measuring: Measuring = morok.accuracy  # each part is what the floor that asks for it expects
+    _measuring: Measuring = morok.accuracy  # checked here: each part satisfies the Protocol of the lower floor
 
 # Names load with their modules on first use, so that `import morok` costs nothing.
 _HOME = {
@@ -51,7 +51,7 @@ _HOME = {
     "Opt": "morok.optimize.opts",
     "OptOp": "morok.optimize.opts",
 }
-# What lower floors ask for by a Protocol of their own, and higher ones are.
+# Parts of higher floors that satisfy Protocols of lower ones, by import path.
 hand_in(
     {
         "argument KernelInfo": "morok.passes.target:KernelInfo",

@@ -1,7 +1,7 @@
-"""Checks of arguments, one for each kind: each returns the argument as the program wants it.
+"""Checks of arguments, one for each kind: each returns the argument converted, or raises an error of ours.
 
-A check refuses with an error of ours that says which argument it was, what it was given and what was expected. `what` is the
-argument in words ("the number of chunks"); `error` is the class of the error, UsageError unless a more special one fits.
+The message has the argument's name in words, `what` ("the number of chunks"), its value, and the expected kind. `error` is the
+class of the error, by default UsageError.
 """
 
 from __future__ import annotations
@@ -24,30 +24,30 @@ _SHORT: Final = reprlib.Repr()
 _SHORT.maxlevel, _SHORT.maxother, _SHORT.maxstring = 4, 120, 80
 _TEXTS: Final = (str, bytes, bytearray)
 DEVICES: Final = ("CPU", "CUDA", "NULL")
-CPUS: Final = 64  # devices that the CPU may be
+CPUS: Final = 64  # most devices on the CPU: CPU, CPU:1, ..
 _NUMBERED: Final = re.compile(r"CPU:([0-9]{1,4})")
 
 
 def shown(value: Any) -> str:
-    """An argument in an error message: its repr in one line, cut where it is long or nested deep."""
+    """An argument as text for an error message: its repr in one line, abbreviated if it is long or deeply nested."""
     try:
         return " ".join(_SHORT.repr(value).split())
-    except Exception:  # of an object of the user, or a number of too many digits; the error is about something else
+    except Exception:  # a user's __repr__ fails, or an int has too many digits: that must not hide the error to report
         return f"an object of type {type(value).__name__}"
 
 
 def refused(value: Any, what: str, expected: str, error: type[MorokError] = UsageError, hint: str = "") -> MorokError:
-    """The error for an argument of the right kind that has a wrong value."""
+    """The error for an argument of the right kind with a wrong value."""
     return error(f"{what} is {shown(value)}", place=caller(), expected=expected, hint=hint)
 
 
 def mistyped(value: Any, what: str, expected: str, error: type[MorokError] = UsageError, hint: str = "") -> MorokError:
-    """The error for an argument of a wrong kind: a TypeError of Python's too."""
+    """The error for an argument of a wrong kind: ArgumentTypeError, also a TypeError, if that is an `error`."""
     return refused(value, what, expected, ArgumentTypeError if issubclass(ArgumentTypeError, error) else error, hint)
 
 
 def index_or_none(value: Any) -> int | None:
-    """`value` as a whole number; None where Python has no such meaning for it, and for bools."""
+    """`value` as an int, by its __index__; None for bools and anything else."""
     if value.__class__ is int:
         return int(value)
     try:
@@ -57,7 +57,7 @@ def index_or_none(value: Any) -> int | None:
 
 
 def whole(value: Any, what: str, least: int | None = None, most: int | None = None, error: type[MorokError] = UsageError) -> int:
-    """A whole number in least..=most (None: without that bound)."""
+    """`value` as an int in least..=most (None: no bound)."""
     n = index_or_none(value)
     if n is None or (least is not None and n < least) or (most is not None and n > most):
         bounds = "" if least is None else f" of at least {least}" if most is None else f" in {least}..={most}"
@@ -68,7 +68,7 @@ def whole(value: Any, what: str, least: int | None = None, most: int | None = No
 def real(
     value: Any, what: str, least: float = -math.inf, most: float = math.inf, error: type[MorokError] = UsageError
 ) -> int | float:
-    """A real number in least..=most; without bounds of its own NaN too."""
+    """`value` as a real number in least..=most; without bounds NaN is allowed too."""
     n = real_or_none(value)
     bounded = least > -math.inf or most < math.inf
     if n is None or (bounded and not least <= n <= most):
@@ -79,7 +79,7 @@ def real(
 
 
 def finite(value: Any, what: str, error: type[MorokError] = UsageError) -> int | float:
-    """A real number that is neither infinite nor NaN."""
+    """`value` as a real number, neither infinite nor NaN."""
     n = real_or_none(value)
     if n is None or not math.isfinite(n):
         raise (mistyped if n is None else refused)(value, what, "a finite number", error)
@@ -87,13 +87,13 @@ def finite(value: Any, what: str, error: type[MorokError] = UsageError) -> int |
 
 
 def real_or_none(value: Any) -> int | float | None:
-    """`value` as Python's int or float; None where it is no real number, or greater than all floats."""
+    """`value` as an int or float; None for anything but a real number, and for ints too large for a float."""
     if isinstance(value, (*_TEXTS, complex)) or str(getattr(value, "dtype", "")).startswith("complex"):
         return None
     number: int | float
     try:
         number = operator.index(value)
-    except (TypeError, MorokError):  # ours: a tensor of floats
+    except (TypeError, MorokError):  # MorokError: a tensor of floats
         try:
             number = float(value)
         except (TypeError, ValueError, OverflowError):
@@ -106,7 +106,7 @@ def real_or_none(value: Any) -> int | float | None:
 
 
 def flag(value: Any, what: str, error: type[MorokError] = UsageError) -> bool:
-    """True or False; 1 and 0 mean them too, and NumPy's bools."""
+    """`value` as a bool; 1, 0 and NumPy's bools are allowed too."""
     if value is True or value is False:
         return value
     known = value.item() if getattr(value, "ndim", None) == 0 and hasattr(value, "item") else value
@@ -116,7 +116,7 @@ def flag(value: Any, what: str, error: type[MorokError] = UsageError) -> bool:
 
 
 def choice(value: Any, what: str, options: Sequence[str], error: type[MorokError] = UsageError) -> str:
-    """One of these words."""
+    """`value`, one of the words in `options`."""
     *most, last = map(repr, options)
     if not isinstance(value, str) or value not in options:
         raise (refused if isinstance(value, str) else mistyped)(value, what, f"{', '.join(most)} or {last}", error)
@@ -124,27 +124,27 @@ def choice(value: Any, what: str, options: Sequence[str], error: type[MorokError
 
 
 def text(value: Any, what: str, error: type[MorokError] = UsageError) -> str:
-    """A string."""
+    """`value`, a string."""
     if not isinstance(value, str):
         raise mistyped(value, what, "a string", error)
     return value
 
 
 def device_name(value: Any) -> str:
-    """The name of a device that Morok knows, whether this machine has one or not. The CPU is several devices, `CPU:1`, `CPU:2` ..
-    beside `CPU` itself, which is `CPU:0`: the same processor, with memory of their own.
+    """The normalized name of a device, present or not; DeviceError for an unknown name. `CPU` (or `CPU:0`), `CPU:1`, `CPU:2` ..
+    are devices on the same processor, with separate memory.
     """
     name = value.upper() if isinstance(value, str) else None
     if name is not None and (numbered := _NUMBERED.fullmatch(name)) is not None and int(numbered[1]) < CPUS:
         return f"CPU:{int(numbered[1])}" if int(numbered[1]) else "CPU"
     if name not in DEVICES:
-        what, hint = f"there is no device {shown(value)}", "`morok doctor` says what each can do here"
+        what, hint = f"there is no device {shown(value)}", "`morok doctor` reports the devices of this machine"
         raise DeviceError(what, place=caller(), expected=f"{', '.join(DEVICES)}, or CPU:1 to CPU:{CPUS - 1}", hint=hint)
     return name
 
 
 def path(value: Any, what: str, error: type[MorokError] = UsageError) -> Path:
-    """The path of a file or a folder, there or not."""
+    """`value` as the path of a file or folder, which need not exist."""
     if not isinstance(value, (str, os.PathLike)):
         raise mistyped(value, what, "a path", error)
     try:
@@ -158,7 +158,7 @@ def path(value: Any, what: str, error: type[MorokError] = UsageError) -> Path:
 
 
 def function(value: Any, what: str, error: type[MorokError] = UsageError) -> Callable[..., Any]:
-    """Something that can be called."""
+    """`value`, a callable."""
     if not callable(value):
         raise mistyped(value, what, "a function", error)
     found: Callable[..., Any] = value
@@ -166,23 +166,23 @@ def function(value: Any, what: str, error: type[MorokError] = UsageError) -> Cal
 
 
 def instance(value: Any, kind: type[T], what: str, expected: str, error: type[MorokError] = UsageError, hint: str = "") -> T:
-    """An object of one class, which users know as `expected`."""
+    """`value`, an instance of `kind`, which the message calls `expected`."""
     if not isinstance(value, kind):
         raise mistyped(value, what, expected, error, hint)
     return value
 
 
 def mapping(value: Any, what: str, expected: str, error: type[MorokError] = UsageError) -> Mapping[Any, Any]:
-    """The dict, or the mapping that works as one."""
+    """`value`, a dict or another mapping."""
     if not isinstance(value, Mapping):
         raise mistyped(value, what, expected, error)
     return value
 
 
 def several(value: Any, what: str, expected: str, error: type[MorokError] = UsageError) -> list[Any]:
-    """The elements of a list, a tuple or another collection that is no text."""
+    """The elements of a list, a tuple or another collection, except text and mappings."""
     if isinstance(value, (*_TEXTS, Mapping)) or not isinstance(value, Iterable):
         raise mistyped(value, what, expected, error)
-    if getattr(value, "ndim", None) == 0:  # an array, which has __iter__ all the same
+    if getattr(value, "ndim", None) == 0:  # a scalar array has __iter__, but no elements to iterate over
         raise mistyped(value, what, expected, error)
     return list(value)

@@ -1,4 +1,4 @@
-"""Files that are whole or not there: written beside their place and renamed, read no further than they may reach."""
+"""Atomic writing of files, by writing a temporary file and renaming it; and reading up to a size."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Final
 
 ABANDONED_SECONDS: Final = 3600.0
-PART: Final = ".part"  # the end of a name that a killed writer leaves behind
+PART: Final = ".part"  # suffix of temporary files, which a killed writer leaves behind
 
 
 def write(path: Path, content: bytes) -> None:
-    """Put `content` in the place of the file, whole, or raise OSError and leave the old content."""
+    """Replace the content of the file atomically; OSError, with the old content intact."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}{PART}")
     try:
@@ -22,14 +22,14 @@ def write(path: Path, content: bytes) -> None:
         part.replace(path)
     except BaseException as problem:
         if isinstance(problem, OSError) and problem.filename is None:
-            problem.filename = str(path)  # a full disk does not say which file it has no room for
+            problem.filename = str(path)  # errors of a full disk have no file name
         with contextlib.suppress(OSError):
             part.unlink()
         raise
 
 
 def sweep(path: Path) -> None:
-    """Remove files that killed writers have left beside it, an hour ago or more."""
+    """Remove temporary files for `path` that killed writers left an hour ago or more."""
     with contextlib.suppress(OSError):
         for part in path.parent.iterdir():
             mine = part.name.startswith(f"{path.name}.") and part.name.endswith(PART)
@@ -38,6 +38,6 @@ def sweep(path: Path) -> None:
 
 
 def read(path: Path, most: int) -> bytes:
-    """The bytes of a file: one more than `most` of one that has more. OSError where there is none."""
+    """The first `most` + 1 bytes of a file: more than `most` if it is too large. OSError if it cannot be read."""
     with path.open("rb") as file:
         return file.read(most + 1)

@@ -1,7 +1,7 @@
-"""The folder of files that this machine has made and may make again: matchers, kernels, verdicts, results of searches.
+"""The cache folder, with files that can be made again: matchers, kernels, verdicts, results of searches.
 
-What is found there is believed, and some of it runs. So it is used only where nobody but its owner can write, as Python uses its
-own compiled code; a folder that others can write to costs time, and one warning.
+Its contents are trusted, and some are executed. So the folder is used only if it belongs to the user and nobody else can write to
+it; otherwise nothing is cached, with one warning.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _warned: set[Path] = set()
 
 
 def part(name: str = "") -> Path | None:
-    """The folder `name` of the cache, or the cache itself, which may not be there; None where it is not to be used."""
+    """The folder `name` of the cache, or the cache itself, which need not exist; None if it must not be used."""
     top = config.cache_dir()
     for folder in (top, top / name):
         why = refusal(folder)
@@ -31,7 +31,7 @@ def part(name: str = "") -> Path | None:
 
 
 def refusal(folder: Path) -> str:
-    """The reason not to use a folder, in words; "" for one that is, or that is not there."""
+    """The reason not to use a folder, in words; "" for a usable or missing one."""
     try:
         status = os.stat(folder)
     except OSError:
@@ -42,7 +42,7 @@ def refusal(folder: Path) -> str:
 
 
 def make(folder: Path) -> None:
-    """Make a folder of the cache, and the cache, for their owner alone; OSError where that cannot be."""
+    """Make a folder of the cache, and the cache, accessible to their owner only; OSError."""
     top = config.cache_dir()
     top.parent.mkdir(parents=True, exist_ok=True)
     for at in (top, folder):
@@ -50,7 +50,7 @@ def make(folder: Path) -> None:
 
 
 def _warn(folder: Path, why: str) -> None:
-    """Say once in a process that a folder is not used, why, and what to do."""
+    """Warn, once in a process, that a folder is not used, why, and what to do."""
     if folder in _warned:
         return
     _warned.add(folder)

@@ -1,4 +1,4 @@
-"""The place in the user's program where something was asked for: the line that an error names."""
+"""The line of the user's program that called Morok, for error messages."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from typing import Final
 
 from morok.errors import Place
 
-_BETWEEN: Final = frozenset({contextlib.__file__, dataclasses.__file__})  # what calls us for the user
+_BETWEEN: Final = frozenset({contextlib.__file__, dataclasses.__file__})  # library code between the user and Morok
 _PACKAGE: Final = str(Path(__file__).resolve().parent) + os.sep
 
 
 def user_frame() -> FrameType | None:
-    """The innermost frame outside this package, and of none that Python puts between: of a `with`, or of a dataclass of ours."""
+    """The innermost frame outside this package, without frames of contextlib and of generated methods of our dataclasses."""
     frame: FrameType | None = sys._getframe(2)
     while frame is not None:
         file = frame.f_code.co_filename
@@ -29,6 +29,6 @@ def user_frame() -> FrameType | None:
 
 
 def caller() -> Place | None:
-    """The user's file and line, for error messages."""
+    """The user's file and line; None without a frame of the user."""
     frame = user_frame()
     return None if frame is None else Place(frame.f_code.co_filename, frame.f_lineno)

@@ -1,4 +1,4 @@
-"""Every MOROK_* variable, in one table. Some have a second name without the prefix, as the reference texts write them.
+"""The table of settings: every MOROK_* variable. Some have a second name without the prefix, as in the reference texts.
 
 A setting is read when it is used, never at import. `with morok.settings(debug="ir"):` overrides the environment for the
 code inside, in this thread or task only.
@@ -25,8 +25,8 @@ from morok.names import nearest
 T = TypeVar("T")
 
 _NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
-# The variables that are set. os.environ raises and catches to say that one is not, at ten times the cost of a look at its table:
-# a call through jit takes 32 us by it, and 9.5 us by the table.
+# The environment's own dict. Looking up a missing variable in os.environ raises and catches an exception, which takes ten times
+# as long: a call through jit takes 32 us with os.environ, 9.5 us with the dict.
 _SET: Final[Mapping[Any, Any]] = getattr(os.environ, "_data", os.environ)
 _encoded: Final[Callable[[str], Any]] = str if _SET is os.environ else os.environ.encodekey
 _overrides: Final = contextvars.ContextVar("morok settings", default=_NOTHING)
@@ -36,11 +36,11 @@ _overrides: Final = contextvars.ContextVar("morok settings", default=_NOTHING)
 class Setting(Generic[T]):
     """One variable: `MOROK_<name>`.
 
-    default  the value when nothing sets it
-    parse    from the variable's text; raises ValueError on what it cannot take
-    takes    what it can take, in words
-    meaning  what it changes
-    bare     whether `<name>` alone is read too, where `MOROK_<name>` is not set
+    default  the value of an unset variable
+    parse    text -> value; ValueError for invalid text
+    takes    the valid values, in words
+    meaning  the effect, in words
+    bare     True if `<name>` is read too when `MOROK_<name>` is not set
     """
 
     name: str
@@ -49,14 +49,14 @@ class Setting(Generic[T]):
     takes: str
     meaning: str
     bare: bool = False
-    keys: frozenset[Any] = field(init=False, repr=False)  # its variables as `_SET` names them
+    keys: frozenset[Any] = field(init=False, repr=False)  # its variables as keys of `_SET`
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "keys", frozenset(map(_encoded, self.variables)))
 
     @property
     def variables(self) -> tuple[str, ...]:
-        """The variables that are read, the first that is set counts."""
+        """The variables that set it; the first that is set counts."""
         return (f"MOROK_{self.name}", self.name) if self.bare else (f"MOROK_{self.name}",)
 
     @property
@@ -64,7 +64,7 @@ class Setting(Generic[T]):
         return self.read()[0]
 
     def read(self) -> tuple[T, str]:
-        """The value, and where it came from: "program", "environment" or "default". ConfigError if it cannot be read."""
+        """(value, source): the source is "program", "environment" or "default". ConfigError if the text is invalid."""
         override = _overrides.get()
         if override is not _NOTHING and self.name in override:
             found: T = override[self.name]
@@ -85,7 +85,7 @@ class Setting(Generic[T]):
 
 
 class Together:
-    """Settings that are read at once: where none is set, in one step."""
+    """A group of settings read together, in one step if none is set."""
 
     def __init__(self, *settings: Setting[Any]) -> None:
         self.settings = settings
@@ -163,7 +163,7 @@ def _flags(text: str) -> frozenset[str]:
 
 
 def liberties(words: Any) -> frozenset[str]:
-    """A set of the words that MOROK_FAST_MATH takes; ConfigError for anything else."""
+    """A set of fast-math flags as in MOROK_FAST_MATH; ConfigError for anything else."""
     for word in several(words, "the liberties of float arithmetic", "a set of words", ConfigError):
         choice(word, "a liberty of float arithmetic", _FLAGS, ConfigError)
     return frozenset(words)
@@ -171,7 +171,7 @@ def liberties(words: Any) -> frozenset[str]:
 
 def _buffers(text: str) -> int:
     most = int(text)
-    if most and most < 4:  # what Where reads, and its result
+    if most and most < 4:  # Where has three operands and a result
         raise ValueError(text)
     return most
 
@@ -192,10 +192,10 @@ DEVECTORIZE: Final = Setting(
     1,
     _mode,
     "0, 1 or 2",
-    "what stage 14 splits to the widths of the target. 1: arithmetic, loads and stores; 0: loads and stores only; 2: nothing",
+    "ops that stage 14 splits to the widths of the target. 1: arithmetic, loads and stores; 0: loads and stores only; 2: none",
     bare=True,
 )
-DEVICE: Final = Setting("DEVICE", "CPU", _one_of(*DEVICES), "CPU, CUDA or NULL", "where tensors are realized")
+DEVICE: Final = Setting("DEVICE", "CPU", _one_of(*DEVICES), "CPU, CUDA or NULL", "the default device of tensors")
 CHECK: Final = Setting(
     "CHECK",
     False,
@@ -204,7 +204,7 @@ CHECK: Final = Setting(
     "prove that kernels stay inside their buffers; verify the program between stages, and helpers' contracts at each call",
 )
 MAX_BUFFERS: Final = Setting(
-    "MAX_BUFFERS", 0, _buffers, "0, or a number from 4 on", "most buffers that one kernel may use; 0: as many as the device takes"
+    "MAX_BUFFERS", 0, _buffers, "0, or a number from 4 on", "most buffers that one kernel may use; 0: the limit of the device"
 )
 TRACE: Final[Setting[Path | None]] = Setting(
     "TRACE", None, _file, "a file name", "write every rule that fires to this file, as JSON"
@@ -214,14 +214,14 @@ CACHE_DIR: Final[Setting[Path | None]] = Setting(
     None,
     _file,
     "a folder",
-    "where matchers, kernels, verdicts and what searches found are kept; used if it belongs to you and nobody else can write",
+    "folder of cached matchers, kernels, verdicts and search results; used if it belongs to you and nobody else can write",
 )
 FAST_MATH: Final = Setting(
     "FAST_MATH",
     frozenset({"contract"}),
     _flags,
     f'"fast", or some of {", ".join(_FLAGS)}, separated by commas',
-    "which liberties float arithmetic may take; each enables the rules that assume it",
+    "fast-math flags of float arithmetic; each enables the rules that assume it",
 )
 
 THREADS: Final = Setting(
@@ -229,7 +229,7 @@ THREADS: Final = Setting(
     len(os.sched_getaffinity(0)),
     _count,
     "a number from 1 up",
-    "threads of the CPU that share a kernel, or kernels that do not wait for each other; by default one a usable core. Results "
+    "threads of the CPU that share a kernel, or independent kernels; by default one for each usable core. Results "
     "do not depend on it",
 )
 L1_BYTES: Final = Setting(
@@ -237,42 +237,42 @@ L1_BYTES: Final = Setting(
     0,
     _natural,
     "a number from 0 up",
-    "of a core's first data cache, for which products are cut into tiles; 0: as found",
+    "bytes of a core's L1 data cache, for the tiles of matrix products; 0: as detected",
 )
 L2_BYTES: Final = Setting(
-    "L2_BYTES", 0, _natural, "a number from 0 up", "of a core's second cache, for which products are cut into tiles; 0: as found"
+    "L2_BYTES", 0, _natural, "a number from 0 up", "bytes of a core's L2 cache, for the tiles of matrix products; 0: as detected"
 )
 BEAM: Final = Setting(
-    "BEAM", 0, _natural, "a number from 0 up", "optimize kernels by timing candidates and keeping so many; 0: by heuristics"
+    "BEAM", 0, _natural, "a number from 0 up", "optimize kernels by timing, keeping N candidates a round; 0: by heuristics"
 )
 BEAM_TIMEOUT: Final = Setting(
-    "BEAM_TIMEOUT", 60.0, _seconds, "seconds", "after which beam search makes no more candidates for a kernel"
+    "BEAM_TIMEOUT", 60.0, _seconds, "seconds", "time after which beam search makes no more candidates for a kernel"
 )
 BEAM_UPCAST_MAX: Final = Setting(
-    "BEAM_UPCAST_MAX", 256, _count, "a number from 1 up", "lanes of all vectorized axes of a candidate of beam search", bare=True
+    "BEAM_UPCAST_MAX", 256, _count, "a number from 1 up", "most lanes of a beam search candidate, of all axes together", bare=True
 )
 BEAM_LOCAL_MAX: Final = Setting(
-    "BEAM_LOCAL_MAX", 1024, _count, "a number from 1 up", "threads of one block of a candidate of beam search", bare=True
+    "BEAM_LOCAL_MAX", 1024, _count, "a number from 1 up", "most threads in a block of a beam search candidate", bare=True
 )
 BEAM_UOPS_MAX: Final = Setting(
-    "BEAM_UOPS_MAX", 3000, _count, "a number from 1 up", "instructions of a candidate of beam search", bare=True
+    "BEAM_UOPS_MAX", 3000, _count, "a number from 1 up", "most instructions of a beam search candidate", bare=True
 )
 BEAM_RUNS: Final = Setting(
-    "BEAM_RUNS", 3, _count, "a number from 1 up", "how often a candidate of beam search is timed; the best counts", bare=True
+    "BEAM_RUNS", 3, _count, "a number from 1 up", "number of timings of a beam search candidate; the best counts", bare=True
 )
 SEARCH_CUTS: Final = Setting(
     "SEARCH_CUTS",
     0,
     _natural,
     "a number from 0 up",
-    "cut programs into kernels otherwise than by cost where that is faster: time so many of the closest decisions the other way",
+    "search for faster cuts into kernels: time N of the cost model's closest decisions reversed; 0: no search",
 )
 IGNORE_BEAM_CACHE: Final = Setting(
     "IGNORE_BEAM_CACHE",
     False,
     _switch,
     "0 or 1",
-    "search again for what beam search, or the search for cuts, has found before, and remember that instead",
+    "repeat beam searches and searches for cuts, and replace their stored results",
     bare=True,
 )
 K_VECTORIZE: Final = Setting(
@@ -280,7 +280,7 @@ K_VECTORIZE: Final = Setting(
     False,
     _switch,
     "0 or 1",
-    "heuristics vectorize the reduced axis of a kernel where it has one, before its outputs",
+    "heuristics vectorize the reduced axis of a kernel, if it has one, before its outputs",
 )
 NO_OUTPUT_UPCAST: Final = Setting(
     "NO_OUTPUT_UPCAST", False, _switch, "0 or 1", "neither heuristics nor beam search vectorize an axis of the output"
@@ -290,14 +290,14 @@ OPTS: Final = Setting(
     "",
     _opts,
     "optimizations as `kernels()` lists them, such as UPCAST(0, 4) LOCAL(1, 16); or nothing",
-    "the optimizations of every kernel, in place of those that heuristics or beam search choose",
+    "the optimizations of every kernel, in place of the choice of heuristics or beam search",
 )
 CPU_BACKEND: Final = Setting(
     "CPU_BACKEND",
     "LLVM",
     _one_of("LLVM", "interpreter"),
     "LLVM or interpreter",
-    "what runs kernels on the CPU. interpreter: the reference of every pass, slow, and strict about what is undefined",
+    "the executor of kernels on the CPU. interpreter: a slow reference, which raises errors for undefined operations",
 )
 ALLOW_HALF8: Final = Setting(
     "ALLOW_HALF8",
@@ -335,11 +335,11 @@ SETTINGS: Final[tuple[Setting[Any], ...]] = (
     CPU_BACKEND,
     ALLOW_HALF8,
 )
-# what the reference texts name and this compiler does not have
+# settings of the reference texts that this compiler lacks -> the reason
 ABSENT: Final[Mapping[str, str]] = MappingProxyType(
     {"MOROK_AMX": "there is no code for matrix coprocessors (AMX); matrix products run on vectors"}
 )
-# those that a kernel's code depends on
+# settings that a kernel's code depends on
 CODE: Final = Together(
     NOOPT,
     DEVECTORIZE,
@@ -354,7 +354,7 @@ CODE: Final = Together(
     CPU_BACKEND,
     ALLOW_HALF8,
 )
-# those that every rewriting looks at
+# settings that every rewriting reads
 REWRITING: Final = Together(FAST_MATH, CHECK, TRACE)
 _BY_NAME: Final = {s.name: s for s in SETTINGS}
 _ALL_KEYS: Final = tuple(sorted(key for s in SETTINGS for key in s.keys))
@@ -366,16 +366,16 @@ def code_key() -> tuple[Any, ...]:
 
 
 def all_key() -> Hashable:
-    """A key of the values of all settings here and now."""
+    """A cache key of the current values of all settings."""
     override = _overrides.get()
     return (tuple(map(_SET.get, _ALL_KEYS)), () if override is _NOTHING else tuple(sorted(override.items(), key=str)))
 
 
-_warned: set[str] = set()  # not empty once the environment has been looked at
+_warned: set[str] = set()  # not empty once the environment has been checked
 
 
 def _warn_of_strangers() -> None:
-    """One warning for each MOROK_* variable that is no setting: most are misspelt."""
+    """Warn, once, of each MOROK_* variable that is no setting: most are misspelt."""
     if _warned:
         return
     _warned.add("")
@@ -385,22 +385,22 @@ def _warn_of_strangers() -> None:
         hint = f"did you mean {' or '.join(f'MOROK_{n}' for n in near)}?" if near else "`morok config` lists the settings"
         said = f"changes nothing: {ABSENT[name]}" if name in ABSENT else f"is no setting of Morok; {hint}"
         place = _caller()
-        at = ("morok", 1) if place is None else (place.file, place.line)  # none: a command has asked, not a program
+        at = ("morok", 1) if place is None else (place.file, place.line)  # None: called by a command, not a program
         warnings.warn_explicit(f"the variable {name} {said}", UserWarning, *at)
 
 
 def _near(name: str) -> list[str]:
-    """The settings that a name may have been meant for."""
+    """The settings with the most similar names."""
     return nearest(name, sorted(_BY_NAME), 2)
 
 
 def _caller() -> Place | None:
-    """The user's line; imported when it is needed, since settings are read before anything else."""
+    """The user's line."""
     return caller()
 
 
 def _text(value: Any) -> str:
-    """A value as its variable would have it; ValueError for a value that no variable has."""
+    """A value as text for its variable; ValueError if it has no such text."""
     if isinstance(value, (set, frozenset, list, tuple)):
         if not all(isinstance(v, str) for v in value):
             raise ValueError
@@ -417,7 +417,7 @@ def _text(value: Any) -> str:
 def settings(**values: Any) -> Iterator[None]:
     """A `with` block with other settings: `settings(debug="ir", fast_math="nsz,reassoc")`, in this thread or task.
 
-    Values are read as those of the variables are. ConfigError for a setting or a value that does not exist.
+    Values are parsed as those of the variables. ConfigError for an unknown setting or an invalid value.
 
     >>> with morok.settings(threads=1):
     ...     (Tensor([1, 2]) + 1).tolist()
@@ -448,10 +448,10 @@ def settings(**values: Any) -> Iterator[None]:
 
 
 def cache_dir() -> Path:
-    """The folder that caches live in: MOROK_CACHE_DIR, or the platform's cache folder. It need not exist."""
+    """The cache folder: MOROK_CACHE_DIR, or the platform's. It need not exist."""
     chosen = CACHE_DIR.value
     if chosen is not None:
         return chosen
-    import platformdirs  # lazy: not where MOROK_CACHE_DIR says the folder
+    import platformdirs  # lazy: not needed with MOROK_CACHE_DIR
 
     return Path(platformdirs.user_cache_dir("morok", appauthor=False))

@@ -1,8 +1,8 @@
 """Dialects: op sets that can be rewritten and proved.
 
-The engine (dsl, rewrite, prove) talks to nodes through a `Dialect` alone: it assumes no hash-consing, no bounds, no
-closed set of dtypes and no `UOp`. Morok's own IR is the built-in one (`morok.ir.morok_dialect`); `examples/foreign.py`
-declares another.
+The engine (dsl, rewrite, prove) accesses nodes only through a `Dialect`: it assumes no hash-consing, no bounds, no closed
+set of dtypes and no `UOp`. Morok's own IR is the built-in dialect (`morok.ir.morok_dialect`); `examples/foreign.py` declares
+another.
 """
 
 from __future__ import annotations
@@ -28,8 +28,10 @@ _FIELD_KINDS: Final = ("int", "ints", "bool", "bools", "pairs", "const", "consts
 class OperandInfo:
     """One operand: its name in struct patterns; `position` is "value", "place", "binder" or "order".
 
-    holds  "storage": a pointer or a buffer, whose own dtype nobody looks at; "count": elements or iterations are counted;
-           "condition": one lane of it governs all lanes of the others; "": a value like any
+    many      True for a sequence of operands
+    optional  True if nodes may lack it
+    holds     "storage": a pointer or a buffer, whose own dtype is ignored; "count": a number of elements or iterations;
+              "condition": one lane of it governs all lanes of the others; "": an ordinary value
     """
 
     name: str
@@ -41,35 +43,34 @@ class OperandInfo:
     def __post_init__(self) -> None:
         text(self.name, "the name of an operand")
         choice(self.position, f"the position of operand {self.name}", _POSITIONS)
-        choice(self.holds, f"what operand {self.name} holds", _HELD)
+        choice(self.holds, f"`holds` of operand {self.name}", _HELD)
         for name in ("many", "optional"):
             object.__setattr__(self, name, flag(getattr(self, name), f"{name} of operand {self.name}"))
 
 
 @dataclass(frozen=True, slots=True)
 class OpInfo:
-    """One op of a dialect, as rules see it.
+    """One op of a dialect, as rules use it.
 
-    key         what `Dialect.opkey` returns for its nodes
+    key         the value of `Dialect.opkey` for its nodes
     operands    in order; at most one takes a sequence (`many`), unless two of equal length end the list (Pad, Shrink)
-    fields      static attributes, by name
-    params      dtype of each operand, as words: a letter of `domains`, or a dtype's name; () if the op is not pointwise
-    result      the same for the result; "" if it is not determined that way
-    domains     the dtype names that each letter ranges over
-    kind        "unary" "binary" "ternary" or "" (what `for op in binary [..]` may name)
-    evaluate    (dtype of the operands, *values) -> value, or raises `Undefined`; None if the op has no constant folding
-    undefined   the exception type that `evaluate` raises where the op has no value
+    fields      names of static attributes
+    params      the dtype of each operand: a letter of `domains`, or a dtype's name; () if the op is not pointwise
+    result      the same for the result; "" if letters and names do not determine it
+    domains     letter -> the dtype names that it ranges over
+    kind        "unary" "binary" "ternary" or "", for `for op in binary [..]`
+    evaluate    (dtype of the operands, *values) -> value, or raises the dialect's `undefined`; None without constant folding
     solver      import path "module:function" of its solver semantics; "" if rules over it cannot be proved pointwise
-    types       of an op without `params`: how the types of its operands and of its result relate, said in words with `;` between:
-                "result = x" (one type), "result ~ x" (one element type), "x lanes y", "x bits y" (as many of them), "x scalar",
-                "x in int bool" (its elements are of these classes or dtypes); what nothing is said of may be of any type
-    field_kinds what static fields hold: "int" "ints" "bool" "bools" "pairs" "const" "consts" "op", with "?" behind it where rules
-                may leave the field out; what nothing is said of is passed through unread
-    role        of an op that rearranges lanes, by which a firing can be judged at any size: "take" (the lanes that its field
-                names), "join" (the lanes of its operands, one behind the other), "constants" (its field, of kind "consts"),
-                "fold" (by the op that its field names, of neighbouring lanes and over its other operands), "open" (lanes as
-                iterations of the axes that its field names), "close" (these as lanes); "" of any other
-    dtype_given whether rules name the dtype of the result as a last argument: `Bitcast(x, i32)`
+    types       for an op without `params`: relations between the types of operands and result, separated by `;`: "result = x"
+                (same type), "result ~ x" (same element type), "x lanes y", "x bits y" (same number of them), "x scalar",
+                "x in int bool" (element types of these classes or dtypes); operands without a relation may have any type
+    field_kinds the kinds of static fields: "int" "ints" "bool" "bools" "pairs" "const" "consts" "op", followed by "?" if rules
+                may omit the field; fields without a kind are passed through unread
+    role        the effect of an op that rearranges lanes, to judge firings at any size: "take" (the lanes that its field
+                names), "join" (the lanes of its operands, concatenated), "constants" (its field, of kind "consts"), "fold" (by
+                the op that its field names, of adjacent lanes and over its other operands), "open" (lanes as iterations of the
+                axes that its field names), "close" (the reverse); "" for other ops
+    dtype_given True if rules name the dtype of the result as a last argument: `Bitcast(x, i32)`
     """
 
     name: str
@@ -122,26 +123,26 @@ class OpInfo:
 
     @property
     def in_halves(self) -> bool:
-        """Truth of two sequences of equal length ending the operands."""
+        """True if the operands end with two sequences of equal length."""
         return sum(o.many for o in self.operands) == 2
 
     @property
     def converts(self) -> bool:
-        """Truth of a result whose dtype no operand has: rules name it."""
+        """True if no operand has the result's dtype, so that rules must name it."""
         return self.result in self.domains and self.result not in self.params
 
     @property
     def leading(self) -> int:
-        """The place of the operand whose dtype the evaluator is given: the first one that has a letter, else the first."""
+        """The number of the operand whose dtype is passed to `evaluate`: the first with a letter, else the first."""
         return next((i for i, word in enumerate(self.params) if word in self.domains), 0)
 
     def field_kind(self, name: str) -> str:
-        """The kind of value that the static field of that name holds."""
+        """The kind of a static field, without "?"; "other" for a field without a kind."""
         return self.field_kinds.get(text(name, "the name of a field"), "other").removesuffix("?")
 
     @property
     def required(self) -> tuple[str, ...]:
-        """The static fields that rules do not leave out."""
+        """The static fields that rules must not omit."""
         return tuple(f for f in self.fields if not self.field_kinds.get(f, "").endswith("?"))
 
 
@@ -153,35 +154,34 @@ def _words(value: Any, what: str) -> tuple[str, ...]:
 class Dialect(Protocol):
     """An op set. `inline` makes the generated matchers as fast as hand-written ones; without it they call the methods.
 
-    name      what `dialect NAME` in a rule file says
-    ops       by the name that rules use
+    name      its name in rule files: `dialect NAME`
+    ops       by name in rules
     dtypes    scalar dtypes by name
     classes   dtype classes by name ("int", "float"): the dtype names in each
     inline    code templates by method name, `{n}` the node: {"opkey": "{n}.op", "operands": "{n}.src", "type": "{n}.dtype",
               "same": "{a} is {b}", "attr.NAME": ..., "attr.OP.NAME": ..., "vmin": "{n}.vmin", ...}
-    facts     the facts that guards may ask of nodes, by name, as functions of nodes: vmin, vmax, free_of, ...
+    facts     functions of nodes for guards, by name: vmin, vmax, free_of, ...
     theory    import path "module:Class" of its solver theory (sorts and values of its dtypes); imported by the prover only
 
-    `operands` returns the same objects each time: the engine tells nodes apart by identity. More, where a dialect has it:
+    `operands` must return the same objects each time: the engine compares nodes by identity. Optional attributes:
 
     hash_consed  True if equal nodes are one object, hashed and compared by identity; their types are compared by equality
-    closed_types True if every node of an op is of a type that the op lists, has its operands in their number, and they are of the
-                 types listed: matchers then leave out the tests that follow from ops. Without it each node is tested
-    inline       also "lanes", "scalar" and "vector" (of a dtype {d} and a count {k}) where there are vectors; "const_op", the op
-                 whose nodes are the constants; "const" ({v}, {d}); "pointwise1" to "pointwise3" ({op}, {a}, {b}, {c});
-                 "build.OP" of an op with one operand {a}, given the result's dtype {d};
-                 "invalid" ({n} may be no value at all; arithmetic is strict in such) with "invalid_op", the op that always is;
-                 "in.CLASS" ({n} has such an element dtype)
-    element      (dtype) -> one lane of it, where there are vectors
-    members      what static fields hold besides values, by the name that rules use: members of enums
-    lanes_of     (node) -> its lanes, each a node, where there are vectors
-    names        what these templates mention;  undefined  the exception type that `OpInfo.evaluate` raises
-    read, show   (text) -> node, and back: the terms in `example` clauses, and in what is said of them
-    node         the class of its nodes: what is of no such class is refused with an error of its own
-    recall       (node) -> the dict that it carries for derived facts
-    maker        an object with `origin` and `stage`, recorded in new nodes;  origin  (node): what it was made from;
-                 derive  (node, rule): called before a rule builds its target;  keep  (node, result, rule): called where the
-                 target is a node that was there before
+    closed_types True if the dtypes and the number of operands in every node are as its op declares: matchers then omit the tests
+                 that follow from the op. Without it each node is tested
+    inline       also "lanes", "scalar" and "vector" (of a dtype {d} and a count {k}) for vectors; "const_op", the op of
+                 constants; "const" ({v}, {d}); "pointwise1" to "pointwise3" ({op}, {a}, {b}, {c}); "build.OP" of an op with
+                 one operand {a}, at the result's dtype {d}; "invalid" ({n} may be Invalid, in which arithmetic is strict),
+                 with "invalid_op", the op that always is; "in.CLASS" (the element dtype of {n} is in the class)
+    element      (dtype) -> the dtype of one lane, for vectors
+    members      other values of static fields, members of enums, by name in rules
+    lanes_of     (node) -> the nodes of its lanes, for vectors
+    names        the names used in the templates;  undefined  the exception type that `OpInfo.evaluate` raises
+    read, show   (text) -> node, and the reverse, for the terms in `example` clauses and messages
+    node         the class of its nodes: other objects are refused with a specific error
+    recall       (node) -> the node's dict for derived facts
+    maker        an object with `origin` and `stage`, recorded in new nodes;  origin  (node) -> its origin;
+                 derive  (node, rule): called before a rule builds its target;  keep  (node, result, rule): called if the
+                 target is an existing node
     """
 
     name: str
@@ -214,7 +214,7 @@ class Dialect(Protocol):
         """The constant node of this value."""
 
     def build(self, op: str, operands: Sequence[Node], attrs: Mapping[str, Any], dtype: DTypeLike | None) -> Node:
-        """A node of the op of this name; `dtype` where the rule states it, else None."""
+        """A node of the op of this name; `dtype` is None unless the rule states it."""
 
     def rebuild(self, node: Node, operands: tuple[Node, ...]) -> Node:
         """`node` with other operands."""
@@ -229,7 +229,7 @@ class Remembers(Protocol):
 
 @runtime_checkable
 class Traces(Protocol):
-    """A dialect whose nodes know where they came from; `maker` has `origin` and `stage`."""
+    """A dialect whose nodes record their origin; `maker` has `origin` and `stage`."""
 
     maker: Any
 
@@ -238,10 +238,10 @@ class Traces(Protocol):
 
 @runtime_checkable
 class Nests(Protocol):
-    """A dialect whose sums of sums, and their like, rules can see as a whole (morok.rewrite.ac_chains).
+    """A dialect with AC chains: rules can match sums of sums, and similar nests, as a whole (morok.rewrite.ac_chains).
 
-    nests   whether this node may be the root of one: of an op with `params`, at a type where it is associative
-    sketch  a node over other operands that such rules look at, and nobody else: it need not be a node of a graph
+    nests   True if this node may be the root of a chain: of an op with `params`, at a type for which it is associative
+    sketch  a node with other operands, only for matching such rules: it need not be a valid node of a graph
     """
 
     def nests(self, node: Node) -> bool: ...
@@ -250,12 +250,12 @@ class Nests(Protocol):
 
 @runtime_checkable
 class HasPlaces(Protocol):
-    """A dialect with nodes that loads and stores take for places, and indices for storage.
+    """A dialect with memory: loads and stores have operands that are places, and indices operands that are storage.
 
-    A pattern that is a bare variable matches none of these ops, which are told by their names:
+    A pattern that is a bare variable matches no node of these ops, given by name:
 
     places   ops of a place in storage
-    passing  ops whose nodes are places, or storage, where their first operands are
+    passing  ops whose nodes are places, or storage, if their first operands are
     storage  ops of storage
     """
 
@@ -268,9 +268,9 @@ class HasPlaces(Protocol):
 class Tensors(Protocol):
     """A dialect whose nodes may be whole tensors, on which ops work element by element.
 
-    same_axes  whether a node may take the other's place: it is as large, or the other is a number. Rules about numbers that may
-               drop axes (`Sub(x, x) ~> zero(x)`) fire where it says so.
-    of_axes    the names of the ops that make axes, or change them: rules that name one are about tensors, not about numbers
+    same_axes  True if node `made` may replace `node`: it is as large, or `node` is a number. Rules about numbers that may drop
+               axes (`Sub(x, x) ~> zero(x)`) fire only if it is true
+    of_axes    the names of the ops that make or change axes: rules that name one are about tensors, not about numbers
     """
 
     of_axes: frozenset[str]
@@ -280,10 +280,10 @@ class Tensors(Protocol):
 
 @runtime_checkable
 class Instructions(Protocol):
-    """A dialect whose programs end as lists of instructions.
+    """A dialect whose programs are finally lowered to lists of instructions.
 
-    in_turn     the instructions, in order, that a node which is none itself stands for; None for an instruction
-    has_effect  whether an instruction does something besides having a value
+    in_turn     the instructions, in order, in a node that groups several; None for an instruction
+    has_effect  True if an instruction has an effect besides its value
     """
 
     def in_turn(self, node: Node) -> Sequence[Node] | None: ...
@@ -292,9 +292,9 @@ class Instructions(Protocol):
 
 @runtime_checkable
 class ReadsMemory(Protocol):
-    """A dialect some of whose instructions read what others change.
+    """A dialect some of whose instructions read memory that others change.
 
-    reads  the names of their ops: what they give depends on where in a list they stand, so that no rule for lists speaks of them
+    reads  the names of their ops: their values depend on their position in a list, so that rules for lists must not use them
     """
 
     reads: frozenset[str]
@@ -306,22 +306,22 @@ class _NotConst:
 
 
 NOT_CONST: Final = _NotConst()
-NUMBERS: Final = (int, bool, float)  # the classes of values: arithmetic on them is that of proofs, which never wraps
+NUMBERS: Final = (int, bool, float)  # the classes of values, with the exact arithmetic of proofs, which never wraps
 
 _registry: Final[dict[str, Dialect]] = {}
-BUILT_IN: Final = "morok"  # handed in by the package
+BUILT_IN: Final = "morok"  # registered by the package, through `handed`
 
 
 _METHODS: Final = ("opkey", "operands", "attr", "type", "same", "const_value", "const", "build", "rebuild")
 
 
 def register(dialect: Dialect) -> None:
-    """Make `dialect` known by its name: `dialect NAME` in rule files finds it. DialectError for the name of the built-in one."""
-    for method in _METHODS:  # and not isinstance(): facts may be found when they are first asked for
+    """Register `dialect` by its name, for `dialect NAME` in rule files. DialectError for the name of the built-in one."""
+    for method in _METHODS:  # not isinstance(), which would compute attributes such as `facts` too early
         if not callable(getattr(dialect, method, None)):
-            raise mistyped(dialect, "what is registered", f"a dialect, which has a method {method}()")
+            raise mistyped(dialect, "the argument of register()", f"a dialect, which has a method {method}()")
     name = text(getattr(dialect, "name", None), "the name of a dialect")
-    if name == BUILT_IN and not built_in(dialect):  # whose rules were proved of the built-in one
+    if name == BUILT_IN and not built_in(dialect):  # the rules under this name were proved for the built-in one
         what = f"{type(dialect).__name__} is called {shown(name)}, as the built-in dialect is"
         raise DialectError(what, place=caller(), expected="a name of its own", field="name")
     _registry[name] = dialect
@@ -336,28 +336,28 @@ def built_in(dialect: Dialect) -> bool:
 
 
 def verify(dialect: Dialect) -> list[DialectError]:
-    """The mistakes in a dialect, as far as its declarations, edges and random values show: [] where nothing is.
+    """The mistakes in a dialect that its declarations, and tests on edge cases and random values, show; [] if there are none.
 
-    Every op is tried at every dtype that it lists, its evaluator against its solver semantics; what is built against what it was
-    built of; facts and code templates against methods. Each error has the `op` and the `field` that it is about. The prover asks
-    the same before the first verdict on a rule of the dialect, and proves no rule that uses what is wrong. The answer is kept in
-    the cache folder until the dialect, or anything that it calls, changes.
+    The tests compare, for every op at every dtype that it lists, its evaluator with its solver semantics; the parts of built
+    nodes with the arguments; facts and code templates with the methods. Each error has the `op` and the `field` in question. The
+    prover runs the same tests before the first verdict on a rule of the dialect, and proves no rule that uses a wrong part. The
+    result is cached in the cache folder until the dialect, or a function that it calls, changes.
     """
     for method in _METHODS:
         if not callable(getattr(dialect, method, None)):
-            raise mistyped(dialect, "what is verified", f"a dialect, which has a method {method}()")
+            raise mistyped(dialect, "the argument of verify()", f"a dialect, which has a method {method}()")
     mistakes: Callable[[Dialect], Iterable[_Mistake]] = handed.part("verification")
     return [m.error(dialect.name) for m in mistakes(dialect)]
 
 
 class _Mistake(Protocol):
-    """A mistake in a dialect, as verification finds it."""
+    """A mistake in a dialect, from verification."""
 
     def error(self, dialect: str) -> DialectError: ...
 
 
 def find(name: str) -> Dialect:
-    """The dialect of that name; UnknownDialectError if there is none. Built-in ones are loaded when first asked for."""
+    """The dialect of that name; UnknownDialectError if there is none. The built-in one is loaded on first use."""
     if text(name, "the name of a dialect", UnknownDialectError) == BUILT_IN and name not in _registry:
         register(handed.part(f"dialect {name}"))
     found = _registry.get(name)

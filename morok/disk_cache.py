@@ -1,8 +1,8 @@
-"""A cache of results of this machine, on disk: one file an entry, so that processes need not talk to each other.
+"""A cache on disk, with one file for each entry, so that processes need no locks.
 
-A file is written beside its place and renamed, so that a reader sees all of it or nothing, whatever kills the writer; its
-contents carry their own digest, because a power failure may leave a renamed file without its data. A folder that cannot be
-written, or a full disk, costs the cache and nothing else.
+Files are written under a temporary name and renamed, so that readers see all of a file or nothing, even if the writer is killed;
+they contain a digest of their data, since a power failure may leave a renamed file without its data. A read-only folder or a full
+disk disables the cache, without an error.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from typing import Final
 from morok import cache_folder
 
 _MAGIC: Final = b"MRKOBJ1\n"
-_PRUNE_AT: Final = "00"  # keys are digests: one put in 256 also prunes
+_PRUNE_AT: Final = "00"  # suffix of keys, which are hex digests, whose put() also prunes: one in 256
 LIMIT: Final = 512 << 20
 _ABANDONED_SECONDS: Final = 3600.0
 
 
 class DiskCache:
-    """Bytes by key in a folder, up to `limit` bytes in all; the entries longest unused go first."""
+    """Bytes by key in a folder, up to `limit` bytes in all; the least recently used entries are removed first."""
 
     def __init__(self, folder: Path, limit: int = LIMIT) -> None:
         self.folder = folder
@@ -36,7 +36,7 @@ class DiskCache:
         return self.folder / key[:2] / f"{key}.o"
 
     def get(self, key: str) -> bytes | None:
-        """The bytes that were put under `key`; None if nothing was, or it cannot be read, or it is damaged."""
+        """The bytes stored for `key`; None if there are none, or they cannot be read, or are damaged."""
         path = self.path(key)
         try:
             data = path.read_bytes()
@@ -47,13 +47,13 @@ class DiskCache:
             with contextlib.suppress(OSError):
                 path.unlink()
             return None
-        with contextlib.suppress(OSError):  # a read-only folder keeps no times of use
+        with contextlib.suppress(OSError):  # a read-only folder
             os.utime(path)
         return data[head:]
 
     def put(self, key: str, value: bytes) -> bool:
-        """Keep `value` under `key`; False if the folder cannot take it."""
-        import tempfile  # costs more to import than a kernel to find
+        """True after storing `value` for `key`; False if the folder cannot be written."""
+        import tempfile  # lazy: the import takes longer than finding a kernel
 
         path = self.path(key)
         temporary = ""
@@ -75,9 +75,9 @@ class DiskCache:
         return True
 
     def prune(self) -> None:
-        """Remove files of killed writers, and the oldest entries beyond the limit.
+        """Remove files of killed writers, and the least recently used entries beyond the limit.
 
-        Of each entry only numbers are kept in memory: there may be hundreds of thousands.
+        Only two numbers for each entry are kept in memory: there may be hundreds of thousands.
         """
         times, sizes = array("d"), array("q")
         for used, size, _ in self._entries():
@@ -93,14 +93,14 @@ class DiskCache:
                 return
 
     def _remove_until(self, time_of_use: float) -> None:
-        """Remove the entries that have not been used since."""
+        """Remove the entries last used at or before this time."""
         for used, _, path in self._entries():
             if used <= time_of_use:
                 with contextlib.suppress(OSError):
                     os.unlink(path)
 
     def _entries(self) -> Iterator[tuple[float, int, str]]:
-        """The time of use, the bytes and the path of each entry. What was abandoned is removed."""
+        """(time of last use, bytes, path) of each entry. Removes abandoned temporary files."""
         now = time.time()
         for file in _files(self.folder):
             try:
@@ -115,7 +115,7 @@ class DiskCache:
 
 
 def _files(folder: os.DirEntry[str] | Path) -> Iterator[os.DirEntry[str]]:
-    """The files in a folder and in those below it, as far as they can be read."""
+    """The files in a folder and its subfolders, except unreadable ones."""
     with contextlib.suppress(OSError), os.scandir(folder) as found:
         for entry in found:
             if entry.is_dir(follow_symlinks=False):
@@ -125,7 +125,7 @@ def _files(folder: os.DirEntry[str] | Path) -> Iterator[os.DirEntry[str]]:
 
 
 def cache_of(name: str, limit: int = LIMIT) -> DiskCache | None:
-    """The folder `name` of the cache, with up to so many bytes; None where it is not to be used."""
+    """The cache in the folder `name`, of up to `limit` bytes; None if the cache folder must not be used."""
     folder = cache_folder.part(name)
     return None if folder is None else _cache_at(str(folder), limit)
 

@@ -1,7 +1,7 @@
-"""Every error a user can meet: its code, where it happened, what was expected, and a hint.
+"""Every error for users, with its code, the place in the program, the expected value, and a hint.
 
-Each is an error of Python's too, of the class that NumPy and the standard library raise for the same mistake: `except ValueError`
-catches shapes that do not fit, `except IndexError` an index outside of its axis, `except TypeError` a dtype that cannot be.
+Each is also an error of the class that NumPy and the standard library raise for the same mistake: `except ValueError` catches
+shapes that do not fit, `except IndexError` an index outside of its axis, `except TypeError` a wrong dtype.
 
 Codes are grouped: MRK1xx rule files, MRK2xx proofs, MRK3xx rewriting, MRK4xx graphs, MRK5xx tensors, MRK6xx compilation
 and devices, MRK9xx the command line. `morok explain CODE` prints the class's docstring.
@@ -26,7 +26,7 @@ class Place:
 
 
 class MorokError(Exception):
-    """The base of every error Morok raises on purpose."""
+    """The base class of all errors that Morok raises on purpose."""
 
     code: ClassVar[str] = "MRK000"
 
@@ -51,7 +51,7 @@ class MorokError(Exception):
         return "\n".join(lines)
 
     def json(self) -> dict[str, object]:
-        """The error as programs read it."""
+        """The error as a dict for JSON."""
         place = self.place
         return {
             "code": self.code,
@@ -89,7 +89,7 @@ class RuleSyntaxError(RuleError):
 
 
 class RuleTypeError(RuleError):
-    """No choice of dtypes makes a rule's pattern, clauses and target fit together."""
+    """No choice of dtypes is valid for a rule's pattern, clauses and target together."""
 
     code = "MRK102"
 
@@ -128,7 +128,7 @@ class ExampleError(RuleError):
 
 
 class LintError(MorokError, ValueError):
-    """The base of findings about rules that are not wrong, but probably not meant."""
+    """The base of findings about rules that are valid, but probably unintended."""
 
     code = "MRK110"
 
@@ -140,13 +140,13 @@ class UnusedNameError(LintError):
 
 
 class MissingDocError(LintError):
-    """A rule of several lines does not say what it does."""
+    """A rule of several lines has no doc string."""
 
     code = "MRK112"
 
 
 class ShadowedRuleError(LintError):
-    """A rule can never apply: one before it in its group applies wherever it would."""
+    """A rule can never apply: an earlier rule of its group applies wherever it would."""
 
     code = "MRK113"
 
@@ -158,19 +158,19 @@ class IdleRuleError(LintError):
 
 
 class SelfMatchingRuleError(LintError):
-    """A rule matches its own target, and its guards hold there too, so that it applies again and again."""
+    """A rule matches its own target, and its guards hold there too, so that it applies endlessly."""
 
     code = "MRK115"
 
 
 class IdleGuardError(LintError):
-    """A part of a guard always holds, or never, where the pattern has a value and the guards before it hold."""
+    """A part of a guard always holds, or never, if the pattern has a value and the earlier guards hold."""
 
     code = "MRK116"
 
 
 class EndlessGroupError(LintError):
-    """No measure shows that a group's rules come to an end, and its `@ends` does not say why they do."""
+    """No measure shows that rewriting with a group's rules terminates, and its `@ends` gives no reason."""
 
     code = "MRK117"
 
@@ -185,7 +185,7 @@ class ProofError(MorokError, ValueError):
 
 
 class UnprovedRuleError(ProofError):
-    """A rule has no usable verdict for exactly its present text and the present semantics."""
+    """A rule has no usable verdict for exactly its current text and the current semantics."""
 
     code = "MRK201"
 
@@ -203,7 +203,7 @@ class LedgerError(ProofError):
 
 
 class HelperContractError(ProofError):
-    """A helper broke its contract: its result does not satisfy what it `ensures`."""
+    """A helper broke its contract: its result does not satisfy its `ensures` clause."""
 
     code = "MRK204"
 
@@ -217,16 +217,16 @@ class UndecidedRuleError(UnprovedRuleError):
 
 
 class UntrustedHelperError(UnprovedRuleError):
-    """Rules call Python functions of a module that nobody said to trust: they are not imported. `--trust-helpers`, or
-    `load_rules(.., trust_helpers=True)`, says so.
+    """Rules call Python functions of a module that is not trusted, and therefore not imported. `--trust-helpers`, or
+    `load_rules(.., trust_helpers=True)`, trusts it.
     """
 
     code = "MRK208"
 
 
 class DialectError(UnprovedRuleError, RuleError):
-    """A dialect is not what it says: an op's evaluator is not its solver semantics, a letter has no domain, two ops have one key.
-    The message names the op and the field; `morok.dialect.verify` finds all. Rules that use what is wrong are not proved.
+    """A dialect contradicts itself: an op's evaluator differs from its solver semantics, a letter has no domain, two ops have one
+    key. The message names the op and the field; `morok.dialect.verify` lists all mistakes. Rules that use them are not proved.
     """
 
     code = "MRK210"
@@ -241,13 +241,13 @@ class DialectError(UnprovedRuleError, RuleError):
 
 
 class RewriteLimitError(MorokError, RuntimeError):
-    """Rewriting did not settle within its limits; the message names the rules that cycle."""
+    """Rewriting did not reach a fixpoint within its limits; the message names the rules that cycle."""
 
     code = "MRK301"
 
 
 class UnknownRuleError(MorokError, KeyError):
-    """A rule set has no rule of that name, or several."""
+    """A rule set has no rule, or several rules, of that name."""
 
     code = "MRK302"
 
@@ -259,7 +259,7 @@ class UnknownDialectError(MorokError, KeyError):
 
 
 class FalseFiringError(MorokError, RuntimeError):
-    """Under MOROK_CHECK=1 a rule fired beyond the extent of its proof, and the lanes of both sides are not the same."""
+    """Under MOROK_CHECK=1 a rule fired at a size outside the scope of its proof, and the lanes of its two sides differ."""
 
     code = "MRK304"
 
@@ -274,7 +274,7 @@ class IRError(MorokError, ValueError):
 
 
 class IRTypeError(IRError, TypeError):
-    """An op was given operands it cannot take."""
+    """An op was given invalid operands."""
 
     code = "MRK401"
 
@@ -286,13 +286,13 @@ class ParseError(IRError):
 
 
 class VerifyError(IRError):
-    """A graph holds what may not exist after the stage it has passed."""
+    """A graph contains a node that must not exist after a stage."""
 
     code = "MRK403"
 
 
 class UndefinedError(IRError):
-    """The interpreter met an operation without a value: a division by zero, an access outside a buffer."""
+    """The interpreter met an undefined operation: a division by zero, an access outside a buffer."""
 
     code = "MRK404"
 
@@ -304,7 +304,7 @@ class FieldError(IRError, AttributeError):
 
 
 class StepLimitError(MorokError, RuntimeError):
-    """A run of the interpreter would take more steps than it was given."""
+    """A run of the interpreter would exceed its limit of steps."""
 
     code = "MRK406"
 
@@ -349,45 +349,45 @@ class AxisError(ShapeError, IndexError):
 
 
 class PositionError(ShapeError, IndexError):
-    """An index lies outside of its axis, has too many parts, or is none."""
+    """An index lies outside of its axis, has too many parts, or is invalid."""
 
     code = "MRK506"
 
 
 class RangeError(DTypeError, OverflowError, ValueError):
-    """A Python number is none of a dtype's: an integer out of its range, or NaN for an integer dtype."""
+    """A Python number does not fit a dtype: an integer out of its range, or NaN for an integer dtype."""
 
     code = "MRK507"
 
 
 class JitError(TensorError, RuntimeError):
-    """The base of errors about functions that `morok.jit` describes once."""
+    """The base of errors about functions under `morok.jit`."""
 
     code = "MRK510"
 
 
 class JitArgumentError(JitError, TypeError):
-    """An argument of a jitted function can be no key of its plans: it has no hash, or contains itself."""
+    """An argument of a jitted function cannot be part of the key of a plan: it has no hash, or contains itself."""
 
     code = "MRK511"
 
 
 class JitValueError(JitError):
-    """A jitted function asks for the elements of what depends on its arguments: they are known when its plan runs, not when it
-    is described."""
+    """A jitted function needs elements that depend on its arguments: they are computed when its plan runs, not when it is
+    described."""
 
     code = "MRK512"
 
 
 class JitDifferenceError(JitError):
-    """Two descriptions of a jitted function, one after the other, differ: it depends on something that its plan would not see."""
+    """Two descriptions of a jitted function, one after the other, differ: it depends on something that its plan ignores."""
 
     code = "MRK513"
 
 
 class JitEffectError(JitError):
-    """A jitted function changes what its plan would not change again: an attribute, a list, a global, a tensor that it leaves
-    somewhere."""
+    """A jitted function has a side effect that its plan would not repeat: it changes an attribute, a list or a global, or keeps
+    a tensor somewhere."""
 
     code = "MRK514"
 
@@ -426,20 +426,20 @@ class LoweringError(MorokError, RuntimeError):
 
 
 class OutOfBoundsError(LoweringError, IndexError):
-    """A kernel may read or write outside of a buffer; the message names kernel, buffer and index, and when it does."""
+    """A kernel may read or write outside of a buffer; the message names kernel, buffer, index, and values for which it does."""
 
     code = "MRK606"
 
 
 class CheckWarning(UserWarning):
-    """MOROK_CHECK could not decide something: nothing was found to be wrong, and nothing shown to be right."""
+    """MOROK_CHECK could neither find an error nor prove that there is none."""
 
 
 # The command line
 
 
 class ConfigError(MorokError, ValueError):
-    """A setting has a value it cannot take."""
+    """A setting has an invalid value, or does not exist."""
 
     code = "MRK901"
 
@@ -451,7 +451,7 @@ class UsageError(MorokError, ValueError):
 
 
 class ArgumentTypeError(ShapeError, DTypeError, UsageError):
-    """An argument is of a Python type that the function cannot take; the message shows it."""
+    """An argument has a wrong Python type; the message shows it."""
 
     code = "MRK508"
 

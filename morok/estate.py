@@ -1,7 +1,7 @@
-"""The estate of dead objects, kept for somebody who has time for it.
+"""Queues of the estates (resources) of dead objects, for later cleanup instead of finalizers.
 
-A finalizer in Python is no place for work: an interrupt that arrives there is printed and lost, and it runs inside whatever the
-thread was doing. So nothing in Python runs when an owner dies: one step in C queues what it leaves behind.
+Finalizers in Python must do no work: an interrupt that arrives in one is printed and lost, and it may run at any point of its
+thread. So no Python code runs when an owner dies: a function in C appends its resource to a queue.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class Heir(weakref.ref[Any], Generic[T]):
-    """A reference to an owner, with its estate."""
+    """A weak reference to an owner, with `left`, the resource to clean up."""
 
     __slots__ = ("left",)
     __hash__ = object.__hash__
@@ -24,19 +24,19 @@ class Heir(weakref.ref[Any], Generic[T]):
 
 
 class Estate(Generic[T]):
-    """The heirs of dead owners, in the order in which these died: at most the last `most`, if given."""
+    """A queue of references to dead owners, in order of death; at most the last `most`."""
 
     def __init__(self, most: int | None = None) -> None:
         self._due: deque[Heir[T]] = deque(maxlen=most)
 
     def leave(self, owner: Any, what: T) -> Heir[T]:
-        """The heir that gets `what` when `owner` dies, if it is alive by then."""
+        """A reference that, if the caller keeps it, enters the queue, with `what`, when `owner` dies."""
         heir: Heir[T] = Heir(owner, self._due.append)
         heir.left = what
         return heir
 
     def taken(self) -> Iterator[Heir[T]]:
-        """The heirs of the owners that have died since the last time."""
+        """The references to owners that died since the last call."""
         while self._due:
             try:
                 yield self._due.popleft()

@@ -1,7 +1,7 @@
-"""Parts that floors are handed from above, by import path: each is loaded when it is first asked for.
+"""Dependency injection for lower floors: parts of higher floors by import path, loaded on first use.
 
-The package itself (morok/__init__.py) says what is handed in. So a floor asks for what it needs by its own Protocol, and imports
-nothing that stands above it.
+morok/__init__.py registers the parts. So a floor uses what it needs of higher floors through a Protocol of its own, without
+importing them.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ _loaded: dict[str, Any] = {}
 
 
 def hand_in(parts: Mapping[str, str]) -> None:
-    """Make parts known by import paths, "module" or "module:name"."""
+    """Register parts by name, with import paths "module" or "module:name"."""
     _paths.update(parts)
 
 
 def home(name: str) -> str:
-    """The module that a part is in; "" where none of that name was handed in."""
+    """The module of a part; "" for an unknown name."""
     return _paths.get(name, "").partition(":")[0]
 
 
 def part(name: str) -> Any:
-    """The part of that name, which was handed in: KeyError for any other."""
+    """The part of that name, loaded; KeyError for an unknown name."""
     found = _loaded.get(name)
     if found is None:
         module, _, attribute = _paths[name].partition(":")

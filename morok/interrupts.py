@@ -1,11 +1,11 @@
-"""Signals that wait: no handler of the program runs while something is half done.
+"""Deferred signals: no handler of the program runs inside a critical section.
 
 Python calls a signal's handler between any two instructions of the main thread, and that of Ctrl-C raises there: inside LLVM's
-library, within a lock, or when a kernel has written and nobody has noted it yet. What must not be cut in two runs in
-`with deferred:`. A signal that arrives meanwhile is noted, and its handler is called by the next `check()`, or at the end of the
-block. The program's own handlers are in place again after the block, and while one of them is called: it may compute tensors too.
+library, within a lock, or between a kernel's writes and the update of the graphs. Critical sections are blocks of
+`with deferred:`. A signal that arrives in one is recorded, and its handler is called by the next `check()`, or at the end of the
+block. The program's own handlers are restored after the block, and while one of them is called: it may compute tensors too.
 
-Only handlers written in Python wait. Other threads never run any; nothing changes for them.
+Only handlers written in Python are deferred. Other threads never run handlers, and are not affected.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from typing import Any, Final
 
 Handler = Callable[[int, FrameType | None], Any]
 
-# A fault of the processor is handled where it occurs; of the last two there are no handlers.
+# Faults of the processor must be handled where they occur; the last two signals cannot have handlers.
 _NEVER: Final = {"SIGSEGV", "SIGBUS", "SIGFPE", "SIGILL", "SIGABRT", "SIGTRAP", "SIGKILL", "SIGSTOP"}
 _SIGNALS: Final = tuple(sorted(int(s) for s in signal.valid_signals() if getattr(s, "name", "") not in _NEVER))
-try:  # `signal` makes enumerations of what these return: 25 to 40 us for all signals, of 160 that a small `realize` takes
+try:  # `signal` converts results to enumerations: 25 to 40 us for all signals, of 160 us for a small `realize`
     _fast: ModuleType = importlib.import_module("_signal")
 except ImportError:
     _fast = signal
 _handler_of: Final[Callable[[int], Any]] = _fast.getsignal
 _set_handler: Final[Callable[[int, Any], Any]] = _fast.signal
 
-waiting: Final[dict[int, FrameType | None]] = {}  # signals that have arrived, and what ran then. Not empty: call `check`
-_withheld: Final[dict[int, Handler]] = {}  # the program's handlers, in whose places `_note` is
+waiting: Final[dict[int, FrameType | None]] = {}  # recorded signals, with the interrupted frame; if not empty, call `check`
+_withheld: Final[dict[int, Handler]] = {}  # the program's handlers, replaced by `_note`
 
 
 def _note(number: int, frame: FrameType | None) -> None:
-    """The handler of every signal inside a block."""
+    """Record a signal: the handler of all signals inside a block."""
     if deferred.depth:
         waiting[number] = frame
     elif (handler := _withheld.get(number)) is not None:  # the block has not begun yet
@@ -47,15 +47,15 @@ def _withhold() -> None:
         handler = _handler_of(number)
         if callable(handler) and handler is not _note:
             _withheld[number] = handler
-            _set_handler(number, _note)  # calls the handlers of what has arrived before
+            _set_handler(number, _note)  # runs handlers of signals that arrived before
 
 
 def _put_back() -> None:
-    """Put all handlers back, also where one of them is called, and raises, before the last is in its place."""
+    """Restore all handlers, even if one of them is called meanwhile and raises."""
     while _withheld:
         number, handler = next(iter(_withheld.items()))
         try:
-            if _handler_of(number) is _note:  # the program may have set another one in the meantime
+            if _handler_of(number) is _note:  # else the program has set another handler in the meantime
                 _set_handler(number, handler)
             _withheld.pop(number, None)
         except BaseException:
@@ -64,7 +64,7 @@ def _put_back() -> None:
 
 
 def _call_waiting() -> None:
-    """Call the handlers of all signals that have arrived, also where one of them raises."""
+    """Call the handlers of all recorded signals, even if one of them raises."""
     while waiting:
         number, frame = waiting.popitem()
         handler = _handler_of(number)
@@ -77,10 +77,10 @@ def _call_waiting() -> None:
 
 
 class _Deferred:
-    """`with deferred:`, in any function and inside each other. There is one of these.
+    """The context manager of `with deferred:`, which may be nested. There is one instance.
 
-    depth  of blocks that the main thread is in
-    owner  the main thread's identity, while it is in one
+    depth  the number of nested blocks of the main thread
+    owner  the main thread's identity, inside a block
     """
 
     __slots__ = ("depth", "owner")
@@ -111,7 +111,7 @@ class _Deferred:
             self.end()
 
     def end(self) -> None:
-        """Leave all blocks, and call the handlers that wait."""
+        """Leave all blocks, and call the handlers of recorded signals."""
         try:
             _put_back()
         finally:
@@ -119,7 +119,7 @@ class _Deferred:
             _call_waiting()
 
     def interrupt(self) -> None:
-        """Leave all blocks for as long as the handlers that wait are called."""
+        """Leave all blocks, call the handlers of recorded signals, and enter the blocks again."""
         depth = self.depth
         try:
             self.end()
@@ -133,7 +133,7 @@ deferred: Final = _Deferred()
 
 
 def check() -> None:
-    """Call the handlers of the signals that have arrived: for a place where nothing is half done. They may raise."""
+    """Call the handlers of recorded signals, at a consistent point inside a block. They may raise."""
     if waiting and get_ident() == main_thread().ident:
         if deferred.depth:
             deferred.interrupt()
@@ -142,8 +142,8 @@ def check() -> None:
 
 
 def _in_child() -> None:
-    """A new state in a forked child: the signals that arrived are the parent's. A child of a thread that was not in the block has
-    that thread as its main one.
+    """Reset the state in a forked child: recorded signals belong to the parent. If the forking thread was not in a block, it is
+    the child's main thread, and in none.
     """
     waiting.clear()
     if deferred.depth and deferred.owner != get_ident():

@@ -1,10 +1,10 @@
-"""Every lock of the compiler, in one place: inside one no signal's handler runs, and a forked child finds all of them free.
+"""All locks of the compiler: signal handlers do not run inside one, and in a forked child all are free.
 
-A thread of the parent that holds a lock does not exist in the child, which would wait for it for ever. So whoever forks first
-gets all locks, and waits for what other threads are compiling just now: in the child nothing is half done. That is why modules
-that are imported late, LLVM for one, are imported inside a lock. Whoever holds a lock takes none that stands before it in `_ALL`.
+A thread that holds a lock in the parent does not exist in the child, which would wait for it forever. So a fork first acquires
+all locks, and waits for compilations of other threads: the child's state is consistent. For the same reason modules that are
+imported late, such as LLVM, are imported inside a lock. Locks are acquired in the order of `_ALL`, to avoid deadlocks.
 
-The locks are reentrant: a garbage collection inside one may run finalizers of the program's, which may compute tensors.
+The locks are reentrant: a garbage collection inside one may run the program's finalizers, which may compute tensors.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from typing import Final
 
 from morok.interrupts import deferred
 
-_turnstile: Final = threading.RLock()  # whoever forks holds it, so that no thread that has no lock yet gets one before
+_turnstile: Final = threading.RLock()  # held during a fork: threads without locks wait for it before they acquire one
 
 
 class _Mine(threading.local):
-    held = 0  # locks that this thread has
+    held = 0  # number of locks held by this thread
 
 
 _mine: Final = _Mine()
 
 
 class Lock:
-    """A lock, as `with lock:`.
+    """A lock, used as `with lock:`.
 
-    waits   whether a thread without locks waits until nobody is about to fork
-    defers  whether signals' handlers wait until it is free again
+    waits   True if a thread without locks waits for a fork in progress
+    defers  True if signal handlers are deferred until it is released
     """
 
     __slots__ = ("inner", "waits", "defers")
@@ -55,19 +55,19 @@ class Lock:
             deferred.__exit__()
 
 
-WRITES: Final = Lock(waits=True, defers=False)  # plans that write tensors that were there, one at a time: first of all locks
-RULES: Final = Lock(waits=True)  # sets of rules, and their code
+WRITES: Final = Lock(waits=True, defers=False)  # runs of plans that write to existing tensors; the outermost lock
+RULES: Final = Lock(waits=True)  # rule sets and their matchers
 PARSER: Final = Lock(waits=True)  # the parser of expressions
-KERNELS: Final = Lock(waits=True)  # from graphs to kernels, one at a time
-DEVICES: Final = Lock()  # the devices there are
-THREAD_POOL: Final = Lock()  # the threads that share kernels
+KERNELS: Final = Lock(waits=True)  # scheduling and lowering of graphs
+DEVICES: Final = Lock()  # the table of devices
+THREAD_POOL: Final = Lock()  # the worker threads of kernels
 COMPILER: Final = Lock()  # LLVM
-REMEMBERED: Final = Lock()  # schedules and kernels
-TENSORS: Final = Lock()  # what tensors are
-TRACES: Final = Lock()  # what fired
-NUMBERS: Final = Lock()  # how many random numbers were drawn
-SOLVER: Final = Lock()  # the process that asks the solver
-MEMORY: Final = Lock()  # freed memory
+REMEMBERED: Final = Lock()  # caches of schedules and kernels
+TENSORS: Final = Lock()  # the nodes of tensors
+TRACES: Final = Lock()  # records of firings
+NUMBERS: Final = Lock()  # the state of the random number generator
+SOLVER: Final = Lock()  # the solver process
+MEMORY: Final = Lock()  # the pool of freed memory
 
 _ALL: Final = (
     WRITES,

@@ -1,7 +1,7 @@
-"""The functions that rule files may name, and the modules whose code this process may run.
+"""The mark of helper functions, which rule files may name, and the set of trusted modules, which may be imported.
 
-A rule file runs no code: it names functions that their own module marks, the mark is read from the module's text
-(morok.dsl.helpers), and the module is imported only where whoever runs Morok trusts it.
+Loading a rule file runs no code: helpers are found by their mark in the text of their module (morok.dsl.helpers), and the module
+is imported only if the user trusts it.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ def helper(
     arguments: Callable[[Any], Iterable[tuple[Any, ...]]] | None = None,
     context: Callable[[], Any] | None = None,
 ) -> Any:
-    """The same function, marked as one that rule files may name. UsageError for anything but a function.
+    """The same function, marked as a helper that rule files may name. UsageError for anything but a function.
 
-    arguments  (random.Random) -> tuples of arguments to test its contract on, besides those that are made up from the types of
+    arguments  (random.Random) -> tuples of arguments for the tests of its contract, besides those generated from the types of
                its parameters
-    context    () -> what helpers of a group with a `@context` take last, for the tests
+    context    () -> the last argument of helpers in a group with `@context`, for the tests
 
     >>> @morok.helper
     ... def half(c: int) -> int:
@@ -58,7 +58,7 @@ def helper(
             if callable(function):
                 setattr(function, MARK, (arguments, context))
                 return function
-        except (AttributeError, TypeError):  # of what C wrote
+        except (AttributeError, TypeError):  # a function written in C has no attributes
             pass
         raise UsageError("@morok.helper marks a function", expected="`@morok.helper` in the line above its `def`")
 
@@ -66,18 +66,18 @@ def helper(
 
 
 def built_in(module: str) -> bool:
-    """True if a module is one of Morok's own."""
+    """True if a module belongs to Morok."""
     return module == "morok" or module.startswith("morok.")
 
 
 def trust(module: str) -> None:
-    """Let the rules of this process import and call the helpers of a module."""
+    """Trust a module: rules in this process may import it and call its helpers."""
     _trusted.add(module)
 
 
 @contextmanager
 def trusting(modules: Iterable[str]) -> Iterator[None]:
-    """Let rules call the helpers of these modules for a while."""
+    """A context in which these modules are trusted."""
     more = set(modules) - _trusted
     _trusted.update(more)
     try:
@@ -91,11 +91,11 @@ def trusted(module: str) -> bool:
 
 
 def vouch(home: str, same: Callable[[Any], bool]) -> None:
-    """Say which function, by "module:name", was tested: one of which `same` is true."""
+    """Record the tested version of the helper `home` ("module:name"): `same` is true for its function."""
     _vouched[home] = same
 
 
 def vouched(home: str, function: Any) -> bool:
-    """True if a function is the one that was tested, if one was."""
+    """True if a function is the tested version of the helper `home`, or none was recorded."""
     same = _vouched.get(home)
     return same is None or same(function)

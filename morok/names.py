@@ -1,4 +1,4 @@
-"""Names of files as text: on Unix they are bytes, and those that are no UTF-8 are characters in Python that no encoding has."""
+"""Names of files as text. On Unix they are bytes; Python decodes bytes that are no UTF-8 to surrogates, which no encoding has."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ import os
 from collections.abc import Iterable
 from typing import Final
 
-SHOWN: Final = "morok.shown"  # how a stream writes what its encoding has not: bytes of a name as they are, the rest as escapes
+SHOWN: Final = "morok.shown"  # error handler of streams: writes a name's bytes unchanged, other unencodable characters as escapes
 
 
 def nearest(name: str, known: Iterable[str], most: int = 1) -> list[str]:
-    """The names that look most like a wrong one, the best first."""
+    """Up to `most` of the `known` names that are similar to a wrong one, the best first."""
     import difflib  # lazy: only mistakes need it
 
     return difflib.get_close_matches(name, known, most, 0.6)
 
 
 def readable(name: str) -> str:
-    r"""`name` as text that can be written anywhere: a byte that is no UTF-8 is shown as \xff."""
+    r"""`name` as text for any encoding: a byte that is no UTF-8 becomes an escape such as \xff."""
     return os.fsencode(name).decode(errors="backslashreplace")
 
 
 def data(text: str) -> bytes:
-    """A text with names in it as bytes, for a digest."""
+    """The bytes of a text with file names, for a digest."""
     return text.encode(errors="surrogateescape")
 
 

@@ -1,4 +1,4 @@
-"""Lack of memory: an error of ours, wherever it was noticed."""
+"""OutOfMemoryError for every lack of memory, wherever it is noticed."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ from morok.caller import caller
 from morok.errors import MorokError, OutOfMemoryError
 
 F = TypeVar("F", bound=Callable[..., Any])
-# What CPython says in a SystemError where a step of its interpreter, or a call of a function written in Python, found no memory
-# and raised nothing. Of other functions it can say the like: an extension module may have one that is wrong.
+# CPython's messages in a SystemError if its interpreter, or a call of a Python function, runs out of memory without an error.
+# Calls of other functions are not matched: such an error may be a bug in an extension module.
 _UNSAID: Final = re.compile("error return without exception set|<function .* returned NULL without setting an exception")
-# How mmap is asked for memory that other processes do not see.
+# Arguments of mmap for private memory.
 _OWN: Final[dict[str, Any]] = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if hasattr(mmap, "MAP_PRIVATE") else {}
-# To make an error, and to print it, takes memory. These addresses are kept for it; no page of them is ever touched.
+# Reserved address space, freed before an error is made and printed, which takes memory. Its pages are never touched.
 _BYTES: Final = 8 << 20
 _reserve: list[mmap.mmap] = []
 
 
 def _keep() -> None:
-    """Addresses kept for the next error, if there are any left."""
+    """Reserve address space for the next error, if there is any."""
     with contextlib.suppress(OSError, MemoryError):
         _reserve.append(mmap.mmap(-1, _BYTES, **_OWN))
 
 
 def _spend() -> None:
-    """The addresses that were kept, given back to the process."""
+    """Free the reserved address space."""
     for kept in list(_reserve):
         kept.close()
     _reserve.clear()
 
 
 def room_for(nbytes: int) -> bool:
-    """True if the process can have `nbytes` more of addresses."""
+    """True if the process can get `nbytes` more of address space."""
     try:
         mmap.mmap(-1, nbytes, **_OWN).close()
     except (OSError, ValueError, OverflowError):
@@ -46,14 +46,14 @@ def room_for(nbytes: int) -> bool:
 
 
 def no_memory(work: str) -> OutOfMemoryError:
-    """The error of who finds no memory to do `work`."""
+    """The error for too little memory to do `work`; frees the reserve."""
     _spend()
     hint = "free tensors, or raise the limit of the process (`ulimit -v`)"
     return OutOfMemoryError(f"there is not enough memory to {work}", place=caller(), hint=hint)
 
 
 def needs_memory(work: str) -> Callable[[F], F]:
-    """A public function that does `work`: where Python finds no memory in it, an OutOfMemoryError says so."""
+    """A decorator for public functions that do `work`: lack of memory in them raises OutOfMemoryError."""
 
     def wrapped(function: F) -> F:
         @functools.wraps(function)
@@ -68,7 +68,7 @@ def needs_memory(work: str) -> Callable[[F], F]:
             except SystemError as problem:
                 if not _UNSAID.fullmatch(str(problem)):
                     raise
-            raise no_memory(work)  # here, where nothing holds the frames of what failed any more
+            raise no_memory(work)  # outside of `except`, where the frames of the failed call are free
 
         return cast(F, call)
 

@@ -1,4 +1,4 @@
-"""A table of results that may be asked for again, bounded by number and by size."""
+"""A least-recently-used cache, bounded by the number and the size of its entries."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from morok.locks import REMEMBERED
 
 V = TypeVar("V")
 
-NODE: Final = 900  # bytes of a node, with what is found out about it in the course of time
+NODE: Final = 900  # estimated bytes of a node, with the facts cached in it
 _ENTRIES: Final = 1024
 _BYTES: Final = 1 << 28
 
 
 class Remembered(Generic[V]):
-    """A dictionary of at most so many entries, and so many bytes together; the longest unused leave first. Safe under threads."""
+    """A dictionary of at most `entries` entries and `nbytes` bytes; the least recently used are dropped first. Thread-safe."""
 
     def __init__(self, entries: int = _ENTRIES, nbytes: int = _BYTES) -> None:
         self.entries, self.nbytes = entries, nbytes
@@ -35,7 +35,7 @@ class Remembered(Generic[V]):
             return found[0]
 
     def put(self, key: Hashable, value: V, nbytes: int) -> None:
-        """Remember `value`, with which some `nbytes` are held; the last one stays, whatever it holds."""
+        """Store `value`, of about `nbytes` bytes; the newest entry stays, even above the limit."""
         with REMEMBERED:
             old = self._entries.pop(key, None)
             self._entries[key] = value, nbytes

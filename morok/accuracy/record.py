@@ -96,7 +96,7 @@ def write(file: str | Path, found: Iterable[Measurement], known: Iterable[str]) 
 def _measurement(row: dict[str, Any]) -> Measurement:
     """The measurement in a row; ValueError if its checksum is wrong."""
     if row.pop("check") != _check(row):
-        raise ValueError(f"the row of {row['rule']} at {row['dtype']} is not what was written")
+        raise ValueError(f"the row of {row['rule']} at {row['dtype']} has a wrong checksum")
     return Measurement(**{**row, "worst": {b: Worst(w["ulp"], tuple(w["at"])) for b, w in row["worst"].items()}})
 
 

@@ -1,1 +1,1 @@
-"""Functions of tensors that are described once and run by their plans: `morok.jit`."""
+"""`morok.jit`: functions of tensors, described (traced) once and then run by a plan."""

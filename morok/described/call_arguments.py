@@ -1,4 +1,4 @@
-"""The arguments of a call, as a key and as the input of a plan; and the arguments with which the function is described."""
+"""The arguments of a call: their key, the inputs that they give a plan, and their stand-ins in a description."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ _BUFFER: Final = Op.Buffer
 _BIND: Final = Op.Bind
 _ROWS: Final = (tuple, list)
 _RESHAPE: Final = Op.Reshape
-_PLAIN: Final = object()  # under which a node keeps what `_plain` says
-_FORM: Final = object()  # under which a node keeps its form
-_DEEP: Final = 100  # levels of containers
+_PLAIN: Final = object()  # key in a node's memo: the result of `_plain`
+_FORM: Final = object()  # key in a node's memo: the result of `_form`
+_DEEP: Final = 100  # most levels of nested containers
 
 Form = tuple[UOp, tuple[UOp, ...]]
 
@@ -47,20 +47,20 @@ Form = tuple[UOp, tuple[UOp, ...]]
 class Arguments:
     """The arguments of one call.
 
-    key      what a plan depends on, as one tuple: each argument's kind, and which of them share what
-    tensors  each tensor once; an array is one over it
-    leaves   the Buffer nodes behind them, each once
-    serials  their serial numbers
-    binds    the bound variables in them, each once
-    objects  what is an argument by its identity, and may change
-    values   what else the key means by its identity
+    key      a tuple of all properties that a plan depends on: each argument's kind, and the sharing of memory and variables
+    tensors  the distinct tensors by id; for an array a tensor over it
+    leaves   the distinct Buffer nodes below them, with their numbers
+    serials  the serial numbers of these nodes
+    binds    the distinct bound variables (Bind nodes), with their numbers
+    objects  arguments in the key by identity, with attributes that may change
+    values   other arguments than tensors, modules and plain values, kept alive since the key may contain their ids
     """
 
     __slots__ = ("key", "tensors", "leaves", "serials", "binds", "objects", "values", "nodes", "_arrays", "_given", "_parts")
 
     def __init__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self.tensors: dict[int, Lazy] = {}
-        self.nodes: dict[int, UOp] = {}  # of tensors that have no memory of their own: what they are when it is given to them
+        self.nodes: dict[int, UOp] = {}  # for constant tensors, which have no memory: their nodes over memory for this call
         self.leaves: dict[UOp, int] = {}
         self.binds: dict[UOp, int] = {}
         self.objects: list[Any] = []
@@ -78,14 +78,14 @@ class Arguments:
         self.serials = [leaf.serial for leaf in self.leaves]
 
     def _row(self, values: Iterable[Any], depth: int) -> None:
-        """Enter some values at one level of containers."""
+        """Add the values at one level of containers."""
         parts, tensors, leaves = self._parts, self.tensors, self.leaves
         for value in values:
             kind = type(value)
             if kind is Tensor:
                 node = value.uop
                 plain = node.memo.get(_PLAIN)
-                if plain and id(value) not in tensors:  # as most are: what `_tensor` does, without a call
+                if plain and id(value) not in tensors:  # the common case of `_tensor`, without a call
                     tensors[id(value)] = value
                     leaf = node if node.op is _BUFFER else node.src[0]
                     parts += (kind, plain, leaves.setdefault(leaf, len(leaves)))
@@ -100,7 +100,7 @@ class Arguments:
                 self._add(value, depth)
 
     def _add(self, value: Any, depth: int) -> None:
-        """Enter a value other than an exact Tensor, a plain value, a tuple or a list."""
+        """Add a value other than an exact Tensor, a plain value, a tuple or a list."""
         parts = self._parts
         kind = type(value)
         if kind is UOp:
@@ -155,11 +155,11 @@ class Arguments:
         self._parts += [self.binds.setdefault(b, len(self.binds)) for b in binds]
 
     def spelled(self, tensor: Lazy) -> Any:
-        """The argument that a tensor stands for: the tensor itself, or an array."""
+        """The argument for a tensor of this call: the array that it is over, or the tensor itself."""
         return next((self._given[key] for key, t in self._arrays.items() if t is tensor), tensor) if self._arrays else tensor
 
     def array(self, value: np.ndarray[Any, Any]) -> Lazy:
-        """The tensor over an array."""
+        """The tensor over an array among the arguments."""
         return self._arrays[id(value)]
 
     def copied(self, written: Iterable[int]) -> list[tuple[np.ndarray[Any, Any], Tensor]]:
@@ -180,7 +180,9 @@ class Arguments:
 
 
 def _with_memory(t: Lazy, nodes: dict[int, UOp]) -> UOp:
-    """A tensor's node over memory: a constant gets some, noted in `nodes`; another lazy one is computed. Views stay views."""
+    """A tensor's node over memory: a constant tensor gets memory, and its new node is added to `nodes`; other lazy tensors are
+    computed. Views stay views.
+    """
     node = t.uop
     while node.op in MOVEMENT:
         node = node.src[0]
@@ -190,7 +192,7 @@ def _with_memory(t: Lazy, nodes: dict[int, UOp]) -> UOp:
     if known is None and not is_empty(t.shape):
         realize([t])
         return t.uop
-    if not all(isinstance(d, int) for d in t.shape):  # a constant in a size that is known when the plan runs
+    if not all(isinstance(d, int) for d in t.shape):  # a constant of symbolic shape
         nodes[id(t)] = t.uop
         return t.uop
     total = math.prod([int(d) for d in t.shape if isinstance(d, int)])
@@ -208,7 +210,7 @@ def _filled(t: Lazy, known: UOp, total: int) -> np.ndarray[Any, Any]:
 
 
 def _plain(node: UOp) -> tuple[Any, ...]:
-    """Shape, dtype and device of memory in its order; () for other nodes, and for a size that a variable determines."""
+    """(shape, dtype, device) of a Buffer, or of a reshaped Buffer; () for other nodes and symbolic shapes."""
     found: tuple[Any, ...] | None = node.memo.get(_PLAIN)
     if found is None:
         leaf = node.src[0] if node.op is _RESHAPE else node
@@ -220,17 +222,17 @@ def _plain(node: UOp) -> tuple[Any, ...]:
 
 @functools.lru_cache(maxsize=1024)
 def _shared(plain: tuple[Any, ...]) -> tuple[Any, ...]:
-    """One object for equal tuples, as far as it is remembered: keys of it are compared by a look at each."""
+    """The first of equal tuples, cached: keys with the same object compare by identity."""
     return plain
 
 
 def leaf_of(node: UOp) -> UOp | None:
-    """The Buffer node that a view is one of; None where there is none."""
+    """The Buffer node below a view; None if there is none."""
     return next((n for n in toposort([node]) if n.op is _BUFFER), None)
 
 
 def _form(node: UOp) -> Form:
-    """A node without its particulars, and its bound variables, in order."""
+    """(normalised node, its Bind nodes in order): Binds are replaced by numbered variables, the Buffer by a placeholder."""
     found: Form | None = node.memo.get(_FORM)
     if found is None:
         order = toposort([node])
@@ -241,13 +243,13 @@ def _form(node: UOp) -> Form:
             mapping[leaf] = placeholder(0, leaf.dtype, leaf.arg, leaf.src[1].arg)
         form = substitute([node], mapping)[0]
         found = (form, binds)
-        if form is not node:  # else a node would keep itself alive
+        if form is not node:  # else the node would refer to itself, and stay alive
             facts_of(node)[_FORM] = found
     return found
 
 
 def _inner(value: Any) -> list[tuple[Any, Any]] | None:
-    """The parts of a container by name; None for anything else."""
+    """(name, part) of each part of a container: a list, tuple, dict or dataclass; None for anything else."""
     kind = type(value)
     if kind in (list, tuple) or (isinstance(value, tuple) and hasattr(kind, "_fields")):
         return list(enumerate(value))
@@ -259,7 +261,7 @@ def _inner(value: Any) -> list[tuple[Any, Any]] | None:
 
 
 def rebuilt(value: Any, replace: Callable[[Any], Any]) -> Any:
-    """A container of the same kind, its parts as `replace` makes them; None for other values."""
+    """A container of the same kind, with its parts replaced by `replace`; None for anything but a container."""
     kind = type(value)
     if kind is list:
         return [replace(v) for v in value]
@@ -301,10 +303,10 @@ def over_arrays(value: Any, made: dict[int, tuple[Any, Lazy]], depth: int = 0) -
 
 
 class Stands:
-    """The stand-ins for the arguments of a call while the function is described: unknown leaves, once; tensors over them and
-    containers around them, anew for each description.
+    """The stand-ins for the arguments of a call in its descriptions: unknown Buffer nodes, the same in all descriptions; tensors
+    over them, and containers of these, new in each.
 
-    kept    identities of tensors that are given themselves, since the function reaches their memory anyway
+    kept    ids of tensors that are passed themselves, since the function also reaches their memory otherwise
     """
 
     def __init__(self, given: Arguments, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -313,12 +315,12 @@ class Stands:
             unknown(registry.new_buffer(leaf.dtype, leaf.arg, leaf.src[1].arg), "an argument") for leaf in given.leaves
         ]
         self.kept: set[int] = set()
-        self.tensors: dict[int, Lazy] = {}  # by the identity of what they stand for
-        self.containers: dict[int, tuple[Any, Any]] = {}  # by the argument's identity: itself, and what stands there
+        self.tensors: dict[int, Lazy] = {}  # id of the call's tensor -> its stand-in
+        self.containers: dict[int, tuple[Any, Any]] = {}  # id of the argument -> (argument, stand-in)
         self.binds: dict[UOp, UOp] = {}
 
     def anew(self, shifted: bool) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The arguments of another description; `shifted`: variables are bound to other values than in the call."""
+        """(args, kwargs) of stand-ins for another description; if `shifted`, variables have other values than in the call."""
         self.tensors, self.containers = {}, {}
         self.binds = {b: _shifted(b) if shifted else b for b in self.given.binds}
         mapping = {**dict(zip(self.given.leaves, self.leaves, strict=True)), **self.binds}
@@ -348,7 +350,7 @@ class Stands:
         return made
 
     def changed(self) -> str:
-        """The change that the function made to a container that it was given, in words; "" for none."""
+        """A container argument that the function changed, in words; "" if there is none."""
         for value, made in self.containers.values():
             before, now = _inner(value) or [], _inner(made) or []
             replaced = [(name, self._replaced(v)) for name, v in before]
@@ -358,7 +360,7 @@ class Stands:
 
 
 def _shifted(bind: UOp) -> UOp:
-    """A bound variable with another value, if there is one: different values stay different."""
+    """A Bind with another value, if there is one: the value plus 1, cyclically, so that different values stay different."""
     variable, value = bind.src
     low, high = int(variable.vmin), int(variable.vmax)
     other = int(value.arg) + 1 if int(value.arg) < high else low

@@ -1,4 +1,4 @@
-"""A described function as a plan: its inputs, its computation, and the use of its results."""
+"""The plan of a described function: its inputs, its computation, and the tensors of its results."""
 
 from __future__ import annotations
 
@@ -36,22 +36,22 @@ if TYPE_CHECKING:
     from morok.runtime.plan import ExecutionPlan
 
 _RESHAPE: Final = Op.Reshape
-_SLOTS: Final = 3  # results of one output that are kept to be used again
+_SLOTS: Final = 3  # memory blocks of one output kept for reuse
 _references: Final = sys.getrefcount
 
 
-_alive: Final[dict[registry.Reference, None]] = {}  # the plans
-_made: Final = [0]  # how many there have been
+_alive: Final[dict[registry.Reference, None]] = {}  # the live plans
+_made: Final = [0]  # number of plans made so far
 
 
 def _holders(node: UOp) -> int:
-    """The number of references that plans have to a node."""
+    """The number of references from plans to a node."""
     return sum(plan.held[node.serial] for r in list(_alive) if (plan := r()) is not None)
 
 
 def _alone(tensor: Lazy, held: int, given: int) -> bool:
-    """True if nobody but this tensor, the plans (`held` times) and the call (`given` times) knows its node and the Buffer node
-    below, so that nothing else reads its memory. False says nothing.
+    """True if this tensor's node, and the Buffer node below it, have no references except the tensor's, `held` by plans and
+    `given` by the call: then nothing else reads its memory. False decides nothing.
     """
     node = tensor.uop
     if node.op is Op.Buffer:
@@ -62,7 +62,7 @@ def _alone(tensor: Lazy, held: int, given: int) -> bool:
 
 
 class _Slot:
-    """Memory for one output, and the nodes over it: used again once nobody else knows them."""
+    """Memory for one output, and the nodes over it, reused when nothing else refers to them: `least` are the counts then."""
 
     __slots__ = ("memory", "buffer", "nodes", "least")
 
@@ -82,10 +82,10 @@ class _Slot:
 
 
 class _Execution:
-    """One plan and its buffers: for one call at a time.
+    """One execution plan and its buffers, for one call at a time.
 
-    given    the serial numbers of the leaves that it has
-    written  where those lie that it writes, once it was looked whether they overlap others
+    given    the serial numbers of its current leaves
+    written  the address ranges of its written buffers, after the check for overlaps; None before
     """
 
     __slots__ = ("plan", "keys", "slots", "values", "given", "written")
@@ -94,15 +94,15 @@ class _Execution:
         self.plan = plan
         self.keys = [(plan.buffers[n], k) for n, k in keys]
         self.slots: list[list[_Slot]] = [[] for _ in range(outputs)]
-        self.given = [0] * leaves  # no node's number
+        self.given = [0] * leaves  # 0 is no serial number
         self.written: Spans | None = None
-        self.values: dict[str, int] = {}  # of variables, as the plan has them
+        self.values: dict[str, int] = {}
 
 
 class Leaves:
-    """The memory that a call is given, by the numbers of its leaves.
+    """The memory of a call's arguments, by number of leaf.
 
-    serials  of the node whose memory each is
+    serials  the serial number of the node of each leaf's memory
     """
 
     __slots__ = ("serials", "_nodes", "_copies")
@@ -117,7 +117,7 @@ class Leaves:
         return registry.memory_of(node) or _allocated(node)
 
     def copied(self, leaf: UOp) -> UOp:
-        """A Buffer node with a copy of a leaf's memory, which is used in its place from now on."""
+        """A Buffer node with a copy of a leaf's memory, which replaces that memory in this call."""
         number = self._nodes[leaf]
         found = self.memory(number)
         memory = Buffer(found.device, found.dtype, found.size)
@@ -128,11 +128,12 @@ class Leaves:
 
 
 class Part:
-    """The computation of one call on one device.
+    """The part of a plan on one device.
 
-    outputs   the numbers of the buffers of what is computed, each once
-    place     of each node that is computed its position among these; for who makes the plan
-    captured  the serial numbers of the nodes that the function reaches by itself: they are to die with their tensors
+    outputs   the distinct numbers of the output buffers
+    place     computed node -> its position in `outputs`; only while the plan is made
+    captured  the serial numbers of outer Buffer nodes that the function reaches (not the nodes, which would stay alive)
+    fresh     (number, initial memory, True if that has elements) of buffers that each call makes anew, since it writes to them
     """
 
     def __init__(self, made: Described, other: Described, stands: Stands, roots: list[UOp], device: str) -> None:
@@ -146,7 +147,7 @@ class Part:
         self.memory: list[Buffer | None] = []
         self.leaves: list[tuple[int, int]] = []
         self.keys: list[tuple[int, int]] = []
-        self.fresh: list[tuple[int, Buffer, bool]] = []  # with a pattern, and whether it has elements
+        self.fresh: list[tuple[int, Buffer, bool]] = []
         self.arrays: list[tuple[int, np.ndarray[Any, Any], np.dtype[Any]]] = []
         self.captured: list[int] = []
         own_leaves = {leaf: k for k, leaf in enumerate(stands.leaves)}
@@ -169,7 +170,7 @@ class Part:
                 assert memory is not None
                 if node.src[0].arg < made.noted.born:
                     self.captured.append(node.serial)
-                elif n in written:  # made anew by each call
+                elif n in written:
                     self.fresh.append((n, memory, registry.memory_of(node) is not None))
             self.memory.append(memory)
         there = [m for m in self.memory if m is not None]
@@ -187,10 +188,10 @@ class Part:
         return _Execution(plan, self.keys, len(self.leaves), len(self.outputs))
 
     def run(self, leaves: Leaves, keys: list[int], binds: list[int], shapes: list[list[Any]]) -> list[_Slot | None]:
-        """Execute; for each output above the inputs the memory that it lies in, which is the caller's."""
+        """The memory of each output after an execution, for the caller's use; None for an output that is an input's memory."""
         try:
             execution = self.idle.pop()
-        except IndexError:  # another thread is at it
+        except IndexError:  # other threads use all executions
             execution = self._made()
         plan = execution.plan
         buffers, use = plan.buffers, plan._use
@@ -222,19 +223,19 @@ class Part:
         return out
 
     def _refuse_overlaps(self, execution: _Execution, changed: list[tuple[int, Buffer]]) -> None:
-        """UsageError where memory that is written overlaps other memory that is used; `changed` since it was looked at last."""
+        """UsageError if written memory overlaps other memory of the plan; `changed` buffers are new since the last check."""
         spans, written = execution.written, self.written
         for n, memory in changed:
             if n in written or (spans is not None and spans.overlap(begin := memory.address, begin + memory.nbytes)):
                 spans = None
         if spans is None:
             buffers = execution.plan.buffers[: self.schedule.inputs]
-            execution.written = None  # if this raises
+            execution.written = None  # in case the next line raises
             refuse_overlaps(buffers, written)
             execution.written = Spans([buffers[n] for n in written])
 
     def _slot(self, slots: list[_Slot], bound: Buffer, shapes: list[Any]) -> _Slot:
-        """Memory that nobody else knows; `bound` is the plan's present memory."""
+        """A slot to which nothing else refers, reused or new; `bound` is the memory that the plan uses now."""
         for k, slot in enumerate(slots):
             now = slot.counts()
             if now[0] - (slot.memory is bound) <= slot.least[0] and now[1:] <= slot.least[1:]:
@@ -249,9 +250,9 @@ class Part:
 
 
 class Plan:
-    """The computation for one key, while all that the function reaches stays as it is.
+    """The computation for one key, valid while the values that the function reaches are unchanged.
 
-    used  when it was used last
+    used  the time of its last use, as a number that grows with each call
     """
 
     def __init__(self, made: Described, other: Described, stands: Stands, reach: Reach, call: Arguments) -> None:
@@ -259,13 +260,13 @@ class Plan:
         self.reach = reach
         self.pattern, self.binds = made.pattern, made.binds
         self.events, self.reads = made.noted.events, made.noted.reads
-        self._alive = [*call.objects, *call.values]  # what the key means by its identity
+        self._alive = [*call.objects, *call.values]  # kept alive, since the key has their ids
         given = list(call.tensors.values())
         self._kept = {k: t for k, t in enumerate(given) if id(t) in stands.kept}
         self._given = [w.given for w in made.writes if w.given is not None]
         self._in_place = [(w.tensor, w.given) for w in made.writes if w.in_place]
         self._becomes = [(w.tensor, w.given, len(made.new) + k) for k, w in enumerate(w for w in made.writes if not w.in_place)]
-        # results, and what is written otherwise than in place, are new tensors, each with memory of its own
+        # results, and values written to tensors but not in place, are new tensors, each with memory of its own
         new = [_owning(n.kind, n.uop, n.device) for n in made.new]
         new += [_owning(Lazy, w.uop, w.device) for w in made.writes if not w.in_place]
         group = [*new, *[Lazy._make(w.uop, w.device) for w in made.writes if w.in_place]]
@@ -284,20 +285,20 @@ class Plan:
         written = [t for t, _ in self._in_place if t is not None]
         self.tensors = list({id(t): t for t in (*reached, *written, *self._kept.values())}.values())
         self._nodes = [t.uop for t in self.tensors]
-        self._changes = -1  # registry.changes when they were looked at last
+        self._changes = -1  # registry.changes at the last check of the nodes
         self.held = Counter([node.serial for node in self._nodes])
         self._holders: tuple[tuple[int, int], list[int]] = ((0, 0), [])
-        self._counted: Any = None  # as `_claim` found what it counts when nobody else read what is written
+        self._counted: Any = None  # reference counts in `_claim` at its last call without other readers
         _alive[registry.Reference(self, _alive.__delitem__)] = None
         _made[0] += 1
         self._arrays = [a for a in _arrays(made.pattern) if any(a is b for b in _arrays(other.pattern))]
 
     def fits(self, call: Arguments) -> bool:
-        """True if this plan computes the call; False may also mean changed and yet equal values."""
+        """True if this plan computes the call. False does not exclude it: an object may have been replaced by an equal one."""
         return self.fits_tensors(call) and self.reach.unchanged()
 
     def fits_tensors(self, call: Arguments) -> bool:
-        """True if the tensors that the function reaches are the same ones, and the call's are others."""
+        """True if the tensors that the function reaches are unchanged, and shared with the call's arguments as described."""
         changes = registry.changes[0]
         if changes != self._changes:
             if [t.uop for t in self.tensors] != self._nodes:  # nodes are compared by identity
@@ -315,7 +316,7 @@ class Plan:
         return not self.reads or all(memory.numpy().tobytes() == data for _, memory, data in self.reads)
 
     def run(self, call: Arguments, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The value of a call."""
+        """The result of a call."""
         if not self._in_place and not self._becomes:
             return self._run(call, args, kwargs)
         with WRITES:
@@ -324,7 +325,7 @@ class Plan:
     def _run(self, call: Arguments, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         for _, number, _ in self._becomes:
             if number is not None:
-                # of views of each other the description knew, and what had been written then
+                # views among the arguments themselves do not count: the description saw them
                 refuse_view(list(call.tensors.values())[number], call.tensors)
         copied = call.copied(self._given) if self._given else []
         keys = GENERATOR.replay(self.events) if self.events else []
@@ -339,7 +340,7 @@ class Plan:
         return self._outputs[0].made(slots, self.binds, call)
 
     def _claim(self, call: Arguments, leaves: Leaves) -> list[tuple[Lazy, UOp]]:
-        """The tensors that change with the call; memory about to be written is taken from other readers first."""
+        """(tensor, new node) of tensors with other memory after this call; other readers of written memory are computed first."""
         given = list(call.tensors.values())
         tensors = [t if t is not None else given[number or 0] for t, number in self._in_place]
         for t in tensors:
@@ -349,7 +350,7 @@ class Plan:
         nodes = [t.uop for t in tensors]
         below = [n.src[0] if n.op is _RESHAPE else n for n in nodes]
         counted = (len(_alive), _made[0], [*map(_references, nodes)], [*map(_references, below)], [n.op for n in nodes])
-        if counted == self._counted:  # as in most calls: nobody knows these nodes who did not then
+        if counted == self._counted:  # the common case: no new references to these nodes
             return []
         del nodes, below
         if all(map(_alone, tensors, self._held_by_plans(), [t is None for t, _ in self._in_place])):
@@ -358,25 +359,25 @@ class Plan:
         return self._released(call, leaves, given, tensors)
 
     def _released(self, call: Arguments, leaves: Leaves, given: list[Lazy], tensors: list[Lazy]) -> list[tuple[Lazy, UOp]]:
-        """The claims of `_claim`, tensor by tensor."""
+        """The result of `_claim`, by the general way, tensor by tensor."""
         after: list[tuple[Lazy, UOp]] = []
         for t, (tensor, number), holders in zip(tensors, self._in_place, self._held_by_plans(), strict=True):
             own = call.nodes.get(id(t))
-            if own is not None:  # a constant, which has got memory for this call
+            if own is not None:  # a constant tensor, with new memory for this call
                 after.append((t, own))
                 continue
             if _alone(t, holders, tensor is None):
                 continue
             leaf = content(t.uop)
             if tensor is not None or number in self._kept or owner(t.uop) is t:
-                while others := release({leaf}, [t]):  # once more for one whose view is, computed, the whole memory in its order
+                while others := release({leaf}, [t]):  # repeat: a computed tensor may turn out to be the whole memory in order
                     realize(others)
                 continue
             after.append((t, held(leaves.copied(leaf), t.shape)))
         return after
 
     def _held_by_plans(self) -> list[int]:
-        """The number of references that plans have to its node, for each tensor that is written in place."""
+        """For each tensor written in place, the number of references from plans to its node."""
         now = (len(_alive), _made[0])
         if self._holders[0] != now:
             known = [tensor if tensor is not None else self._kept.get(number or 0) for tensor, number in self._in_place]
@@ -391,7 +392,9 @@ class Plan:
         kwargs: dict[str, Any],
         copied: list[tuple[np.ndarray[Any, Any], Tensor]],
     ) -> Any:
-        """The result, where it is not a single tensor, with the tensors and the `copied` arrays that the call changes."""
+        """The result of a call by its pattern, after setting the nodes of the tensors that it writes not in place, and the elements
+        of the `copied` arrays.
+        """
         given = list(call.tensors.values())
         new: dict[int, Lazy] = {}
 
@@ -421,7 +424,7 @@ _SINGLE: Final = ("new", 0)
 
 
 class _Output:
-    """The source of a new tensor: the memory of a part's output, or a formula without memory."""
+    """The recipe for a new tensor: the memory of a part's output, or a formula, a node without memory."""
 
     __slots__ = ("kind", "device", "shape", "part", "output", "number", "formula")
 
@@ -459,12 +462,12 @@ class _Output:
 
 
 def _is_formula(t: Lazy) -> bool:
-    """True if a tensor has no memory: it is a constant, or has no elements."""
+    """True if a tensor needs no memory: it is constant or empty."""
     return constant(t.uop) is not None or is_empty(t.shape)
 
 
 def _owning(kind: type[Lazy], uop: UOp, device: str) -> Lazy:
-    """A tensor of these elements that shares no memory with earlier ones."""
+    """A tensor with these elements that shares no memory with existing tensors."""
     node = content(uop)
     while node.op in MOVEMENT:
         node = content(node.src[0])
@@ -486,7 +489,7 @@ def _arrays(pattern: Any) -> list[Any]:
 
 
 def containers(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
-    """The containers among the arguments, each once, in the order in which `Stands` replaces them."""
+    """The distinct containers among the arguments, in the order in which `Stands` replaces them."""
     found: dict[int, Any] = {}
 
     def visit(value: Any) -> None:

@@ -1,4 +1,4 @@
-"""Calls of a function that describe it: its results and writes, as graphs over stand-ins for its arguments."""
+"""Descriptions of a function: the results and writes of a call, as graphs over stand-ins for its arguments."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from morok.tensor.stored import constant, content, memory
 
 @dataclass(frozen=True, slots=True)
 class New:
-    """A tensor that a call makes."""
+    """A tensor in the result that the call makes."""
 
     uop: UOp
     device: str
@@ -38,11 +38,11 @@ class New:
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """The new value of a tensor.
+    """A write: the new node of an existing tensor.
 
-    tensor    the one that the function reaches; None for an argument
-    given     the argument's number among the tensors of the arguments
-    in_place  whether its memory holds that
+    tensor    the tensor, if the function reaches it; None for an argument
+    given     an argument's number among the tensors of the arguments
+    in_place  True if its memory is overwritten (Assign)
     """
 
     tensor: Lazy | None
@@ -54,7 +54,7 @@ class Write:
 
 @dataclass(slots=True)
 class Described:
-    """One description: its result as a pattern (see `Pattern`), the tensors in it, the writes, and the notes."""
+    """One description: its result (see `Pattern`), the new tensors in it, the writes, the record, the arguments' Bind nodes."""
 
     pattern: Any
     new: list[New]
@@ -72,8 +72,8 @@ class Described:
 
 
 class Pattern:
-    """A result as nested tuples: ("new", k), ("given", k) of the arguments' tensors, ("container", k) of their containers,
-    ("value", v), ("node", n), ("parts", container, patterns).
+    """A maker of patterns, results as nested tuples: ("new", k) for a new tensor, ("given", k) for an argument's, ("container",
+    k) for an argument's container, ("value", v), ("node", n), ("parts", container, patterns).
     """
 
     def __init__(self, stands: Stands, noted: Description) -> None:
@@ -108,7 +108,7 @@ class Pattern:
 
 
 def built(pattern: Any, make: Callable[[str, Any], Any]) -> Any:
-    """The value of a pattern, whose tensors `make` makes."""
+    """The value of a pattern; `make(kind, what)` makes the value of each innermost tuple."""
     kind, what = pattern[0], pattern[1]
     if kind != "parts":
         return make(kind, what)
@@ -119,7 +119,10 @@ def built(pattern: Any, make: Callable[[str, Any], Any]) -> Any:
 def described(
     function: Callable[..., Any], stands: Stands, keys: list[UOp], roots: Sequence[tuple[str, Any]], name: str, shifted: bool
 ) -> Described:
-    """One description of the function, whose writes nobody else sees. An exception of the function goes on."""
+    """One description of the function. Nobody else sees its writes, its exceptions propagate. JitEffectError for side effects.
+
+    roots  (name, object) of the function and of objects among the arguments
+    """
     born = registry.new_name()
     noted = Description(born, keys, lambda device: registry.new_buffer(dtypes.u64, 1, device))
     before = Reach(roots)
@@ -149,7 +152,7 @@ def described(
     if changed:
         raise _effect(name, f"changes {changed}")
     if difference := before.difference(Reach(roots)):
-        raise _effect(name, f"changes what it reaches: {difference}")
+        raise _effect(name, f"changes an object that it reaches: {difference}")
     _refuse_leaks(noted, stands, name)
     return Described(shape, new, writes, noted, list(stands.binds.values()))
 
@@ -162,13 +165,13 @@ def _effect(name: str, what: str) -> JitEffectError:
     return JitEffectError(
         f"{name} {what}",
         place=caller(),
-        expected="a function of its arguments that returns what it makes",
-        hint="write to a tensor in place: t.assign(..) or t[..] = ..; return what is to be kept",
+        expected="a function of its arguments without other effects than writes to tensors",
+        hint="write to a tensor in place, t.assign(..) or t[..] = ..; return new tensors",
     )
 
 
 def _refuse_leaks(noted: Description, stands: Stands, name: str) -> None:
-    """JitEffectError for a tensor that is alive though nobody returned it."""
+    """JitEffectError if a tensor made by the function is alive, although it is not in the result."""
     stands.tensors, stands.containers = ({k: t for k, t in stands.tensors.items() if k in stands.kept}, {})
     for attempt in range(2):
         alive = [t for r in noted.made if (t := r()) is not None]
@@ -177,20 +180,20 @@ def _refuse_leaks(noted: Description, stands: Stands, name: str) -> None:
         if attempt == 0:
             shapes = [f"{show(t.shape)} {t.dtype}" for t in alive]
             del alive
-            gc.collect()  # a circle of objects may hold it
+            gc.collect()  # a reference cycle may hold it
         else:
             raise _effect(name, f"leaves a tensor somewhere: {shapes[0]}")
 
 
 def agree(first: Described, second: Described, name: str) -> None:
-    """JitDifferenceError where two descriptions differ."""
+    """JitDifferenceError if two descriptions differ."""
 
     def differ(what: str) -> JitDifferenceError:
         return JitDifferenceError(
             f"described twice, {name} {what}",
             place=caller(),
             expected="one graph for one set of arguments",
-            hint="what changes from call to call is to be an argument, or a tensor that is written in place",
+            hint="pass values that change from call to call as arguments, or write them to tensors in place",
         )
 
     a, b = first, second
@@ -235,7 +238,7 @@ def _same_pattern(a: Any, b: Any, binds: dict[UOp, UOp]) -> bool:
 
 
 def is_same_array(x: UOp, y: UOp, a: Description, b: Description) -> bool:
-    """True if two Buffer nodes were made of one ndarray, which the function reaches."""
+    """True if two Buffer nodes were made of the same ndarray, or of two views of the same memory."""
     if x not in a.arrays or y not in b.arrays:
         return False
     first, second = a.arrays[x][0], b.arrays[y][0]
@@ -254,7 +257,7 @@ def _same_data(x: UOp, y: UOp, a: Description, b: Description) -> bool:
 
 
 def lazies(made: Described) -> list[Lazy]:
-    """The tensors that were there and whose nodes a description holds though they are still to be computed."""
+    """The outer tensors that are lazy, and whose nodes a description contains."""
     nodes = set(toposort([*[n.uop for n in made.new], *[w.uop for w in made.writes]]))
     return [
         t

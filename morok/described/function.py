@@ -1,4 +1,4 @@
-"""`morok.jit`: a function of tensors and modules that is described once for each kind of call, and then run by its plan."""
+"""`morok.jit`: functions of tensors and modules, described once for each kind of call, and then run by a plan."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ from morok.tensor.stored import constant, stored_buffer
 P = ParamSpec("P")
 R = TypeVar("R")
 
-MOST: Final = 64  # plans of one function
-_VARIANTS: Final = 4  # plans of one key, which differ in what the function reaches
-_RETRIES: Final = 4
+MOST: Final = 64  # most plans of one function
+_VARIANTS: Final = 4  # most plans of one key, which differ in the values that the function reaches
+_RETRIES: Final = 4  # most descriptions repeated after computing tensors that the function reaches
 _uses: Final = itertools.count(1)
 
 
 class Jitted(Generic[P, R]):
-    """A function of tensors, and the plans that run it."""
+    """A jitted function, with its plans."""
 
     def __init__(self, function: Callable[P, R]) -> None:
-        callable_(function, "what is jitted")
+        callable_(function, "the argument of jit")
         self.__wrapped__: Callable[P, R] = function
         functools.update_wrapper(self, function, updated=())
         self._plans: dict[Hashable, tuple[Plan, ...]] = {}
@@ -58,11 +58,11 @@ class Jitted(Generic[P, R]):
 
     @property
     def plans(self) -> int:
-        """The number of its plans, at most 64."""
+        """The number of plans, at most 64."""
         return sum(map(len, list(self._plans.values())))
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        if current() is not None or is_watched():  # part of what is described; who watches sees every kernel
+        if current() is not None or is_watched():  # inside another description, or observed: call the function itself
             return self._inlined(args, kwargs)
         call = Arguments(args, kwargs)
         key = (call.key, all_key(), appended_key())
@@ -80,8 +80,8 @@ class Jitted(Generic[P, R]):
         return self.__wrapped__(*over_arrays(args, made), **over_arrays(kwargs, made))
 
     def _found(self, key: Hashable, call: Arguments, args: Any, kwargs: Any) -> tuple[Plan, Arguments]:
-        """A plan for this key where none fits at first sight: one that fits all the same, or a new one."""
-        with WRITES:  # one description at a time; what it says still holds when its plan is made
+        """(plan, call) if the quick check found no plan: one that fits by comparing values, or a new one."""
+        with WRITES:  # for one description at a time, and until its plan is made
             plans = self._plans.get(key, ())
             for plan in plans:
                 realize([t for t in plan.tensors if stored_buffer(t.uop) is None and constant(t.uop) is None])
@@ -109,7 +109,7 @@ class Jitted(Generic[P, R]):
             pending, shared = lazies(made), _shared(call, made, stands)
             if not pending and not shared and not made.noted.computed:
                 break
-            # what the function reaches is computed before its plan; what it reaches and is given too has one memory
+            # lazy tensors that the function reaches are computed first; arguments that it also reaches are passed themselves
             realize(pending)
             stands.kept |= shared
             made = once(False)
@@ -122,7 +122,7 @@ class Jitted(Generic[P, R]):
                 f"described twice, {self.name} fails where variables are bound to other values: {problem.message}",
                 place=caller(),
                 expected="one graph for all values of a variable",
-                hint="what the function binds itself has a variable of its own",
+                hint="use other variables for values that the function binds itself",
             ) from problem
         agree(made, other, self.name)
         return Plan(made, other, stands, Reach(roots), call)
@@ -142,26 +142,25 @@ class Jitted(Generic[P, R]):
 
 
 def _shared(call: Arguments, made: Described, stands: Stands) -> set[int]:
-    """The arguments whose memory, or memory of which they are a view, the function reaches by itself, too."""
+    """The ids of argument tensors whose memory, or the memory that they are a view of, the function also reaches otherwise."""
     reached = {node for node in made.buffers if node in call.leaves}
     return {key for key, t in call.tensors.items() if leaf_of(call.nodes.get(key, t.uop)) in reached} - stands.kept
 
 
 def jit(function: Callable[P, R]) -> Jitted[P, R]:
-    """`function`, described once for each kind of call and run by its plan, for what is computed again and again.
+    """`function`, described once for each kind of call and then run by a compiled plan, for repeated calls.
 
-    Calls are of one kind whose arguments have one tree, and in it the same shapes, dtypes and devices of tensors, tensors
-    that share memory in the same way, and the same Python values by type and bits; under the same settings; while
-    modules, closures and globals that the function reaches are the same. Arrays are tensors. A bound variable's value is
-    not part of it.
+    Calls are of one kind if their arguments have the same structure of containers, with tensors of the same shapes, dtypes,
+    devices and sharing of memory, and Python values of the same types and bits; if settings are the same; and if the
+    modules, closures and globals that the function reaches are unchanged. Arrays count as tensors. The value of a bound
+    variable may differ.
 
-    A call has the value, writes what it writes, and draws the random numbers that it would without jit; results have
-    memory of their own. The function is called when it is described, twice, and not later: what it prints or does to
-    files happens then.
+    A call has the same result, writes and random numbers as without jit; results have memory of their own. The function
+    itself is called only to describe it, twice: its prints and accesses to files happen then.
 
-    UsageError for a generator or coroutine; JitArgumentError for an argument without a hash; JitValueError where the
-    function asks for elements that depend on its arguments; JitDifferenceError and JitEffectError where a plan could not
-    do what the function does.
+    UsageError for a generator or coroutine; JitArgumentError for an argument without a hash; JitValueError if the
+    function needs elements that depend on its arguments; JitDifferenceError and JitEffectError if a plan could not
+    repeat what the function does.
 
     >>> @morok.jit
     ... def step(x: Tensor, scale: float) -> Tensor:

@@ -1,4 +1,4 @@
-"""Overlaps of written memory with other memory: several tensors may lie over one array."""
+"""Overlaps between written memory and other memory, as of several tensors over one array."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from morok.runtime.buffer import Buffer
 
 
 class Spans:
-    """Places in memory, joined where they overlap."""
+    """A set of address ranges, with overlapping ranges merged."""
 
     def __init__(self, memory: Iterable[Buffer]) -> None:
         self.begins: list[int] = []
@@ -22,6 +22,6 @@ class Spans:
                 self.ends.append(end)
 
     def overlap(self, begin: int, end: int) -> bool:
-        """True if one of them has a part of these bytes."""
-        last = bisect_left(self.begins, end) - 1  # the last one that begins before the end
+        """True if a range contains a byte of begin..end."""
+        last = bisect_left(self.begins, end) - 1  # the last range that begins before `end`
         return begin < end and last >= 0 and self.ends[last] > begin

@@ -1,9 +1,9 @@
 """The objects that a function can reach without its arguments: closures, globals, defaults, attributes.
 
-A plan holds for as long as all that is the same. It is looked at in each call, so that is one pass in C: over the live views of
-dicts and over lists, each element compared by identity with what was there. Only where one differs, values are compared.
+A plan is valid while all of them are unchanged. Each call checks this, so the check is one pass in C over live views of dicts and
+over lists, which compares each element by identity with the earlier one. Values are compared only if an identity differs.
 
-Code of libraries is no part of it, nor are objects of their classes, other than containers and Morok's own.
+Code of libraries is excluded, as are objects of their classes, except containers and Morok's modules and tensors.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ _ABSENT: Final = object()
 _LIBRARIES: Final = tuple({sysconfig.get_paths()[k] + os.sep for k in ("stdlib", "platstdlib", "purelib", "platlib")})
 _contents: Final = attrgetter("cell_contents")
 _OURS: Final = "morok"
-_WRAPPERS: Final = ("functools", _OURS)  # packages with objects around functions: caches, and what `morok.jit` returns
+_WRAPPERS: Final = ("functools", _OURS)  # packages with wrappers of functions: caches, and results of `morok.jit`
 
 
 @functools.cache
 def _is_library(module: str) -> bool:
-    """True if the module of this name is a library's: Python's, Morok's, or an installed one."""
+    """True if the module of this name belongs to a library: Python's, Morok, or an installed one."""
     top = module.partition(".")[0]
     if top in (_OURS, "builtins") or top in sys.stdlib_module_names - {"__main__"}:
         return True
@@ -52,7 +52,7 @@ def _is_library(module: str) -> bool:
 
 @functools.lru_cache(maxsize=1024)
 def _global_names(code: CodeType) -> tuple[str, ...]:
-    """The globals that a function's code, and that of functions inside it, loads or stores."""
+    """The names of globals in a function's code, and in the code of functions inside it."""
     found: dict[str, None] = {}
     for inner in _codes(code):
         found.update((i.argval, None) for i in dis.get_instructions(inner) if i.opname.endswith(("_GLOBAL", "_NAME")))
@@ -61,7 +61,7 @@ def _global_names(code: CodeType) -> tuple[str, ...]:
 
 @functools.lru_cache(maxsize=1024)
 def _names(code: CodeType) -> frozenset[str]:
-    """All names of attributes and globals in a function's code."""
+    """The names of attributes and globals in a function's code, and in the code of functions inside it."""
     return frozenset(name for inner in _codes(code) for name in inner.co_names)
 
 
@@ -73,11 +73,11 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
 
 
 class Reach:
-    """The values that these objects can reach now.
+    """A snapshot of the values that these objects can reach.
 
-    values   what is at each place; places are paths in words, numbered where several have the same words, as an attribute of an
-             object and one of its class, or two arguments of one class
-    tensors  the tensors among it, each once
+    values   path, in words -> value; a path is numbered where several places have the same words, as an attribute of an object and
+             of its class, or two arguments of one class
+    tensors  the distinct tensors among the values
     """
 
     def __init__(self, roots: Iterable[tuple[str, Any]]) -> None:
@@ -88,8 +88,8 @@ class Reach:
         self._views: list[Iterable[Any]] = []
         self._keyed: list[Iterable[str]] = []
         self._cells: list[types.CellType] = []
-        self._names: tuple[list[dict[str, Any]], list[str]] = ([], [])  # some of modules' names: where, and which
-        self._slots: tuple[list[Any], list[str]] = ([], [])  # of objects
+        self._names: tuple[list[dict[str, Any]], list[str]] = ([], [])  # globals: the modules' dicts, and the names
+        self._slots: tuple[list[Any], list[str]] = ([], [])  # attributes in slots: the objects, and the names
         self._pending: deque[tuple[str, Any, frozenset[str]]] = deque((p, v, frozenset()) for p, v in roots)
         while self._pending:
             self._visit(*self._pending.popleft())
@@ -108,14 +108,14 @@ class Reach:
         return chain.from_iterable(there)
 
     def unchanged(self) -> bool:
-        """True if everything is the very object that it was. False says nothing: an equal number may be in its place."""
+        """True if every value is the same object as before. False decides nothing: the new object may be equal."""
         try:
             return all(map(is_, self._elements(), self._there)) and [*chain.from_iterable(self._keyed)] == self._keys
-        except (RuntimeError, ValueError, AttributeError):  # changed meanwhile; a cell that is empty now; no such attribute
+        except (RuntimeError, ValueError, AttributeError):  # a dict changed meanwhile; an empty cell; a missing attribute
             return False
 
     def difference(self, other: Reach) -> str:
-        """The first place at which `other` has something else, in words; "" where there is none."""
+        """The first path with different values in `other`, in words; "" if there is none."""
         for path, value in other.values.items():
             old = self.values.get(path, _ABSENT)
             if old is _ABSENT:
@@ -131,7 +131,7 @@ class Reach:
         kind = type(value)
         if kind in _LEAVES or isinstance(value, (np.generic, np.ndarray, UOp)):
             return
-        if kind is types.ModuleType:  # each function that names one may ask for other attributes
+        if kind is types.ModuleType:  # visited for each function, which may use other names of it
             if not _is_library(value.__name__):
                 self._named(path, vars(value), sorted(names & vars(value).keys()))
             return
@@ -175,7 +175,7 @@ class Reach:
         self._below((path + spelling.format(k), v) for k, v in found.items())
 
     def _of_dict(self, found: Any) -> None:
-        """Look at the values of a dict, and at its keys: texts are compared by value, which is quicker."""
+        """Watch the values and keys of a dict; if all keys are strings, these are compared by value, which is faster."""
         if all(type(k) is str for k in found):
             self._keyed.append(found)
         else:
@@ -183,7 +183,7 @@ class Reach:
         self._views.append(found.values())
 
     def _named(self, path: str, found: dict[str, Any], names: Iterable[str], code: frozenset[str] = frozenset()) -> None:
-        """Some of a module's names."""
+        """Watch these names in a module's dict, and visit their values; `code` are the names in the code that uses them."""
         there = list(names)
         self._names[0].extend([found] * len(there))
         self._names[1].extend(there)
@@ -196,7 +196,7 @@ class Reach:
         for name, cell in zip(code.co_freevars, f.__closure__ or (), strict=True):
             try:
                 self._below([(f"{path}: {name}", cell.cell_contents)], inner)
-            except ValueError:  # nothing yet
+            except ValueError:  # an empty cell
                 continue
             self._cells.append(cell)
         self._named(f.__module__ or "", f.__globals__, _global_names(code), inner)
@@ -207,7 +207,7 @@ class Reach:
             self._dict(path, f.__dict__, ".{}")
 
     def _object(self, path: str, value: Any) -> None:
-        """The attributes of an object, and the objects that its methods reach."""
+        """Watch and visit the attributes of an object, and visit its class."""
         if hasattr(value, "__dict__"):
             self._dict(path, vars(value), ".{}")
         slots = [
@@ -224,7 +224,7 @@ class Reach:
 
 
 def _is_pythons(name: str, value: Any) -> bool:
-    """True if an attribute of a class is one that Python itself sets, some as late as when an object is copied."""
+    """True if Python itself sets this attribute of a class, perhaps later, as when an object is copied."""
     return name.startswith("__") and name.endswith("__") and not isinstance(value, types.FunctionType)
 
 

@@ -1,4 +1,4 @@
-"""Python values as keys: by type and bits, not by `==`."""
+"""Keys of Python values that compare types and bits, unlike `==`."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from morok.nn.module import Module
 from morok.tensor.base import Lazy
 from morok.tensor.variable import Variable
 
-# Values of these types are the same where `is` or `==` says so, and nothing in them can change.
+# Immutable types whose values compare correctly by `==`.
 PLAIN: Final = frozenset({int, bool, str, bytes, type(None), type(Ellipsis), type(NotImplemented)})
 
 
 def value_key(value: Any) -> Hashable:
-    """A key that is equal for values of one type and the same bits: 1, 1.0 and True are three, so are 0.0 and -0.0, a NaN is
-    itself.
+    """A key that is equal for values of the same type and bits: 1, 1.0 and True have different keys, as have 0.0 and -0.0; NaNs
+    of the same bits have the same key.
 
-    Objects that are no values have their identity. JitArgumentError for what has no hash.
+    Objects compared by identity have their id as key. JitArgumentError for a value without a hash.
     """
     kind = type(value)
     if kind in PLAIN:
@@ -53,7 +53,7 @@ def value_key(value: Any) -> Hashable:
             f"an argument of a jitted function is of type {kind.__name__}, which has no hash",
             place=caller(),
             expected="tensors, arrays, modules, numbers, texts; lists, tuples, dicts and dataclasses of them",
-            hint="a frozenset in place of a set, a Module for what holds tensors and changes",
+            hint="a frozenset in place of a set, a Module for an object with tensors and changing attributes",
         ) from None
     if getattr(kind, "__hash__", None) is object.__hash__:
         return kind, id(value)
@@ -61,7 +61,7 @@ def value_key(value: Any) -> Hashable:
 
 
 def same(a: Any, b: Any) -> bool:
-    """True if two values are one object, or of one type and the same bits."""
+    """True if two values are the same object, or have the same type and bits."""
     if a is b:
         return True
     if type(a) is not type(b):
@@ -71,6 +71,6 @@ def same(a: Any, b: Any) -> bool:
     if isinstance(a, (float, complex, np.generic, slice, range, tuple, frozenset, Variable)):
         try:
             return value_key(a) == value_key(b)
-        except JitArgumentError:  # of something in a tuple
+        except JitArgumentError:  # a tuple contains a value without a hash
             return False
     return False

@@ -195,7 +195,7 @@ class Buffer:
         self.device = device
         self.dtype = dtype
         self.size = whole(size, "the size of a buffer", 0)
-        self.base = base if base is None else instance(base, Buffer, "what a buffer is a view of", "a Buffer")
+        self.base = base if base is None else instance(base, Buffer, "the base of a view", "a Buffer")
         self.offset = whole(offset, "the offset of a view", 0)
         self._memory: Any = None
         self._address = 0
@@ -254,7 +254,7 @@ class Buffer:
         """A buffer over `array`'s own memory if the device can use it (CPU, C order, native byte order, aligned, writable), else
         over a copy. `dtype` is the elements' dtype if NumPy lacks it (bf16 in uint16). DTypeError.
         """
-        instance(array, np.ndarray, "what a buffer is to hold", "an ndarray", DTypeError)
+        instance(array, np.ndarray, "the data of a buffer", "an ndarray", DTypeError)
         native = array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
         dtype = (
             FROM_NUMPY.get(native.dtype)
@@ -285,7 +285,7 @@ class Buffer:
         """Replace the elements by those of `array`, in C order; ShapeError for another number of elements."""
         kind = NUMPY[self.dtype]
         if not isinstance(array, np.ndarray) or array.dtype.kind not in "biuf":
-            raise mistyped(array, "what a buffer is filled with", "an ndarray of numbers", DTypeError)
+            raise mistyped(array, "the data of a buffer", "an ndarray of numbers", DTypeError)
         if array.size != self.size:
             raise ShapeError(f"{array.size} elements do not fill a buffer of {self.size}")
         self.allocate()

@@ -37,7 +37,7 @@ def parallel_groups(dependencies: Sequence[Collection[int]]) -> list[list[int]]:
     if sum(map(len, groups)) != len(dependencies):
         stuck = [i for i, n in enumerate(waiting) if n]
         raise LoweringError(
-            f"kernels {', '.join(map(str, stuck))} wait for each other", hint="a buffer is assigned from itself in a circle"
+            f"kernels {', '.join(map(str, stuck))} wait for each other", hint="assignments to buffers form a cycle"
         )
     return groups
 

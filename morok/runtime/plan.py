@@ -77,7 +77,7 @@ class ExecutionPlan:
         has the old one's size, dtype and device.
         """
         buffer_idx = whole(buffer_idx, "the index of a plan's buffer", 0, len(self.buffers) - 1)
-        instance(buffer, Buffer, "what a plan is to use", "a Buffer: tensor.buffer is one")
+        instance(buffer, Buffer, "a buffer of a plan", "a Buffer: tensor.buffer is one")
         old = self.buffers[buffer_idx]
         if buffer.size != old.size:
             raise ShapeError(f"buffer {buffer_idx} of the plan has {old.size} elements, not {buffer.size}")

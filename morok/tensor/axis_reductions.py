@@ -272,8 +272,8 @@ def positions_along(x: AnyTensor, axis: int, d: DType) -> AnyTensor:
 def softmax(self: AnyTensor, axis: int = -1, **also: Unpack[Along]) -> AnyTensor:
     """exp(x) over its sum along `axis`, in self's shape and float dtype (integers: f32), without overflow.
 
-    Halves are computed as f32 and rounded once. Elements are multiplied by the reciprocal of the sum, which cannot overflow:
-    the greatest element contributes 1 to the sum. AxisError for an axis outside the shape.
+    Halves are computed as f32 and rounded once. Elements are multiplied by the reciprocal of the sum, which neither over-
+    nor underflows: the greatest element adds 1 to the sum. AxisError for an axis outside the shape.
 
     >>> Tensor([0.0, 0.0]).softmax().tolist()
     [0.5, 0.5]

@@ -45,10 +45,10 @@ def stands_for(node: UOp) -> str | None:
 
 def refuse(what: str) -> JitValueError:
     return JitValueError(
-        f"the elements of what depends on {what} are asked for while a function is described",
+        f"elements that depend on {what} are needed while a function is described",
         place=caller(),
         expected="tensors as results; where() in place of if",
-        hint="what the function reads in Python, pass as a Python number: there is a plan for each",
+        hint="pass numbers that the function needs in Python as Python numbers: each gets a plan of its own",
     )
 
 
@@ -132,7 +132,7 @@ class Description:
             if node.op is Op.Buffer and (what := stands_for(node)) is not None:
                 raise refuse(what)
             if node in self.assigned:
-                raise refuse("what the function writes")
+                raise refuse("writes of the function")
         self.computed = self.computed or any(not self.is_own(t) and t.uop.op is not Op.Reshape for t in tensors)
 
     def read(self, uop: UOp, memory_of: Callable[[UOp], Buffer | None]) -> None:

@@ -253,7 +253,7 @@ def dlpack(self: AnyTensor, **options: Any) -> Any:
     except (TypeError, ValueError, RuntimeError) as problem:  # NumPy's errors for unknown options
         if isinstance(problem, MorokError):
             raise
-        raise mistyped(options, "what __dlpack__() is asked for", f"options of DLPack: {problem}") from None
+        raise mistyped(options, "the options of __dlpack__()", f"options of DLPack: {problem}") from None
 
 
 def dlpack_device(self: AnyTensor) -> tuple[int, int]:

@@ -221,7 +221,7 @@ def bitwise_invert(self: AnyTensor) -> AnyTensor:
 
 
 def less(self: AnyTensor, other: Any) -> AnyTensor:
-    """self < other as bool, element by element: shapes broadcast, dtypes promote; False beside NaN.
+    """self < other as bool, element by element: shapes broadcast, dtypes promote; False if either is NaN.
 
     ShapeError unless the shapes broadcast, DeviceError for a tensor of another device.
 
@@ -232,7 +232,7 @@ def less(self: AnyTensor, other: Any) -> AnyTensor:
 
 
 def less_equal(self: AnyTensor, other: Any) -> AnyTensor:
-    """self <= other as bool, element by element: shapes broadcast, dtypes promote; False beside NaN.
+    """self <= other as bool, element by element: shapes broadcast, dtypes promote; False if either is NaN.
 
     ShapeError unless the shapes broadcast, DeviceError for a tensor of another device.
 
@@ -243,7 +243,7 @@ def less_equal(self: AnyTensor, other: Any) -> AnyTensor:
 
 
 def greater(self: AnyTensor, other: Any) -> AnyTensor:
-    """self > other as bool, element by element: shapes broadcast, dtypes promote; False beside NaN.
+    """self > other as bool, element by element: shapes broadcast, dtypes promote; False if either is NaN.
 
     ShapeError unless the shapes broadcast, DeviceError for a tensor of another device.
 
@@ -254,7 +254,7 @@ def greater(self: AnyTensor, other: Any) -> AnyTensor:
 
 
 def greater_equal(self: AnyTensor, other: Any) -> AnyTensor:
-    """self >= other as bool, element by element: shapes broadcast, dtypes promote; False beside NaN.
+    """self >= other as bool, element by element: shapes broadcast, dtypes promote; False if either is NaN.
 
     ShapeError unless the shapes broadcast, DeviceError for a tensor of another device.
 
@@ -355,7 +355,7 @@ def neg(self: AnyTensor) -> AnyTensor:
 
 
 def abs(self: AnyTensor) -> AnyTensor:
-    """The magnitude of each element, in self's shape and dtype; the least integer stays as it is.
+    """The magnitude of each element, in self's shape and dtype; the least integer wraps to itself.
 
     >>> Tensor([1.5, -2.0]).abs().tolist()
     [1.5, 2.0]
@@ -364,7 +364,7 @@ def abs(self: AnyTensor) -> AnyTensor:
 
 
 def eq(self: AnyTensor, other: Any) -> AnyTensor:
-    """self == other as bool, element by element: shapes broadcast, dtypes promote; False beside NaN.
+    """self == other as bool, element by element: shapes broadcast, dtypes promote; False if either is NaN.
 
     ShapeError unless the shapes broadcast, DeviceError for a tensor of another device.
 
@@ -375,7 +375,7 @@ def eq(self: AnyTensor, other: Any) -> AnyTensor:
 
 
 def ne(self: AnyTensor, other: Any) -> AnyTensor:
-    """self != other as bool, element by element: shapes broadcast, dtypes promote; True beside NaN.
+    """self != other as bool, element by element: shapes broadcast, dtypes promote; True if either is NaN.
 
     ShapeError unless the shapes broadcast, DeviceError for a tensor of another device.
 

@@ -72,7 +72,7 @@ def _load() -> None:
 
 
 def _realize(tensors: Sequence[Lazy], device: str) -> None:
-    from morok.tensor import plans  # lazy: loads what lowers and runs kernels
+    from morok.tensor import plans  # lazy: loads lowering and the runtime
 
     for t in tensors:
         if is_empty(t.shape) and stored_buffer(t.uop) is None:
@@ -150,7 +150,7 @@ def prepare(tensors: Sequence[Lazy]) -> ExecutionPlan:
 
 
 def _prepared(tensors: Sequence[Lazy]) -> ExecutionPlan:
-    from morok.tensor import plans  # lazy: loads what lowers and runs kernels
+    from morok.tensor import plans  # lazy: loads lowering and the runtime
 
     devices = list(by_device(tensors))
     if len(devices) > 1:
@@ -198,7 +198,7 @@ def kernels(tensor: Lazy, device: str | None = None) -> list[KernelCode]:
 
 
 def _kernels_of(tensor: Lazy, device: str | None) -> list[KernelCode]:
-    from morok.tensor import plans  # lazy: loads what lowers and runs kernels
+    from morok.tensor import plans  # lazy: loads lowering and the runtime
 
     where = tensor.device if device is None else device_name(device)
     schedule: Schedule | None = tensor._compiled

@@ -132,7 +132,7 @@ def decided(
     cuts      decisions given in advance: State.given
     observed  True if MOROK_DEBUG=ir prints the stages
     """
-    from morok.runtime.memory import parallel_groups  # lazy: loaded with what runs kernels
+    from morok.runtime.memory import parallel_groups  # lazy: loaded with the runtime
 
     COUNTERS.schedules += 1
     most = most_buffers(device)
@@ -234,7 +234,7 @@ def variables(order: Sequence[UOp]) -> tuple[dict[UOp, UOp], dict[str, int]]:
                     f"{what} bound to {values[name]} and to {value} in one graph",
                     place=caller(),
                     expected="one value of a variable" if alone else "one variable of a name",
-                    hint=namesakes((owners[name], variable)) or "realize() what needs the first one",
+                    hint=namesakes((owners[name], variable)) or "realize() the tensors with the first one",
                 )
             taken = taken or {n.arg[0] for n in order if n.op is Op.DefineVar}
             name = next(other for k in itertools.count(1) if (other := f"{variable.arg[0]}_{k}") not in taken)

@@ -71,7 +71,7 @@ def _several(tensors: Sequence[Tensor], what: str) -> list[Tensor]:
     """A list of tensors, checked; DTypeError, with the function's name `what`, for anything else."""
     if isinstance(tensors, Tensor):
         raise DTypeError(f"{what} of a Tensor", place=caller(), expected="a list of tensors")
-    found = several(tensors, f"what {what} takes", "a list of tensors", DTypeError)
+    found = several(tensors, f"the argument of {what}", "a list of tensors", DTypeError)
     only_tensors(found, what)
     return found
 

@@ -65,7 +65,7 @@ def _fitted(t: AnyTensor, shape: Shape) -> AnyTensor:
             f"values of shape {show(t.shape)} for elements of shape {show(shape)}",
             place=caller(),
             expected="from the right, equal dimensions or 1 in the values",
-            hint="x[key].shape is the shape of what is written",
+            hint="x[key].shape is the shape of the elements written",
         )
     return t._like(expanded(x.uop, shape))
 
@@ -207,7 +207,7 @@ def refuse_view(x: Lazy, besides: Collection[int] = ()) -> None:
     """UsageError if `x` is a view of a live tensor; tensors in `besides` (ids) do not count."""
     if _is_view_of_another(x, besides):
         raise UsageError(
-            f"{show(x.shape)} is a view of another tensor, which would not see what is written",
+            f"{show(x.shape)} is a view of another tensor, which would not see the write",
             place=caller(),
             expected="a tensor with elements of its own",
             hint="write to that tensor, x[1:3, 0] = .. in place of x[1:3][:, 0] = .., or take a copy: .clone()",

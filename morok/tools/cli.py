@@ -18,11 +18,11 @@ from morok.out_of_memory import no_memory
 # name -> one line of help; its options are in morok.tools.options.NAME, and morok.tools.NAME has `run(args) -> exit status`
 COMMANDS: Final = {
     "prove": "prove rule files (default: the built-in rules)",
-    "measure": "how exact the rules `within N ulp` are, measured by compiled code",
+    "measure": "measure the errors of rules `within N ulp` in compiled code",
     "check": "parse, type-check and lint rule files, without a solver",
     "recheck": "put the ledger's obligations to a second solver",
-    "mutate": "change proved rules and see that it is noticed",
-    "attack": "look for a false rule that the prover calls usable, among random ones",
+    "mutate": "mutate proved rules and check that the mutants are detected",
+    "attack": "search random rules for a false one that the prover calls usable",
     "fmt": "rewrite rule files in the canonical layout",
     "explain": "a rule's text, meaning and verdict; or an error code",
     "simplify": "rewrite one expression and print it",
@@ -33,8 +33,8 @@ COMMANDS: Final = {
     "docs": "write the book of rules: a folder of pages",
     "rules": "list rule groups and rules with their verdicts",
     "pipeline": "list the 22 stages",
-    "config": "list every setting, its value and where that came from",
-    "doctor": "report the machine, its backends and what they can do",
+    "config": "list every setting, its value and its source",
+    "doctor": "report the machine, its backends, caches and proofs",
 }
 
 PROGRAMS: Final = frozenset({"run", "trace", "bisect"})  # commands that run a program, with its own arguments and errors
@@ -45,14 +45,14 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         usage = " ".join(self.format_usage().removeprefix("usage: ").split())
-        raise UsageError(message, expected=usage, hint=f"`{self.prog} --help` tells more")
+        raise UsageError(message, expected=usage, hint=f"see `{self.prog} --help`")
 
 
 def _help() -> str:
     width = max(map(len, COMMANDS))
     rows = "\n".join(f"  {name:<{width}}  {text}" for name, text in COMMANDS.items())
     about = "Rewrite rules that are proved before they run, and a tensor compiler built on them."
-    return f"usage: morok COMMAND ...\n\n{about}\n\ncommands:\n{rows}\n\n`morok COMMAND --help` tells more.\n"
+    return f"usage: morok COMMAND ...\n\n{about}\n\ncommands:\n{rows}\n\n`morok COMMAND --help` lists its options.\n"
 
 
 def _open_streams() -> None:

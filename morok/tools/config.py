@@ -1,4 +1,4 @@
-"""List every setting: its variable, value, where the value came from, and what it means."""
+"""List every setting: its variable, value, source and meaning."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Explain a rule: its text, what it says, its verdict with its grounds, and where it runs; or an error code."""
+"""Explain a rule: its text and meaning, its verdict with its grounds, and the stages that run it; or an error code."""
 
 from __future__ import annotations
 

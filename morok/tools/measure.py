@@ -94,7 +94,7 @@ def run(args: argparse.Namespace) -> int:
         which = f" of {', '.join(args.paths)}" if args.paths else ""
         only = "" if args.only == "*" else f" called {args.only!r}"
         at = "" if args.dtype is None else f" at {args.dtype}"
-        hint = "what is exact is not measured but proved: `morok prove`"
+        hint = "exact rules are proved, not measured: `morok prove`"
         raise UsageError(f"no rule{only}{which} says `within N ulp`{at}", hint=hint)
     if args.json:
         emit_json({"measured": rows})

@@ -272,7 +272,7 @@ def pipeline(parser: argparse.ArgumentParser) -> None:
 
 
 def config(parser: argparse.ArgumentParser) -> None:
-    """List every setting: its variable, value, where the value came from, and what it means."""
+    """List every setting: its variable, value, source and meaning."""
     parser.add_argument("--json", action="store_true", help="print one JSON document")
 
 

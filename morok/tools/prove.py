@@ -122,7 +122,7 @@ def _rules(args: argparse.Namespace, reports: Reports) -> int:
 
 
 def _bounds(args: argparse.Namespace, reports: Reports) -> int:
-    from morok.prove import bounds_record  # lazy: loads what asks the solver
+    from morok.prove import bounds_record  # lazy: loads the solver
 
     if args.paths or args.only or args.smt2 or args.compare:
         raise UsageError("--bounds proves the functions of the op table", hint="leave out PATH, --only, --smt2 and --compare")

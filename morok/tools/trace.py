@@ -1,4 +1,4 @@
-"""Run a program and print what each of the 22 stages did to each kernel, and how many firings were of proved rules."""
+"""Run a program and print what each of the 22 stages did to each kernel, and the share of firings by each verdict."""
 
 from __future__ import annotations
 
