@@ -392,8 +392,8 @@ class Plan:
         kwargs: dict[str, Any],
         copied: list[tuple[np.ndarray[Any, Any], Tensor]],
     ) -> Any:
-        """The result of a call by its pattern, after setting the nodes of the tensors that it writes not in place, and the elements
-        of the `copied` arrays.
+        """The result of a call by its pattern, after setting the nodes of the tensors that it writes not in place, and the
+        elements of the `copied` arrays.
         """
         given = list(call.tensors.values())
         new: dict[int, Lazy] = {}

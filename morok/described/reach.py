@@ -75,8 +75,8 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
 class Reach:
     """A snapshot of the values that these objects can reach.
 
-    values   path, in words -> value; a path is numbered where several places have the same words, as an attribute of an object and
-             of its class, or two arguments of one class
+    values   path, in words -> value; a path is numbered where several places have the same words, as an attribute of an object
+             and of its class, or two arguments of one class
     tensors  the distinct tensors among the values
     """
 
