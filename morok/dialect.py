@@ -284,10 +284,23 @@ class Instructions(Protocol):
 
     in_turn     the instructions, in order, that a node which is none itself stands for; None for an instruction
     has_effect  whether an instruction does something besides having a value
+    stays       whether an instruction is another one elsewhere in a list: it has an effect, or a value that does not follow from
+                its operands alone
+    opens       whether an instruction begins a loop or a branch
+    closes      the instructions that began what this one ends, the innermost first; () for one that ends nothing
+    scopes      the names of the ops that do: no rule for lists replaces their nodes
+    waits       the names of the ops that pass a value on once statements are done: a rule that speaks of one is of several
+                moments, and none for lists
     """
+
+    scopes: frozenset[str]
+    waits: frozenset[str]
 
     def in_turn(self, node: Node) -> Sequence[Node] | None: ...
     def has_effect(self, node: Node) -> bool: ...
+    def stays(self, node: Node) -> bool: ...
+    def opens(self, node: Node) -> bool: ...
+    def closes(self, node: Node) -> Sequence[Node]: ...
 
 
 @runtime_checkable
