@@ -265,6 +265,19 @@ class HasPlaces(Protocol):
 
 
 @runtime_checkable
+class Branches(Protocol):
+    """A dialect in which some operands of a node belong together, as the beginning and the end of a branch do.
+
+    branches  the names of the ops that are no statements, but parts of one among the others
+    among     the names of the ops whose operands they are. A pattern of such an op matches no node with such operands, unless it
+              names their ops: a variable, or a sequence, stands for statements alone
+    """
+
+    branches: frozenset[str]
+    among: frozenset[str]
+
+
+@runtime_checkable
 class Tensors(Protocol):
     """A dialect whose nodes may be whole tensors, on which ops work element by element.
 

@@ -166,6 +166,8 @@ class _Morok:
     passing = PASSING
     storage = STORAGE
     reads = frozenset({Op.Load.name})
+    branches = frozenset({Op.If.name, Op.EndIf.name})
+    among = frozenset({Op.Group.name})
     scopes = frozenset({Op.Range.name, Op.End.name, Op.If.name, Op.EndIf.name})
     waits = frozenset({Op.After.name, Op.Barrier.name})
     of_axes = OF_AXES

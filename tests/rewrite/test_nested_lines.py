@@ -310,3 +310,26 @@ def test_programs_at_random_do_what_they_did(data: st.DataObject, steps: int) ->
     after = line_rewrite(line_rewrite(program, RULES), library.group("branches"))
     verify(after, 22)
     assert results(after) == results(program)
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "alone: Group(s: void) ~> s",
+        "nested: Group(s: void, rest..) if len(rest) > 2 ~> Group(s, Group(rest..))",
+        "listed: Group { sources: ss } if len(ss) > 0 ~> Group(Group(), ss..)",
+        "flat: Group(before.., Group(ss..), rest..) ~> Group(before.., ss.., rest..)",
+        "any: s: void ~> Group(s)",
+    ],
+)
+def test_a_variable_stands_for_no_part_of_a_branch(rule: str) -> None:
+    b, c = out(), UOp.var("c", dtypes.bool)
+    i, e = branch(c)
+    stores = [b.index(number(k)).store(number(5)) for k in range(2)]
+    matcher = rules(rule).matcher
+    for torn in ((i,), (i, stores[0], e, stores[1]), (UOp.new(Op.Group, (stores[0],)), i, stores[1], e)):
+        group = UOp.new(Op.Group, torn)
+        outer = UOp.new(Op.Group, (group, stores[1])) if rule.startswith("flat") else group
+        for n in (i, e) if rule.startswith("any") else (group, outer):
+            match = matcher.table.get(n.op, matcher.default)
+            assert match is None or match(n, None) is None
