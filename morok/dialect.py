@@ -265,6 +265,19 @@ class HasPlaces(Protocol):
 
 
 @runtime_checkable
+class Branches(Protocol):
+    """A dialect in which some operands of a node belong together, as the beginning and the end of a branch do.
+
+    branches  the names of the ops that are no statements, but parts of one among the others
+    among     the names of the ops whose operands they are. A pattern of such an op matches no node with such operands, unless it
+              names their ops: a variable, or a sequence, stands for statements alone
+    """
+
+    branches: frozenset[str]
+    among: frozenset[str]
+
+
+@runtime_checkable
 class Tensors(Protocol):
     """A dialect whose nodes may be whole tensors, on which ops work element by element.
 
@@ -284,10 +297,23 @@ class Instructions(Protocol):
 
     in_turn     the instructions, in order, in a node that groups several; None for an instruction
     has_effect  True if an instruction has an effect besides its value
+    stays       True if an instruction is another one elsewhere in a list: it has an effect, or a value that does not follow from
+                its operands alone
+    opens       True if an instruction begins a loop or a branch
+    closes      the instructions that began the loops and branches that this one ends, the innermost first; () for any other
+    scopes      the names of the ops that begin or end one: no rule for lists replaces their nodes
+    waits       the names of the ops that pass on a value once statements are done: a rule that names one is about several moments,
+                and none for lists
     """
+
+    scopes: frozenset[str]
+    waits: frozenset[str]
 
     def in_turn(self, node: Node) -> Sequence[Node] | None: ...
     def has_effect(self, node: Node) -> bool: ...
+    def stays(self, node: Node) -> bool: ...
+    def opens(self, node: Node) -> bool: ...
+    def closes(self, node: Node) -> Sequence[Node]: ...
 
 
 @runtime_checkable

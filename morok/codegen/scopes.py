@@ -7,18 +7,15 @@ block. A pure value that is used there is computed again.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from morok.errors import CompileError
-from morok.ir.op import TABLE, Op
+from morok.ir.op import Op
+from morok.ir.pure import PURE
 from morok.ir.uop import UOp
 
 K = TypeVar("K")
 T = TypeVar("T")
-
-PURE: Final = frozenset(op for op, entry in TABLE.entries.items() if entry.pointwise) | {
-    Op.Const, Op.VConst, Op.Bitcast, Op.Vectorize, Op.Gep, Op.Cat, Op.Index, Op.PointerIndex, Op.After, Op.Barrier,
-}  # fmt: skip
 
 
 class Scopes(Generic[K, T]):

@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from morok.dialect import Dialect, HasPlaces
+from morok.dialect import Branches, Dialect, HasPlaces
 from morok.dsl.checked import CheckedRule
 from morok.dsl.compiled import Generated
 from morok.dsl.extent import Limits
@@ -64,10 +64,10 @@ def module_of(rules: Sequence[CheckedRule], dialect: Dialect, counting: bool, li
     functions: dict[str, str] = {}
     body: list[ast.stmt] = []
     rest = [candidate for root, candidate in rows if root is None]
-    places = dialect.places | dialect.passing | dialect.storage if rest and isinstance(dialect, HasPlaces) else frozenset()
-    for op in dict.fromkeys([*(root for root, _ in rows if root is not None), *sorted(places)]):
+    others = _no_variables(dialect) if rest else frozenset()
+    for op in dict.fromkeys([*(root for root, _ in rows if root is not None), *sorted(others)]):
         name = functions[op] = f"match_{op}"
-        mine = [candidate for root, candidate in rows if root == op or (root is None and op not in places)]
+        mine = [candidate for root, candidate in rows if root == op or (root is None and op not in others)]
         body += function_of(name, dialect.ops[op], mine, made, counting)
     if rest:
         functions[""] = "match_any"
@@ -76,6 +76,12 @@ def module_of(rules: Sequence[CheckedRule], dialect: Dialect, counting: bool, li
     head = title(f"Generated from {len(rules)} rules of dialect {dialect.name}.")
     tables = [assign([name], value) for value, name in made.tables.items()]
     return Located(made.code, [head, *tables, *body, assign(["MATCH"], table)]).module
+
+
+def _no_variables(dialect: Dialect) -> frozenset[str]:
+    """The ops that a pattern which is a bare variable does not match: places, and parts of branches."""
+    places = dialect.places | dialect.passing | dialect.storage if isinstance(dialect, HasPlaces) else frozenset()
+    return places | (dialect.branches if isinstance(dialect, Branches) else frozenset())
 
 
 __all__ = ["compile_rules", "module_of", "text_of"]

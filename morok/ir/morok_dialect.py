@@ -17,6 +17,7 @@ from morok.ir.op import NO_INSTRUCTION, REDUCE_OPS, TABLE, AxisType, Op, OpDef, 
 from morok.ir.ops.loop import identity
 from morok.ir.places import PASSING, PLACES, STORAGE
 from morok.ir.provenance import Origin, rewritten
+from morok.ir.pure import PURE
 from morok.ir.ranges import axes_of, free_of, free_of_axes, replace_range
 from morok.ir.shape import OF_AXES, has_shape, same_axes, shape_of
 from morok.ir.structural_order import precedes
@@ -27,6 +28,7 @@ _ALIKE: Final = frozenset({Op.Permute, Op.Pad, Op.Flip, Op.After, Op.Barrier})  
 _INDEX: Final = Op.Index
 _BY_NAME: Final = {e.name: e for e in TABLE.entries.values()}
 _INTERFACE: Final = frozenset({Op.DefineGlobal, Op.DefineVar, Op.Special, Op.Range})  # a kernel's parameters and loops
+_DOING: Final = frozenset({Op.Barrier, Op.Custom})  # which may have a value, too
 _KIND: Final = {1: "unary", 2: "binary", 3: "ternary"}
 
 
@@ -171,6 +173,10 @@ class _Morok:
     passing = PASSING
     storage = STORAGE
     reads = frozenset({Op.Load.name})
+    branches = frozenset({Op.If.name, Op.EndIf.name})
+    among = frozenset({Op.Group.name})
+    scopes = frozenset({Op.Range.name, Op.End.name, Op.If.name, Op.EndIf.name})
+    waits = frozenset({Op.After.name, Op.Barrier.name})
     of_axes = OF_AXES
     hash_consed = True
     closed_types = True
@@ -299,7 +305,16 @@ class _Morok:
         return node.src if node.op in NO_INSTRUCTION else None
 
     def has_effect(self, node: UOp) -> bool:
-        return node.dtype.kind == "void" or node.op in _INTERFACE
+        return node.dtype.kind == "void" or node.op in _INTERFACE or node.op in _DOING
+
+    def stays(self, node: UOp) -> bool:
+        return node.op not in PURE or self.has_effect(node)
+
+    def opens(self, node: UOp) -> bool:
+        return node.op is Op.Range or node.op is Op.If
+
+    def closes(self, node: UOp) -> tuple[UOp, ...]:
+        return node.src[1:] if node.op is Op.End else node.src if node.op is Op.EndIf else ()
 
     @staticmethod
     def derive(node: UOp, rule: str) -> None:

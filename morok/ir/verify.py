@@ -23,6 +23,7 @@ from morok.ir.op import NO_INSTRUCTION, AxisType, Op, Position
 from morok.ir.ops.field_values import check as check_fields
 from morok.ir.places import storage
 from morok.ir.positions import positions
+from morok.ir.pure import PURE
 from morok.ir.typecheck import pointwise_type
 from morok.ir.uop import UOp
 
@@ -254,29 +255,61 @@ def _values(leaf: UOp) -> list[int]:
 
 
 def _check_order(program: Sequence[UOp], stage: int) -> None:
-    """VerifyError unless every instruction follows its operands, loops and branches nest, and one End closes each loop."""
+    """VerifyError unless every instruction follows its operands, loops and branches nest, one End closes each loop, and what
+    is used behind the loop, or the branch, that makes it can be computed again.
+    """
     done: set[UOp] = set()
+    gone: set[UOp] = set()  # what was made in a loop, or a branch, that is closed
     open_: list[UOp] = []
+    made: list[list[UOp]] = [[]]
     for node in program:
         if node in done:
             _refuse(node, stage, "an instruction stands twice")
-        # an If names the stores that it guards, which follow it
-        waiting = list(node.src[:1] if node.op is Op.If else node.src)
-        while waiting:
-            s = waiting.pop()
-            if s.op in NO_INSTRUCTION:
-                waiting.extend(s.src)
-            elif s not in done and s.op not in (Op.Const, Op.VConst):
+        for s, waits in _used(node):
+            if s not in done and s.op not in (Op.Const, Op.VConst):
                 _refuse(node, stage, f"operand {s.op.name} comes after its use")
+            lost = None if waits else _lost(s, gone)
+            if lost is not None:
+                _refuse(node, stage, f"operand {lost.op.name} was made in a loop, or a branch, that is closed")
         done.add(node)
         if node.op in (Op.Range, Op.If):
             open_.append(node)
+            made.append([])
         elif node.op in (Op.End, Op.EndIf):
             closed = node.src[1] if node.op is Op.End and len(node.src) > 1 else node.src[0]
             if not open_ or open_.pop() is not closed:
                 _refuse(node, stage, "this closes something other than what was opened last")
+            gone.update(made.pop())
+        made[-1].append(node)
     if open_:
         _refuse(open_[-1], stage, "this is never closed")
+
+
+def _lost(operand: UOp, gone: Collection[UOp]) -> UOp | None:
+    """What an operand needs that was made in a closed loop, or branch, and cannot be computed again; None where all can."""
+    seen: set[UOp] = set()
+    stack = [operand]
+    while stack:
+        s = stack.pop()
+        if s in gone and s not in seen:
+            if s.op not in PURE:
+                return s
+            seen.add(s)
+            stack += s.src[:1] if s.op in (Op.After, Op.Barrier) else s.src
+    return None
+
+
+def _used(node: UOp) -> Iterator[tuple[UOp, bool]]:
+    """The instructions that one needs, each with the truth of it being needed for its effect alone."""
+    roles = positions(node)
+    # an If names the stores that it guards, which follow it
+    waiting = [(s, p is Position.ORDER) for s, p in zip(node.src, roles, strict=True)][: 1 if node.op is Op.If else None]
+    while waiting:
+        s, waits = waiting.pop()
+        if s.op in NO_INSTRUCTION:
+            waiting.extend((below, waits) for below in s.src)
+        else:
+            yield s, waits
 
 
 def _under_if(program: Sequence[UOp]) -> set[UOp]:

@@ -57,6 +57,13 @@ def mentions(rule: CheckedRule, op: str) -> bool:
     return op in ops_named(rule.syntax.pattern, *rule.syntax.clauses, rule.syntax.target)
 
 
+def names_in_pattern(rule: CheckedRule, op: str) -> bool:
+    """True if the op of that name is in the rule's pattern."""
+    from morok.dsl.syntax import ops_named  # lazy: as above
+
+    return op in ops_named(rule.syntax.pattern)
+
+
 NO_LIMITS: Final[Mapping[str, Limits]] = {}
 
 

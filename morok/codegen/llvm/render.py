@@ -28,9 +28,9 @@ from morok.codegen.llvm.types import constant, literal, type_of
 from morok.codegen.llvm.vectorizer_workarounds import folded_loops
 from morok.codegen.register_memory import Slot, analyze, runs
 from morok.codegen.rendered import CONTRACT, Rendered, symbol
-from morok.codegen.scopes import PURE
 from morok.codegen.survey import survey
 from morok.ir.op import TABLE, AxisType, Op
+from morok.ir.pure import PURE
 from morok.ir.uop import UOp
 from morok.passes.target import Target
 

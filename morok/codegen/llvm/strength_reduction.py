@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from morok.codegen.overflow_flags import cannot_wrap
-from morok.codegen.scopes import PURE
 from morok.codegen.survey import Survey
 from morok.ir.op import Op
 from morok.ir.places import passed
+from morok.ir.pure import PURE
 from morok.ir.uop import UOp
 
 _INDEX: Final = Op.Index

@@ -10,16 +10,22 @@ from morok.errors import IRError
 from morok.ir.interpret.lane_values import INVALID, Lanes, Pointer, Poison, known, scalar_value
 from morok.ir.interpret.storage import ALLOCATED, NAMED, Memory, consecutive, element
 from morok.ir.op import NO_INSTRUCTION, Op
+from morok.ir.pure import PURE
 from morok.ir.uop import UOp
 
 
 class Listing:
-    """A list of instructions with the targets of its jumps."""
+    """A list of instructions with the targets of its jumps.
+
+    end, start  the indices of the End of a Range, or of the EndIf of an If, and of these
+    inside      what is made between them, by the index where they end: behind that it is computed again, if it can be
+    """
 
     def __init__(self, instructions: Sequence[UOp]) -> None:
         self.instructions = instructions
-        self.end: dict[UOp, int] = {}  # the index of the End of a Range, or of the EndIf of an If
+        self.end: dict[UOp, int] = {}
         self.start: dict[UOp, int] = {}
+        self.inside: dict[int, Sequence[UOp]] = {}
         open_: list[UOp] = []
         for i, u in enumerate(instructions):
             if u.op in (Op.Range, Op.If):
@@ -30,6 +36,7 @@ class Listing:
                 if len(u.src) != (2 if u.op is Op.End else 1) or not open_ or open_[-1] is not opener:
                     raise IRError(f"instruction {i}: {u.op.name} does not close what was opened last")
                 self.end[open_.pop()] = i
+                self.inside[i] = instructions[self.start[opener] : i]
         if open_:
             raise IRError(f"{open_[-1].op.name} at instruction {self.start[open_[-1]]} is never closed")
 
@@ -43,6 +50,7 @@ class Thread:
         self.number = number
         self.fixed = fixed
         self.values: dict[UOp, Lanes] = {}
+        self.left: set[UOp] = set()  # what was made in loops and branches that are left
 
     def run(self) -> Generator[None]:
         at = 0
@@ -55,22 +63,35 @@ class Thread:
                 self.values[u] = (0,)
                 if end <= 0:
                     at = self.listing.end[u]
+                    self.forget(at)
             elif op is Op.End:
                 opener = u.src[1]
                 i = self.values[opener][0] + 1
                 if i < known(self.of(opener.src[0])[0]):
                     self.values[opener] = (i,)
                     at = self.listing.start[opener]
+                else:
+                    self.forget(at)
             elif op is Op.If:
                 if not known(self.of(u.src[0])[0]):
                     at = self.listing.end[u]
+                    self.forget(at)
             elif op is Op.Barrier:
                 yield
             elif op is Op.Store:
                 self.store(u)
-            elif op is not Op.EndIf and op not in NO_INSTRUCTION:
+            elif op is Op.EndIf:
+                self.forget(at)
+            elif op not in NO_INSTRUCTION:
                 self.values[u] = self.compute(u)
             at += 1
+
+    def forget(self, at: int) -> None:
+        """Leave the loop, or the branch, that ends here."""
+        inside = self.listing.inside[at]
+        self.left.update(inside)
+        for u in inside:
+            self.values.pop(u, None)
 
     def of(self, u: UOp) -> Lanes:
         """The value of an operand: computed before, or a constant."""
@@ -79,7 +100,28 @@ class Thread:
             return found
         if u.op in (Op.Const, Op.VConst, Op.DefineVar, Op.Special, Op.After, Op.Barrier) or u.op in NAMED or u.op in ALLOCATED:
             return self.compute(u)
-        raise IRError(f"{u.op.name} is used before its instruction", hint=u.text()[:200])
+        if u in self.left and u.op in PURE:
+            return self.again(u)
+        raise IRError(f"{u.op.name} is used before its instruction, or behind its loop or branch", hint=u.text()[:200])
+
+    def again(self, u: UOp) -> Lanes:
+        """The value of an operand that was made in a loop or a branch that is left, computed where it is used."""
+        missing: list[UOp] = []
+        seen: set[UOp] = set()
+        stack = [(u, False)]
+        while stack:
+            node, ready = stack.pop()
+            if ready:
+                self.values[node] = self.compute(node)
+                missing.append(node)
+            elif node not in seen and node in self.left and node.op in PURE and node not in self.values:
+                seen.add(node)
+                stack.append((node, True))
+                stack += [(s, False) for s in (node.src[:1] if node.op is Op.After or node.op is Op.Barrier else node.src)]
+        found = self.values[u]
+        for node in missing:
+            del self.values[node]
+        return found
 
     def compute(self, u: UOp) -> Lanes:
         op = u.op
