@@ -302,8 +302,8 @@ class Instructions(Protocol):
     opens       True if an instruction begins a loop or a branch
     closes      the instructions that began the loops and branches that this one ends, the innermost first; () for any other
     scopes      the names of the ops that begin or end one: no rule for lists replaces their nodes
-    waits       the names of the ops that pass on a value once statements are done: a rule that names one is about several moments,
-                and none for lists
+    waits       the names of the ops that pass on a value once statements are done: a rule that names one is about several
+                moments, and none for lists
     """
 
     scopes: frozenset[str]
