@@ -47,8 +47,9 @@ class ExtentTests:
 
     def _lanes(self, e: Extent) -> list[ast.expr]:
         name = e.of.partition("#")[0]
-        paths = sorted(p for p, ty in self.clause.types.items() if ty.lanes == name and not ty.pointer and not ty.place)
-        alone = [] if "#" in e.of else paths[:1]
+        types = self.clause.types
+        paths = sorted((types[p].place, p) for p, ty in types.items() if ty.lanes == name and not ty.pointer)
+        alone = [] if "#" in e.of else [p for _, p in paths[:1]]  # a place has those of its elements
         found = [self._between(e, self.access.lanes(self.matched.node(p))) for p in alone]
         for s in self.clause.several:
             if s.type.lanes == name and not s.type.pointer and not s.type.place:
