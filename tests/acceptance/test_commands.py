@@ -103,6 +103,7 @@ def test_a_vacuous_rule_is_inapplicable(tmp_path: Path, capsys: Captured) -> Non
     assert isinstance(caught.value, VacuousRuleError)
 
 
+@pytest.mark.long
 def test_an_unknown_verdict_is_status_3(tmp_path: Path, capsys: Captured) -> None:
     hard = 'group hard "hard"\n\nquotients: Idiv(Idiv(x: u64, y), z) ~> Idiv(Idiv(x, z), y)\n    "true"\n'
     assert main(["prove", "--json", "--no-cache", "--budget", "1", str(write(tmp_path, hard))]) == 3

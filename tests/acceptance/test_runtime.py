@@ -241,7 +241,7 @@ EFFECTS: dict[str, Callable[[], object]] = {
 }
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", EFFECTS)
 def test_settings_change_what_they_say(name: str) -> None:
     before = EFFECTS[name]()

@@ -39,6 +39,7 @@ def test_llvm(number: int) -> None:
     assert kernel.name == NAMES[number]
 
 
+@pytest.mark.long
 def test_cuda(tmp_path: Path) -> None:
     texts = [render_cuda(program(1).list, name) for name in NAMES if name.isidentifier()]
     for text in [*texts, render_cuda(program(1).list, "softmax é 2")]:

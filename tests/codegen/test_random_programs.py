@@ -143,6 +143,7 @@ def test_llvm_agrees_with_the_interpreter() -> None:
         same(e, arrays)
 
 
+@pytest.mark.long
 def test_cuda_agrees_with_the_interpreter(tmp_path: Path) -> None:
     examples = {seed: Generator(seed).program() for seed in range(PROGRAMS)}
     texts = {seed: render_cuda(e.listing.list, f"random{seed}") for seed, e in examples.items()}

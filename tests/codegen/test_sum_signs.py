@@ -81,6 +81,7 @@ def test_machine_code(d: DType) -> None:
         assert is_minus_zero(got), f"{n} of {length}"
 
 
+@pytest.mark.long
 def test_cuda(tmp_path: Path) -> None:
     texts: dict[tuple[DType, UOp | int], Rendered] = {}
     for d in FLOATS:

@@ -175,6 +175,7 @@ PIECES = [
 ]
 
 
+@pytest.mark.long
 @given(st.lists(st.sampled_from(PIECES), max_size=30))
 @settings(max_examples=300)
 def test_any_pieces(pieces: list[str]) -> None:

@@ -332,6 +332,7 @@ PIECES = [
 _BYTES = st.binary(max_size=40).map(lambda b: b.decode("latin-1"))
 
 
+@pytest.mark.long
 @given(
     st.one_of(
         st.text(max_size=60),

@@ -120,7 +120,7 @@ def lstm(s: State, x: Array) -> Array:
     return np.stack(states, 1)
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("name", ["resnet", "gpt", "unet", "lstm"])
 def test_outputs_are_numpys(name: str, seed: int) -> None:

@@ -134,6 +134,7 @@ def test_whatever_the_axes(name: str) -> None:
     assert found[0].sectors == min(t.sectors for t in found)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", ["A @ B", "padded convolution", "sum of ragged columns", "rows by number", "transpose"])
 def test_the_count_is_of_what_is_interpreted(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The elements that this oracle counts are those that the interpreter loads and stores, as often."""

@@ -28,6 +28,7 @@ def convolution(outputs: int, inputs: int, width: int, window: int, stride: int,
     return K.kernel(K.buffer(0, outputs * width).index(o * width + x).store(total).end(o, x))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("width", "stride"), [(28, 2), (28, 3), (20, 1), (30, 1), (48, 2)])
 def test_lanes_run_over_output_channels_of_copied_weights(width: int, stride: int) -> None:
     """Windows with a stride do not lie side by side, and rows of 20 or 30 are no whole vectors: 32 channels are."""
@@ -62,7 +63,7 @@ def test_pools_with_a_stride_run_side_by_side() -> None:
     assert [str(o) for o in image.avg_pool2d(2).kernels()[0].opts] == []
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("target", [K.CPU, K.AVX2, K.SCALAR], ids=["avx512", "avx2", "scalar"])
 @pytest.mark.parametrize("gated", [False, True])
 @pytest.mark.parametrize(("outputs", "width", "stride"), [(5, 4, 2), (16, 4, 3), (9, 7, 1), (18, 6, 2)])
@@ -70,6 +71,7 @@ def test_every_stage_keeps_the_value(outputs: int, width: int, stride: int, gate
     check(convolution(outputs, 3, width, 3, stride, gated), target)
 
 
+@pytest.mark.long
 def test_given_tiles_keep_the_value() -> None:
     check(packed(convolution(8, 3, 6, 3, 2), Opt(OptOp.UPCAST, 1, 3), Opt(OptOp.UPCAST, 0, 8), Opt(OptOp.PACK, 2, 0)), K.CPU)
 
@@ -89,7 +91,7 @@ def correlate(x: np.ndarray, w: np.ndarray, stride: int, padding: int, dilation:
     return out
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize("seed", range(40))
 def test_machine_code(seed: int) -> None:
     """Whole numbers, so that every order of the sums has the same value."""

@@ -28,6 +28,7 @@ def blocks(count: int) -> Tensor:
     return x
 
 
+@pytest.mark.long
 def test_decisions_take_time_linear_in_edges(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[Weights] = []
     asked: list[object] = []
@@ -86,6 +87,7 @@ def test_symbolic_sizes_count_at_their_upper_bound() -> None:
     assert kernels(Tensor(x[:, :16]).shrink([(0, n.bind(1)), None]).exp() @ Tensor(w[:16])) == 2
 
 
+@pytest.mark.long
 def test_what_is_added_is_in_the_plans_memory_and_given_back() -> None:
     """A chain of blocks, each with values stored for speed: no more than four of them live at a time, however long it is."""
     held = []
@@ -115,7 +117,7 @@ BEHIND: dict[str, tuple[Callable[[Tensor], Tensor], Callable[[np.ndarray], np.nd
 }
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", BEHIND)
 def test_a_norm_is_stored_behind(name: str) -> None:
     program, numpys = BEHIND[name]
@@ -140,7 +142,7 @@ def numpys_group_norm(x: np.ndarray, groups: int) -> np.ndarray:
     return ((rows - rows.mean(1, keepdims=True)) / np.sqrt(rows.var(1, keepdims=True) + 1e-5)).reshape(x.shape)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("times", [1, 2, 3])
 @pytest.mark.parametrize("shape", [(1, 4, 1, 1), (2, 8, 5, 3), (1, 16, 29, 31), (3, 4, 40, 1), (1, 32, 40, 40)])
 def test_norms_of_what_is_repeated(shape: tuple[int, ...], times: int) -> None:
@@ -163,7 +165,7 @@ def test_of_what_is_repeated_and_cropped_no_more_is_stored_than_is_wanted() -> N
     np.testing.assert_allclose((cropped @ Tensor(w)).numpy(), wide @ w, rtol=1e-3, atol=1e-3)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("shape", [(0, 3), (3, 1), (1, 3), (33, 7), (129, 257), (384, 128)])
 def test_norms_of_columns(shape: tuple[int, int]) -> None:
     x = data(*shape)
@@ -190,6 +192,7 @@ CUDA: dict[str, tuple[Callable[[Tensor], Tensor], Tensor, Callable[[Tensor], Ten
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", CUDA)
 def test_no_thread_of_a_gpu_computes_a_function_for_each_of_its_products(name: str) -> None:
     """A function is known by the coefficients of its polynomial."""
@@ -204,6 +207,7 @@ def test_no_thread_of_a_gpu_computes_a_function_for_each_of_its_products(name: s
     assert last.isdisjoint(own - others)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "program",
     [
@@ -217,6 +221,7 @@ def test_cheap_chains_are_no_launches_of_their_own(program: Callable[[], Tensor]
     assert len(program().kernels("CUDA")) == 1
 
 
+@pytest.mark.long
 def test_each_launch_of_a_gpu_saves_more_than_it_takes() -> None:
     for program, _ in STORED.values():
         state = state_of(program(), nested=False)

@@ -47,6 +47,7 @@ def test_a_nest_is_cut_in_two_dimensions_and_no_range_is_in_two_pieces() -> None
     assert held[0] == held[1]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("parts", [5, 12, 16])
 def test_one_loop_is_cut_into_as_many_parts_as_a_kernel_joins(parts: int) -> None:
     width = [3 + k % 5 for k in range(parts)]

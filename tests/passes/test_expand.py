@@ -95,6 +95,7 @@ def dtypes_of(op: Op) -> list[DType]:
     return [found.get(word) or getattr(dtypes, word) for word in signature.params]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("op", POINTWISE, ids=lambda op: op.name)
 def test_pointwise_ops(op: Op) -> None:
     """With all operands unrolled, over the same axes and over others, and with each of them alone."""
@@ -212,6 +213,7 @@ def test_what_has_no_lanes_is_refused() -> None:
         refuse_unrolled(expand(UOp.sink(wide)))
 
 
+@pytest.mark.long
 def test_helpers_keep_their_contracts() -> None:
     externs = {e.name: e for r in check_file(rules_dir() / "vector/expand.rules").rules() for e in r.externs.values()}
     dialect = next(iter(check_file(rules_dir() / "vector/expand.rules").rules())).dialect

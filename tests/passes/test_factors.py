@@ -37,6 +37,7 @@ def run(program: UOp, n: int, rng: random.Random, d: DType) -> list[int]:
     return held[0]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("d", [i32, dtypes.i8, dtypes.u64], ids=str)
 def test_an_invariant_factor_of_integers(d: DType) -> None:
     """Wrapping, at every number of iterations, none of them too."""
@@ -94,7 +95,7 @@ def test_floats_round_unless_sums_may_be_regrouped() -> None:
         assert set(fold.toposort()) == set(inner.toposort())
 
 
-@pytest.mark.parametrize("n", [0, 1, 5, 64])
+@pytest.mark.parametrize("n", [0, pytest.param(1, marks=pytest.mark.long), 5, 64])
 def test_the_code_multiplies_behind_the_loop(n: int) -> None:
     rng = np.random.default_rng(n)
     a, s = rng.integers(-(2**31), 2**31, (M, n), np.int32), rng.integers(-(2**31), 2**31, M, np.int32)

@@ -42,7 +42,7 @@ def folded(op: Op, *ranges: UOp) -> UOp:
     return K.kernel(out.store(source.reduce(op, *ranges)).end(*around))
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("op", [Op.Add, Op.Mul, Op.Max, Op.Min])
 @pytest.mark.parametrize("ranges", [(THREAD,), (PART, THREAD), (THREAD, PART), (PART, THREAD, FURTHER)])
 def test_threads_fold_what_a_loop_did(op: Op, ranges: tuple[UOp, ...]) -> None:

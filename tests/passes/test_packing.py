@@ -68,6 +68,7 @@ def test_a_transposed_copy_is_filled_a_square_of_vectors_at_a_time() -> None:
     assert turned == [lanes, lanes]
 
 
+@pytest.mark.long
 def test_remainders_have_copies_of_their_own() -> None:
     ast = packed(
         K.matmul(7, 5, 21), Opt(OptOp.SWAP, 0, 1), Opt(OptOp.UPCAST, 0, 16), Opt(OptOp.UPCAST, 1, 3), Opt(OptOp.PACK, 2, 1)
@@ -149,6 +150,7 @@ def test_caches_are_as_linux_says(tmp_path: Path) -> None:
     assert host_caches(tmp_path / "nothing") == (48 << 10, 2 << 20)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("columns", [64, 1120])
 def test_products_with_far_rows(columns: int) -> None:
     """All columns at once, and five blocks of 224."""
@@ -160,6 +162,7 @@ def test_products_with_far_rows(columns: int) -> None:
         np.testing.assert_array_equal((Tensor(np.ascontiguousarray(a.T)).T @ Tensor(b)).numpy(), a @ b)
 
 
+@pytest.mark.long
 def test_rows_that_lie_across_memory_are_copied_side_by_side() -> None:
     """Results and columns run along memory, and so do the lanes of a vector: what becomes lanes last."""
     both = ["UPCAST(0, 8)", "UPCAST(1, 32)", "PACK(2, 0)", "PACK(1, 1)"]
@@ -182,6 +185,7 @@ def test_a_column_of_biases_is_no_factor() -> None:
     assert plain.opts == tuple(o.replace("PACK(2", "PACK(1") for o in biased.opts)
 
 
+@pytest.mark.long
 def test_a_copy_of_many_columns_is_read_by_blocks() -> None:
     tile = (Opt(OptOp.UPCAST, 1, 16), Opt(OptOp.UPCAST, 0, 2), Opt(OptOp.PACK, 2, 0))
     check(packed(K.matmul(4, 3, 32), *tile), K.CPU)
@@ -229,6 +233,7 @@ def test_products_of_awkward_sizes(shape: tuple[int, int, int]) -> None:
     np.testing.assert_array_equal((Tensor(a) @ Tensor(b) * 2 + Tensor(b[0])).relu().numpy(), np.maximum(a @ b * 2 + b[0], 0))
 
 
+@pytest.mark.long
 def test_a_transposed_copy_is_made_in_tiles() -> None:
     """Whole vectors are read along the one axis and written along the other; also where tiles do not fill the matrix."""
     assert opts_of(K.transpose(64, 64)) == ["SWAP(0, 1)", "UPCAST(1, 16)", "UPCAST(0, 16)"]

@@ -78,7 +78,7 @@ ONE_AXIS = {
 }
 
 
-@pytest.mark.sampled(9)
+@pytest.mark.sampled(14)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("kernel", ONE_AXIS)
 def test_one_axis(kernel: str, target: str) -> None:
@@ -210,6 +210,7 @@ def test_reduction_over_several_ranges() -> None:
         check(ast, target)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("target", ["threads", "avx512", "avx2", "scalar"])
 def test_folds_up_to_each_element(target: str) -> None:
     check(K.scan(2, 18), TARGETS[target])
@@ -232,7 +233,7 @@ def _shapes() -> list[UOp]:
     ]  # fmt: skip
 
 
-@pytest.mark.sampled(18)
+@pytest.mark.sampled(17)
 @pytest.mark.parametrize("number", range(len(_shapes())))
 @pytest.mark.parametrize("target", ["avx2", "threads", "gpu"])
 def test_any_optimizations(number: int, target: str) -> None:

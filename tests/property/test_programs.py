@@ -94,6 +94,7 @@ def test_whole_programs(data: st.DataObject) -> None:
         trees.check(out.map(lambda x: x + 1))
 
 
+@pytest.mark.long
 @settings(max_examples=40)
 @given(st.data())
 def test_scans_and_orders(data: st.DataObject) -> None:

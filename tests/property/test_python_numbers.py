@@ -224,6 +224,7 @@ def test_a_number_is_an_operand(data: st.DataObject) -> None:
         assert_bits(mine[real], expected[real])
 
 
+@pytest.mark.long
 @settings(max_examples=60)
 @given(d=st.sampled_from(trees.FLOATS), value=st.sampled_from([v for v in FLOATS if v == v]), left=st.booleans())
 def test_powers(d: str, value: float, left: bool) -> None:
@@ -246,6 +247,7 @@ def test_a_number_is_chosen(data: st.DataObject) -> None:
     agree(lambda: Tensor(x).masked_fill(holds, value), chosen)
 
 
+@pytest.mark.long
 @settings(max_examples=30)
 @given(d=st.sampled_from(trees.FLOATS), value=st.sampled_from([v for v in FLOATS if v == v]))
 def test_a_number_is_searched_for(d: str, value: float) -> None:

@@ -108,6 +108,7 @@ def test_a_wrong_function_is_refuted(op: Op, transfer: Callable[..., Any], dtype
     assert any(f.counterexample for f in found)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("op", "dtype"), [(Op.Add, dtypes.i32), (Op.Xor, dtypes.u8), (Op.FloorMod, dtypes.i8), (Op.Max, dtypes.index)]
 )

@@ -101,7 +101,7 @@ BEYOND = {
 }
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(("text", "holds"), BEYOND.items(), ids=BEYOND)
 def test_every_encoding_takes_a_number_for_what_its_dtype_makes_of_it(
     text: str, holds: bool, monkeypatch: pytest.MonkeyPatch
@@ -140,13 +140,13 @@ def test_facts_of_one_node_say_nothing_of_another(rule: CheckedRule) -> None:
     assert verdict(rule).verdict == "refuted", verdict(rule).message
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("rule", corpus("unread_false"), ids=lambda r: r.name)
 def test_false_rules_that_nothing_refutes_are_not_usable(rule: CheckedRule) -> None:
     assert verdict(rule).verdict == "unknown", verdict(rule).verdict
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("rule", corpus("true"), ids=lambda r: r.name)
 def test_true_rules_are_proved_at_every_dtype(rule: CheckedRule) -> None:
     found = verdict(rule)
@@ -157,7 +157,7 @@ def test_true_rules_are_proved_at_every_dtype(rule: CheckedRule) -> None:
             assert dtype in covered
 
 
-@pytest.mark.sampled(20)
+@pytest.mark.sampled(40)
 @pytest.mark.parametrize("rule", corpus("structure_true"), ids=lambda r: r.name)
 def test_true_rules_about_structure_are_proved(rule: CheckedRule) -> None:
     found = verdict(rule)
@@ -234,11 +234,10 @@ PLACE = "Index {{ buffer: {b}, indices: [{i}: index x 1], gate: {g} }}"
 WRITTEN = "s @ Store(" + PLACE + ", v: T x 1)"
 
 
-@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("buffer", "place", "gate", "target"),
     [
-        ("b", "i", "None", "v"),
+        pytest.param("b", "i", "None", "v", marks=pytest.mark.long),
         ("b", "j", "None", "After(v, s)"),
         ("b", "j", "None", "After(Index(b, j), s)"),
         ("d: ptr(T)", "i", "None", "After(v, s)"),
@@ -255,7 +254,7 @@ def test_what_a_place_holds_behind_a_store_is_not_taken_for_less_than_it_may_be(
     assert not judge(rule, ENCODING_BUDGET, False).usable
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("dtype", "op", "least", "end", "target"),
     [
@@ -326,7 +325,7 @@ def test_loops_that_a_store_closes_are_not_forgotten(ranges: str, after: str) ->
 ABOUT_STRUCTURE = [r for r in (*corpus("structure_false"), *corpus("accesses_false")) if not r.name.startswith("accumulated.")]
 
 
-@pytest.mark.sampled(50)
+@pytest.mark.sampled(100)
 @pytest.mark.parametrize("rule", ABOUT_STRUCTURE, ids=lambda r: r.name)
 def test_a_counterexample_about_structure_is_run(rule: CheckedRule) -> None:
     """The rule's own matcher makes of some graph another one, and the interpreter finds that they differ."""

@@ -26,6 +26,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.long
 def test_the_sound_dialect_has_no_mistakes() -> None:
     assert verify(dialect()) == verify(dialect(ops={**OPS, **OTHERS})) == []
 
@@ -67,6 +68,7 @@ def wrapping(evaluate: Any) -> OpInfo:
     return replace(OPS["Add"], evaluate=lambda d, a, b: Wrapping(evaluate(d, a, b)))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("state", "field"),
     [
@@ -99,6 +101,7 @@ def looking_through(self: Any, n: Term) -> Any:
 NOTES: dict[str, dict[Any, Any]] = {}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("state", "field"),
     [
@@ -133,6 +136,7 @@ def test_dtypes_are_compared_by_equality_where_nodes_are_by_identity() -> None:
         assert rewritten(d, rule, term(d, "Flip", ("const", equal, 7))) == fires
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("written", "verdict"), [("Add(x, zero(x))", "broken"), ("Add(x, const(0, big))", "broken"), ("Mul(x, one(x))", "proved")]
 )
@@ -147,6 +151,7 @@ def test_numbers_that_a_rule_writes_as_zero_or_const(written: str, verdict: str)
     assert verdict == "proved" or "of the number 0 that the rule writes it makes 1 at big" in found.message
 
 
+@pytest.mark.long
 def test_a_theory_that_makes_other_constants_of_numbers_beyond_a_dtype() -> None:
     found = verify(dialect(theory="two_sizes:Generous"))
     assert {e.field for e in found} == {"theory"}
@@ -180,6 +185,7 @@ VECTORS: dict[str, Any] = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("state", "found"),
     [

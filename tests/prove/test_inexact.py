@@ -28,12 +28,13 @@ def test_what_holds_within_every_tolerance_is_proved(rule: CheckedRule) -> None:
     assert found.verdict == "proved", found.message
 
 
-@pytest.mark.sampled(15)
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("rule", corpus("inexact_false"), ids=lambda r: r.name)
 def test_what_does_not_is_not_usable(rule: CheckedRule) -> None:
     assert not judge(rule, QUICK, False).usable
 
 
+@pytest.mark.long
 def test_the_first_false_rule_is_not_proved_by_more_time() -> None:
     """It was, at every float dtype; and the reason names the op."""
     (rule,) = check_text('group g "g"\n\nrule: Mul(x: f16, x) ~> Pow(x, 2.0)\n', "g").rules()
@@ -42,7 +43,7 @@ def test_the_first_false_rule_is_not_proved_by_more_time() -> None:
     assert "Pow is known within its tolerance alone" in found.message
 
 
-@pytest.mark.sampled(18)
+@pytest.mark.long
 @pytest.mark.parametrize("op", sorted(TOLERANCE, key=lambda op: op.name), ids=lambda op: op.name)
 def test_an_op_with_a_tolerance_is_read_as_one(op: object) -> None:
     """A constant is not what `eval` gives, and a rule that keeps the op may not say so: at every op of the table."""

@@ -138,7 +138,7 @@ def test_what_every_proof_calls_is_part_of_every_digest(package: Path, file: str
     assert not set(before) & set(digests(RULES))
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.long
 def test_what_only_one_op_calls_is_part_of_its_rules_digests_alone(package: Path) -> None:
     text = 'group g "roots"\n\na: Sqrt(x: f32) ~> Sqrt(x)\nb: Add(x: f32, y) ~> Add(y, x)\n'
     root, total = digests(text)

@@ -136,6 +136,7 @@ def test_a_reason_to_end() -> None:
     assert said(block, "MRK117", reason.format("a")) == []
 
 
+@pytest.mark.long
 def test_an_unchanged_file_needs_no_solver(tmp_path: Path) -> None:
     file = tmp_path / "my.rules"
     file.write_text("group g\n\na: Mod(x: int, @const(c)) if c != 0 ~> x\n")

@@ -342,7 +342,7 @@ def test_the_sound_dialect_has_no_mistakes(folder: Path) -> None:
         assert verdict in ("proved", "defined"), (name, message)
 
 
-@pytest.mark.sampled(23)
+@pytest.mark.sampled(69)
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS.keys())
 def test_a_mistake_names_op_and_field_and_spoils_what_uses_it(folder: Path, kind: Kind) -> None:
     made = kind.make()
@@ -387,7 +387,7 @@ def test_encodings_that_a_theory_has_for_no_op_alone(folder: Path) -> None:
     assert verdict_of(made, "r", "Max(x, x) ~> x")[0] == "proved"
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.long
 @pytest.mark.parametrize("held", mistaken.HELD)
 def test_encodings_are_told_apart_by_what_they_hold(held: str, folder: Path) -> None:
     other, same = (having(theory=f"mistaken:{kind}_{held}")() for kind in ("Pairs", "Same"))
@@ -429,7 +429,7 @@ LIES: dict[str, tuple[Callable[[Any, Any], Any], Any]] = {
 }
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(("opkey", "term"), LIES.values(), ids=LIES.keys())
 def test_a_rule_of_an_op_does_not_fire_at_another_whose_key_lies(folder: Path, opkey: Callable[..., Any], term: Any) -> None:
     """`Sub(x, x) ~> zero(x)` is true, and would make 0 of a node that says it is a difference and is none."""
@@ -470,6 +470,7 @@ def test_a_rule_of_the_bools_fires_at_nothing_else(folder: Path) -> None:
         assert (rewrite(("sub", x, x), rules) != ("sub", x, x)) == (name == "sat")
 
 
+@pytest.mark.long
 def test_types_that_are_said_to_be_closed_and_are_not(folder: Path) -> None:
     mistaken.KEYS["xor"] = 2
     made = unlisted(True)
@@ -515,6 +516,7 @@ def test_a_dialect_without_a_method_cannot_be_registered() -> None:
             use(Short())
 
 
+@pytest.mark.long
 def test_numbers_that_the_dialect_makes_others_of(folder: Path) -> None:
     """A rule that writes 200, of which this dialect makes 100: what matches is not what was proved."""
     made = dialect()
@@ -563,6 +565,7 @@ def test_the_facts_that_proofs_learn_from_are_those_that_are_tried() -> None:
     assert dialect_facts.TRIED == MEANT
 
 
+@pytest.mark.long
 def test_a_fact_that_denies_overflow_spoils_what_asks_for_it(folder: Path) -> None:
     text = "Sub(Add(x: sat, y), y) if no_overflow(Add(x, y)) ~> x"
     for answer, wanted in ((True, "broken"), (False, "proved")):
@@ -572,6 +575,7 @@ def test_a_fact_that_denies_overflow_spoils_what_asks_for_it(folder: Path) -> No
         assert ("no_overflow" in message) == answer
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "fact", ["rank(x) + 1 > 3", "constant(x) == 1", "free_of(x, y)", "whatever(x)", "rank(x) < 99", "same_shape(x, y)"]
 )

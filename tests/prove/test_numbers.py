@@ -25,6 +25,7 @@ def value(a: Arithmetic, n: Num) -> int:
     return known
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("integers", [True, False])
 @given(x=small, y=small)
 def test_operators_are_pythons(integers: bool, x: int, y: int) -> None:

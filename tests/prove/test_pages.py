@@ -254,6 +254,7 @@ def test_the_sources_that_the_seal_covers_are_all_that_digests_are_made_from() -
     assert covered == {f for f in covered if f.is_file()}
 
 
+@pytest.mark.long
 def test_every_file_that_a_digest_is_read_from_breaks_the_seal(monkeypatch: pytest.MonkeyPatch) -> None:
     """The files are recorded where they are read: a file that a digest comes from, and the seal does not cover, would be believed
     as it was.

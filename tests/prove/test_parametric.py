@@ -308,6 +308,7 @@ def holds(instance: Expr, values: dict[Integer, int]) -> bool:
     return bool(valued(instance, {n.term: v for n, v in values.items()}))
 
 
+@pytest.mark.long
 def test_where_vectors_begin_behind_those_before() -> None:
     """All rows of up to four vectors of up to three lanes. What the law says of some other vector holds of one at least."""
     smt.forget()
@@ -360,6 +361,7 @@ def test_vectors_behind_others_of_the_same_lanes_are_not_said_to_begin_elsewhere
     assert any(holds(law, values | {first: 6, other: j}) for j in range(-1, 5))
 
 
+@pytest.mark.long
 def test_how_many_items_are_at_most_a_number() -> None:
     """All sequences of up to four items: of an ordered one the law tells the number, of any other it says nothing."""
     smt.forget()

@@ -18,7 +18,7 @@ WAITED = "Index(After(b, Barrier(End(Store(Index(b, at), s), t))), subst(at, t, 
 TURNED = "    => Store { index: Index { buffer: b, indices: [is[len(is) - 1 - k] for k in 0..len(is)], gate: And(g, Eq(r, 0))"
 
 
-@pytest.mark.sampled(46)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize(
     ("name", "old", "new"),
     [
@@ -84,6 +84,6 @@ def named(text: str, name: str) -> CheckedRule:
     return next(r for r in check_text(text).rules() if r.name == name)
 
 
-@pytest.mark.parametrize("file", ["launched_false", "grouped_false"])
+@pytest.mark.parametrize("file", [pytest.param("launched_false", marks=pytest.mark.long), "grouped_false"])
 def test_no_false_rule_about_launches_is_shown(file: str) -> None:
     assert [r.name for r in check_file(HERE / f"{file}.rules").rules() if shown(r)] == []

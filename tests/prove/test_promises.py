@@ -307,7 +307,7 @@ def test_a_tested_contract_is_remembered_until_its_code_changes(
             morok.load_rules(rules, trust_helpers=True)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "change", ["STEP = 3", "inner = lambda n: 7", "f = morok.helper(lambda n: 7)", "f.__code__ = (lambda n: 7).__code__"]
 )
@@ -321,6 +321,7 @@ def test_what_changes_between_test_and_use_does_not_run(pack: tuple[Path, Path, 
         morok.load_rules(rules, trust_helpers=True)
 
 
+@pytest.mark.long
 def test_a_constant_that_is_another_in_each_process(pack: tuple[Path, Path, str]) -> None:
     rules, module, _ = pack
     module.write_text(
@@ -378,6 +379,7 @@ r: Add(Add(x, @const(c)), @zero) if c >= 0 let y = plus(x, c) ~> Add(Add(x, c), 
 PLUS = 'import morok\nimport {0}\n\n@morok.helper{1}\ndef plus(x, c):\n    return ("add", x, ("const", {0}.clip(c)))\n'
 
 
+@pytest.mark.long
 def test_nodes_of_foreign_dialects_and_code_of_other_modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(Path(__file__).parents[2] / "examples")
     monkeypatch.syspath_prepend(tmp_path)

@@ -89,6 +89,7 @@ def test_rules_that_are_others_once_they_are_compiled_are_refused(file: Path) ->
         _ = rules.matcher
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("joined", [RuleSet.__add__, lambda a, b: RuleSet.of([*a.rules, *b.rules])], ids=["sum", "list"])
 def test_rules_of_two_dialects_of_one_name_are_not_put_together(
     file: Path, joined: Callable[[RuleSet, RuleSet], RuleSet]
@@ -106,6 +107,7 @@ def test_rules_of_two_dialects_of_one_name_are_not_put_together(
         load_rules(file)
 
 
+@pytest.mark.long
 def test_rules_of_one_file_in_two_dialects_do_not_rewrite_alike(file: Path) -> None:
     first = mistaken.dialect()
     old = load_rules(saying(file, first, TWICE))

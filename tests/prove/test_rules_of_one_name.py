@@ -46,6 +46,7 @@ def refused(file: Path) -> None:
             load_rules(file, prove=proving)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("texts", [(TRUE, FALSE), (FALSE, TRUE)], ids=["true first", "false first"])
 @pytest.mark.parametrize("kept", [{}, {"write": True}, {"use_cache": False, "remember": True}], ids=str)
 def test_two_rules_of_one_file_and_name_have_a_verdict_each(file: Path, texts: tuple[str, str], kept: dict[str, Any]) -> None:
@@ -67,6 +68,7 @@ def test_an_interrupted_run_keeps_each_verdict_for_the_rule_that_it_is_of(file: 
     refused(file)
 
 
+@pytest.mark.long
 def test_each_dialect_of_one_name_is_verified() -> None:
     wrong, right = mistaken.with_op(mistaken.dialect(), "Neg", evaluate=lambda d, a: mistaken.clip(1 - a)), mistaken.dialect()
     wrong.name = right.name
@@ -95,6 +97,7 @@ def of_a_list(folder: Path) -> RuleSet:
     return RuleSet.of(load_rules(folder).rules)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("put_together", [of_a_folder, of_a_list])
 @pytest.mark.parametrize("other", OTHERS)
 def test_a_bounded_rule_keeps_its_limits_beside_another_of_its_name(

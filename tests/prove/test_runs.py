@@ -198,6 +198,7 @@ def test_limits_say_what_ended_the_work() -> None:
     assert "--time-limit" in Limits.of(None, 1e-9).reached(now)
 
 
+@pytest.mark.long
 def test_frozen_is_the_ledger_or_nothing_and_no_solver(pack: Path, tmp_path: Path, capsys: Captured) -> None:
     pack.write_text(f'group g "some"\n\n{TRUE}\n')
     assert main(["prove", str(pack)]) == 0  # this machine knows it, the ledger does not

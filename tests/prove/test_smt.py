@@ -163,6 +163,7 @@ def at_random(rng: random.Random, terms: Sequence[Expr]) -> list[tuple[Expr, Exp
     return [(c, number(rng, c.sort)) for c in constants(terms)]
 
 
+@pytest.mark.long
 @given(st.integers(0, 2**32), st.sampled_from([BOOL, INT, REAL, bits(8), FLOATS[0]]))
 def test_what_is_simplified_is_equal_wherever_it_has_a_value(seed: int, sort: Sort) -> None:
     rng = random.Random(seed)
@@ -180,6 +181,7 @@ def test_what_is_simplified_is_equal_wherever_it_has_a_value(seed: int, sort: So
             assert plain is a
 
 
+@pytest.mark.long
 @given(st.integers(0, 2**32))
 def test_terms_are_evaluated_to_what_they_become_with_values_in_place(seed: int) -> None:
     rng = random.Random(seed)
@@ -239,7 +241,7 @@ def test_normal_forms_of_floats_are_equal_at_all_values(head: str) -> None:
                 assert computed(e, (x, a), (y, b)).data == computed(simple, (x, a), (y, b)).data, (e, simple, a, b)
 
 
-@pytest.mark.sampled(9)
+@pytest.mark.sampled(18)
 @pytest.mark.parametrize("factor", EVERY, ids=str)
 def test_normal_forms_of_fused_products_are_equal_at_all_values(factor: Expr) -> None:
     x, y = (smt.Const(named(n), SMALLEST) for n in "xy")
@@ -426,6 +428,7 @@ EXPRESSIONS = [
 ]  # fmt: skip
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("expression", EXPRESSIONS, ids=str)
 def test_expressions_of_the_library_become_the_terms_that_they_are(expression: Any) -> None:
     rng = random.Random(str(expression))

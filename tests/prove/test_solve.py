@@ -268,6 +268,7 @@ def test_a_rule_costs_the_same_under_another_order_of_rules() -> None:
     assert spent([*rules[2:], *rules[:2]]) == first
 
 
+@pytest.mark.long
 def test_a_question_costs_the_same_in_another_process() -> None:
     program = "import sys; sys.path.insert(0, 'tests/prove'); from test_solve import costs; print(costs([3, 1, 2]))"
     said = [subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout for _ in range(2)]
@@ -355,6 +356,7 @@ def test_an_interrupt_ends_a_question_and_its_process() -> None:
     assert started.stderr == ""
 
 
+@pytest.mark.long
 def test_processes_end_with_whoever_asks() -> None:
     program = (
         "import sys; sys.path.insert(0, 'tests/prove'); from test_solve import ask, session, X\n"

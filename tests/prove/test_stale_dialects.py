@@ -196,7 +196,7 @@ EDITS = [
 ]
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize(("file", "old", "new", "affected"), [e[1:] for e in EDITS], ids=[e[0] for e in EDITS])
 def test_an_edit_re_opens_the_rules_that_use_it(
     folder: Path, before: dict[str, str], file: str, old: str, new: str, affected: set[str]

@@ -60,7 +60,7 @@ def holds(of: CheckedRule) -> bool:
     return parametric_proof(of, progress.ask, by_numbers(of, progress)).holds
 
 
-@pytest.mark.sampled(14)
+@pytest.mark.sampled(28)
 @pytest.mark.parametrize("of", rules("true"), ids=lambda r: r.name)
 def test_what_holds_at_any_rank_is_proved_without_an_extent(of: CheckedRule) -> None:
     found = judge(of, DEFAULT_BUDGET, False)
@@ -68,7 +68,7 @@ def test_what_holds_at_any_rank_is_proved_without_an_extent(of: CheckedRule) -> 
     assert not found.extents
 
 
-@pytest.mark.sampled(15)
+@pytest.mark.sampled(45)
 @pytest.mark.parametrize("of", rules("false"), ids=lambda r: r.name)
 def test_what_is_false_is_not_shown_and_a_graph_refutes_it_where_one_is_small(of: CheckedRule) -> None:
     assert not holds(of)
@@ -79,7 +79,7 @@ def test_what_is_false_is_not_shown_and_a_graph_refutes_it_where_one_is_small(of
         assert found.counterexample["confirmed"]
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("of", rules("true"), ids=lambda r: r.name)
 def test_graphs_of_several_ranks_are_met_and_agree(of: CheckedRule) -> None:
     """A second opinion: the rule's own matcher and the interpreter."""

@@ -274,10 +274,10 @@ def test_a_range_is_split_by_an_index_map() -> None:
 @pytest.mark.parametrize(
     "wrong",
     [
+        {"FRESH": ""},  # the body may already use the inner range
         {"GUARD": "c > 1"},  # some iterations are missing
         {"GUARD": "n % c == 0"},  # a negative factor
         {"ID": "k"},  # where both have one length they are one range
-        {"FRESH": ""},  # the body may already use the inner range
         {"MAP": "Add(Mul(inner, c), outer)"},  # other iterations
         {"MAP": "Mul(outer, c)"},  # the same one again and again
         {"ORDER": "inner, outer"},  # another order

@@ -25,7 +25,7 @@ def test_false_rules_that_were_usable_are_not(rule: CheckedRule) -> None:
     assert found.verdict in ("refuted", "unknown", "inapplicable"), found.message
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(18)
 @pytest.mark.parametrize("rule", corpus("usable_again"), ids=lambda r: r.name)
 def test_true_rules_beside_them_are_usable(rule: CheckedRule) -> None:
     found = judge(rule, DEFAULT_BUDGET, False)

@@ -168,6 +168,7 @@ g: Xor { x: Add { x, .. }, .. } ~> x
                 assert graph_rewrite(term, made) == term
 
 
+@pytest.mark.long
 def test_ops_list_all_dtypes_that_they_take() -> None:
     """Matchers of the built-in dialect leave out what follows from ops: none takes, or gives, what it does not list."""
     theory = theory_of(MOROK)

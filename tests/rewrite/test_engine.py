@@ -281,6 +281,7 @@ def test_matchers_in_turn_are_one():
     assert {hit[1] for hit in hits if hit is not None} == set(whole.names)
 
 
+@pytest.mark.long
 def test_memory_makes_no_cycles():
     gc.collect()
     gc.disable()

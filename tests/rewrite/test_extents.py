@@ -87,7 +87,7 @@ def test_a_list_without_a_name_is_measured_too(pack: Pack) -> None:
     assert "_size(n0.arg) <= 3" in rules.code
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("lanes", [4, 5, 9, 12, 16, 64])
 def test_a_fold_that_forgets_lanes(pack: Pack, lanes: int) -> None:
     """It is true of few lanes: a rule about a fold has no extent, and none is loaded that is false of more."""
@@ -162,7 +162,8 @@ OF_LOOPS = (
 @pytest.mark.parametrize(
     ("text", "verdict"),
     [
-        (OF_LOOPS, "unknown"),  # open: it is true, and a number of lanes that is written is not read in a fold over loops
+        # open: it is true, and a number of lanes that is written is not read in a fold over loops
+        pytest.param(OF_LOOPS, "unknown", marks=pytest.mark.long),
         (OF_LOOPS.replace("[1]", "[0]"), "refuted"),
     ],
 )
@@ -292,6 +293,7 @@ def test_sizes_in_another_dialect_beyond_what_was_tried(
     assert [node for node in beyond if rewrite(node, unlimited) == node] == []
 
 
+@pytest.mark.long
 def test_amounts_in_another_dialect_beyond_what_was_tried(pack: Pack) -> None:
     rules, verdict = pack("r: Add(x, @const(c)) if (c == 0 or c > 70) and (1 << c) >= 1 ~> x", OTHER.name)
     assert verdict.verdict == "bounded", verdict.message

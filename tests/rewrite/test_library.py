@@ -208,6 +208,7 @@ def test_the_first_simplify_of_a_process_loads_no_parser_and_no_solver():
     assert out[1] == "[]"
 
 
+@pytest.mark.long
 def test_a_first_program_with_cold_caches_keeps_no_syntax_and_no_parser(tmp_path):
     """No rule file is parsed twice, and what was parsed, and the parser, are let go of."""
     program = """

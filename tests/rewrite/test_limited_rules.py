@@ -83,6 +83,7 @@ def declined(monkeypatch: pytest.MonkeyPatch) -> Iterator[set[str]]:
     return iter([found])
 
 
+@pytest.mark.long
 def test_no_program_needs_a_limited_rule_beyond_its_proof(declined: Iterator[set[str]]) -> None:
     found, trace = next(declined), Trace()
     with tracing(trace):

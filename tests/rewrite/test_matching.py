@@ -417,6 +417,7 @@ def test_generated_code_is_shown_in_tracebacks():
     assert "_broken(" in shown
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("file", ["algebra/select.rules", "loops/reduce.rules", "vector/expand.rules"])
 def test_statements_of_generated_code_stand_on_the_lines_of_its_text(file: str) -> None:
     """The lines of all statements, those of error handlers, `elif` and `else` among them."""

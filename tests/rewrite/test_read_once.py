@@ -114,6 +114,7 @@ def test_no_more_of_a_file_is_read_than_a_rule_file_may_have(pack: Path) -> None
             read(pack)
 
 
+@pytest.mark.long
 def test_a_link_that_leads_to_a_built_in_file_by_now_makes_no_rule_of_a_pack_built_in(
     pack: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -379,6 +379,7 @@ def test_binary_numerator() -> None:
     assert rw(got, "constant_folding", "identity_and_zero") is r * -2 + 2
 
 
+@pytest.mark.long
 def test_late_forms_leave_products_at_index() -> None:
     tier = [g for g in SYMBOLIC if g != "gep_pushing"]
     assert rw(x * -1, "late_forms") is x * -1

@@ -102,7 +102,7 @@ def keeps_contract(name: str, *arguments: Any) -> bool:
 BY_CONSTANT = [n for n, e in EXTERNS.items() if [p.name for p in e.params] == ["x", "d"]]
 
 
-@pytest.mark.sampled(14)
+@pytest.mark.long
 @pytest.mark.parametrize("name", BY_CONSTANT)
 def test_division_helpers_keep_their_contracts(name: str) -> None:
     answers = 0
@@ -130,6 +130,7 @@ def test_two_values(x: UOp) -> None:
     assert keeps_contract("two_values", v * 3 + 2)
 
 
+@pytest.mark.long
 @given(NESTED_SUM, st.integers(-30, 60))
 def test_below(x: UOp, b: int) -> None:
     parts, _ = sums.terms(x)
@@ -197,6 +198,7 @@ def test_merged_walks_back_no_further_than_it_must() -> None:
     assert rw(both[0] + both[1]) is rw(both[1] + both[0]), "Python hashes -1 and -2 alike"
 
 
+@pytest.mark.long
 @given(NESTED_SUM)
 def test_negated_and_support(x: UOp) -> None:
     parts, _ = sums.terms(x)
@@ -204,6 +206,7 @@ def test_negated_and_support(x: UOp) -> None:
     keeps_contract("support", sums.build([(v, abs(c)) for v, c in parts], 0, x.dtype))
 
 
+@pytest.mark.long
 @given(
     st.lists(st.tuples(st.sampled_from(VARIABLES), st.integers(-6, 9)), min_size=1, max_size=3),
     st.integers(-12, 12),

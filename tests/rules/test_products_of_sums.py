@@ -38,6 +38,7 @@ def test_a_product_of_sums_comes_to_an_end(text: str) -> None:
         refines(before, after)
 
 
+@pytest.mark.long
 def test_simplification_of_random_expressions_ends() -> None:
     for seed in range(6000):
         after = rw(random_expression(seed))

@@ -37,6 +37,7 @@ def test_some_results_are_cheaper_than_the_reference() -> None:
     assert sum(ours < theirs for ours, theirs in costs) >= len(costs) // 20
 
 
+@pytest.mark.long
 @settings(max_examples=400)
 @given(expressions())
 def test_random_expressions_keep_their_meaning(e: UOp) -> None:

@@ -71,6 +71,7 @@ ADDRESS = st.builds(
 )
 
 
+@pytest.mark.long
 @settings(max_examples=60)
 @given(st.lists(COMPARISON, min_size=1, max_size=3), ADDRESS)
 def test_contracts(conditions: list[UOp], x: UOp) -> None:

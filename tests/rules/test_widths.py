@@ -84,7 +84,7 @@ def test_a_remainder_of_a_constant_that_has_none() -> None:
     assert rw(after) is after
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("name", NAMES)
 def test_the_value_stays(name: str) -> None:
     d = BY_NAME[name]

@@ -68,6 +68,7 @@ def test_it_finds_what_is_fastest() -> None:
     assert len(asked) == len(set(asked)) + 2 * beam.AGAIN  # each kernel once, and the last two again
 
 
+@pytest.mark.long
 def test_never_slower_than_the_heuristics() -> None:
     first = heuristics.optimize(K.matmul(16, 8, 16), K.AVX2).arg.opts
     assert first
@@ -175,6 +176,7 @@ def test_the_second_run_times_nothing(quick: list[int]) -> None:
         assert quick
 
 
+@pytest.mark.long
 def test_another_process_finds_what_was_found() -> None:
     text = """
         from morok import config
@@ -300,6 +302,7 @@ def test_a_damaged_file_and_a_folder_that_cannot_be_made(tmp_path: Path) -> None
     assert nowhere.get("k") is None
 
 
+@pytest.mark.long
 def test_what_no_longer_applies_is_searched_again(quick: list[int], cache: Path) -> None:
     with config.settings(beam=2, threads=1):
         program().kernels()

@@ -124,6 +124,7 @@ def test_copy_in_checks_the_size() -> None:
         b.copy_in(np.zeros(4))
 
 
+@pytest.mark.long
 def test_freed_memory_of_the_same_size_comes_back() -> None:
     gc.collect()
     first = Buffer(CPU, f32, 123_457).allocate()

@@ -63,6 +63,7 @@ def contents(folder: Path) -> dict[Path, bytes]:
     return {p: p.read_bytes() for p in folder.rglob("*") if p.is_file()}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("spoil", [spoil_mode, spoil_world, spoil_part, spoil_owner])
 def test_a_folder_that_others_can_write_to_is_not_used(
     spoil: Spoil, pack: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -136,6 +137,7 @@ def flips(files: list[Path], count: int) -> Iterator[tuple[Path, bytes]]:
         yield path, before
 
 
+@pytest.mark.long
 def test_flipped_bits_in_what_rules_became(written: Path, pack: Path) -> None:
     files = sorted((written / "rules").glob("*/*"))
     kept = {p.stem: store.load(p.stem) for p in files}
@@ -183,6 +185,7 @@ def test_flipped_bits_in_this_machines_verdicts(written: Path, pack: Path) -> No
     assert ledger.page_at(page) == known
 
 
+@pytest.mark.long
 def test_flipped_bits_in_kernels(written: Path) -> None:
     kernels = DiskCache(written / "kernels")
     value = kernels.get("aa11")
@@ -192,6 +195,7 @@ def test_flipped_bits_in_kernels(written: Path) -> None:
         assert kernels.get("aa11") == value
 
 
+@pytest.mark.long
 def test_flipped_bits_in_what_searches_found(written: Path) -> None:
     found = Found(written)
     for path, before in flips([found.path], 500):

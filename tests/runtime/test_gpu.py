@@ -55,6 +55,7 @@ def test_buffers_travel_there_and_back(cuda: CUDADevice) -> None:
     assert Buffer.wrap(cuda, x.T).numpy().tolist() == x.T.reshape(-1).tolist()
 
 
+@pytest.mark.long
 def test_kernels_run(cuda: CUDADevice) -> None:
     x = np.arange(16, dtype=np.float32)
     out = Buffer(cuda, f32, 16)
@@ -90,6 +91,7 @@ def test_views_that_begin_anywhere_are_read_element_by_element(cuda: CUDADevice)
         assert out.numpy().tolist() == [2.0 * (start + k) + 1 for k in range(16)]
 
 
+@pytest.mark.long
 def test_plans_run_kernel_by_kernel(cuda: CUDADevice) -> None:
     buffers = [Buffer.wrap(cuda, np.zeros(16, np.float32)), Buffer(cuda, f32, 16), Buffer(cuda, f32, 16)]
     kernel = cuda.compile(affine(1.0, 1.0), "step")

@@ -244,6 +244,7 @@ def test_what_a_handler_computes_meanwhile_is_not_computed_again(monkeypatch: py
     assert counter.tolist() == [1, 1, 1]
 
 
+@pytest.mark.long
 def test_realize_in_a_handler() -> None:
     x = Tensor(np.arange(8, dtype=np.int32)).realize()
     counter = Tensor(np.zeros(3, np.int32)).realize()

@@ -37,6 +37,7 @@ def test_programs_that_are_all_different_leave_nothing_behind(tmp_path: Path) ->
     assert all(f["bytes"] < 2048 for f in found), done.stdout
 
 
+@pytest.mark.long
 def test_a_pointer_type_lives_as_long_as_somebody_has_it() -> None:
     gc.collect()
     before = len(PtrType._interned)

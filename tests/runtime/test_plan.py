@@ -190,6 +190,7 @@ def test_null_device_runs_nothing() -> None:
     assert [t.name for t in plan.profile()] == ["a"]
 
 
+@pytest.mark.long
 def test_groups_are_levels() -> None:
     assert parallel_groups([]) == []
     assert parallel_groups([[], [], [0, 1], [0], [2, 3]]) == [[0, 1], [2, 3], [4]]

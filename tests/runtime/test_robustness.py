@@ -42,6 +42,7 @@ def program(text: str, **environment: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.long
 def test_eight_threads_realize_the_same_and_their_own_tensors() -> None:
     rng = np.random.default_rng(0)
     shared = Tensor(rng.integers(-9, 9, (16, 16)).astype(np.float32))
@@ -160,6 +161,7 @@ def test_more_memory_than_there_is_is_an_error_and_nothing_else_is_lost() -> Non
     assert (kept + 1).tolist() == [1.0, 2.0, 3.0, 4.0, 5.0]
 
 
+@pytest.mark.long
 def test_a_system_that_refuses_memory(tmp_path: Path) -> None:
     text = f"""
         import resource, numpy as np

@@ -54,7 +54,7 @@ FORMULAS: dict[str, Callable[[Array], Array]] = {
 POINTS = [0.0, -0.0, 1.0, -1.0, 1e-3, -1e-3, 0.49, -0.51, 3.0, -3.0, 6.5, -8.0, 60.0, -60.0, np.nan, np.inf]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("d", ["float16", "float32", "float64"])
 @pytest.mark.parametrize("name", FORMULAS)
 def test_activations(name: str, d: str) -> None:
@@ -67,6 +67,7 @@ def test_activations(name: str, d: str) -> None:
     np.testing.assert_allclose(ours, theirs.astype(x.dtype), rtol=8 * step, atol=2 * step)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", FORMULAS)
 def test_integers_become_floats(name: str) -> None:
     x = np.array([-3, 0, 2], np.int16)

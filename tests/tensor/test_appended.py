@@ -86,7 +86,7 @@ def test_kernels_compiled_with_and_without_are_told_apart(pack: Path) -> None:
     assert appended_key() == plain != first
 
 
-@pytest.mark.parametrize("stage", [14, 20])
+@pytest.mark.parametrize("stage", [pytest.param(14, marks=pytest.mark.long), 20])
 def test_appended_rules_do_not_fire_beyond_their_proofs(stage: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A rule that holds of three lanes and forgets the fourth, in a kernel with more: if nobody asked, the result were wrong.
 
@@ -140,6 +140,7 @@ def choices(target: Target, stage: int) -> int:
 CHOOSE = 'group choices "choices"\n\nchoose: Max(x: i32, -5) ~> Where(Lt(x, -5), -5, x)\n'
 
 
+@pytest.mark.long
 def test_a_target_has_rules_of_its_own(tmp_path: Path) -> None:
     """They fire in stage 17 or 19, once, for this target and for no other; names of groups stand before and after them."""
     (tmp_path / "choices.rules").write_text(CHOOSE)

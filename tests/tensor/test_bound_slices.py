@@ -39,6 +39,7 @@ def test_elements_between_variables(name: str) -> None:
         np.testing.assert_array_equal(found.permute(*range(found.ndim)[::-1]).flip(0).numpy(), np.flip(wanted.T, 0))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", SLICES)
 def test_elements_are_written_between_variables(name: str) -> None:
     for n in (1, 4, 10, 20):

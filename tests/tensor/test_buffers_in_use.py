@@ -32,6 +32,7 @@ def test_ten_stored_steps_share_four_buffers() -> None:
     assert len({b.address for b in plan.buffers}) <= 4
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("stored", [False, True])
 def test_the_peak_of_fifty_steps_is_two_intermediates_at_most(stored: bool) -> None:
     source = np.zeros(SIZE, np.float32)

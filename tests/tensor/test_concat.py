@@ -65,6 +65,7 @@ PROGRAMS: dict[str, Callable[[Any, Callable[[Any], Any]], Any]] = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_programs(name: str) -> None:
     wanted = PROGRAMS[name](np.concatenate, np.asarray)
@@ -104,6 +105,7 @@ def test_sizes_known_later(size: int) -> None:
     same(Tensor.concat([part, Tensor(B)]) @ Tensor(Y).T, np.concatenate([A[:size], B]) @ Y.T)
 
 
+@pytest.mark.long
 @settings(max_examples=40)
 @given(st.data())
 def test_parts_of_chance(data_: st.DataObject) -> None:
@@ -169,6 +171,7 @@ def test_few_buffers(monkeypatch: pytest.MonkeyPatch) -> None:
     same(t, np.concatenate(arrays, 1) * 2)
 
 
+@pytest.mark.long
 def test_on_cuda(tmp_path: Path) -> None:
     p = Program.of(
         "joined", Tensor.concat([Tensor(A), Tensor(B), Tensor(A) + 1]), Tensor.concat([Tensor(A), Tensor(C)], 1).sum(1)

@@ -47,6 +47,7 @@ def test_conv2d_is_numpys(
     np.testing.assert_array_equal(ours.numpy(), references.conv2d(x, w, stride, padding, dilation, groups) + b[:, None, None])
 
 
+@pytest.mark.long
 @settings(max_examples=20)
 @given(
     groups=st.integers(1, 2),
@@ -73,6 +74,7 @@ def test_conv_transpose2d_is_numpys(
     np.testing.assert_array_equal(ours.numpy(), theirs)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("d", ["int8", "int32", "uint8", "int64", "float16", "float64"])
 def test_dtypes(d: str) -> None:
     x, w = abs(whole((1, 2, 5, 5), d)), abs(whole((3, 2, 3, 3), d, 1))

@@ -56,6 +56,7 @@ def test_each_has_memory_of_its_own() -> None:
     np.testing.assert_array_equal((b * 2).sum(0).numpy(), np.vstack([np.full((1, 4), 9, np.float32), data(3, 4)[1:]]).sum(0) * 2)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("op", FOLDS)
 @pytest.mark.parametrize("count", [1, 2, 3])
 def test_all_reduce(op: str, count: int) -> None:
@@ -75,7 +76,7 @@ def test_all_reduce(op: str, count: int) -> None:
             np.testing.assert_array_equal(t.numpy(), expected)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("dtype", ["bool", "i8", "u64", "f16", "bf16", "f64"])
 def test_all_reduce_at_every_dtype(dtype: str) -> None:
     """As the elements would be folded along an axis, in the same dtype; wrapped where they do not fit."""

@@ -79,7 +79,7 @@ BITWISE: dict[str, Callable[[Any, Any], Any]] = {"and": lambda a, b: a & b, "or"
 SHIFTS: dict[str, Callable[[Any, Any], Any]] = {"shl": lambda a, b: a << b, "shr": lambda a, b: a >> b}
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("d", INTS + FLOATS, ids=str)
 def test_arithmetic_and_comparisons_are_numpys(d: DType) -> None:
     a, b = pairs(d)
@@ -90,7 +90,7 @@ def test_arithmetic_and_comparisons_are_numpys(d: DType) -> None:
     agree(compute(x.minimum(y)), np.minimum(a, b))
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("d", INTS, ids=str)
 def test_bits_and_shifts_are_numpys(d: DType) -> None:
     a, b = pairs(d)
@@ -100,6 +100,7 @@ def test_bits_and_shifts_are_numpys(d: DType) -> None:
     agree(compute(~x), ~a)
 
 
+@pytest.mark.long
 def test_bools_are_numpys() -> None:
     a, b = pairs(dtypes.bool)
     x, y = Tensor(a), Tensor(b)
@@ -110,7 +111,7 @@ def test_bools_are_numpys() -> None:
         x - y
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("d", INTS + FLOATS, ids=str)
 def test_functions_of_one_element(d: DType) -> None:
     a = samples(d)
@@ -130,6 +131,7 @@ def test_functions_of_one_element(d: DType) -> None:
         agree(compute(x.round()), np.round(a))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("d", [dtypes.f32, dtypes.f64], ids=str)
 def test_transcendental_functions(d: DType) -> None:
     a = np.array([0.0, -0.0, 1.0, -1.0, 0.5, 10.0, -10.0, 87.0, -87.0, 1e-20, np.inf, -np.inf, np.nan], numpy_name(d))
@@ -140,7 +142,7 @@ def test_transcendental_functions(d: DType) -> None:
     np.testing.assert_allclose(compute(x.sigmoid()), 1 / (1 + np.exp(-a)), rtol=1e-6)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize("source", [dtypes.bool, *INTS, *FLOATS], ids=str)
 @pytest.mark.parametrize("target", [dtypes.bool, *INTS, *FLOATS], ids=str)
 def test_casts_are_numpys(source: DType, target: DType) -> None:
@@ -218,6 +220,7 @@ def test_promotion(a: DType, b: DType) -> None:
 SHAPES = st.lists(st.integers(1, 4), max_size=3).map(tuple)
 
 
+@pytest.mark.long
 @given(SHAPES, SHAPES, SHAPES)
 @settings(max_examples=60)
 def test_broadcasting_is_numpys(a: Any, b: Any, c: Any) -> None:
@@ -278,6 +281,7 @@ class _Trees:
         return pool[-1]
 
 
+@pytest.mark.long
 @given(st.data())
 @settings(max_examples=60)
 def test_random_integer_expressions(data: st.DataObject) -> None:
@@ -287,6 +291,7 @@ def test_random_integer_expressions(data: st.DataObject) -> None:
         agree(compute(ours), theirs)
 
 
+@pytest.mark.long
 @given(st.data())
 @settings(max_examples=40)
 def test_random_float_expressions(data: st.DataObject) -> None:

@@ -76,7 +76,7 @@ def replaced(x: Array, value: Any) -> Array:
     return out
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", METHODS)
 def test_float_arguments(name: str) -> None:
     ours, theirs = METHODS[name]

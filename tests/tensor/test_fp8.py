@@ -104,6 +104,7 @@ def test_tensors_of_codes_move(d: DType) -> None:
     assert few.argmax().item() == a[:100].argmax()
 
 
+@pytest.mark.long
 def test_every_code_on_cuda(tmp_path: Path) -> None:
     """Reading and rounding, by the text that a GPU gets, run on the CPU."""
     wide = np.concatenate([HALVES[::5], theirs(dtypes.f8e4m3, np.float16), theirs(dtypes.f8e5m2, np.float16)]).astype(np.float32)

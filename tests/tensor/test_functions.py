@@ -11,6 +11,7 @@ POINTS = [0.0, -0.0, 1e-12, -1e-5, 0.1, -0.3, 0.5, 0.75, -0.999, 1.0, -1.0, 1.5,
 POINTS += [np.inf, -np.inf, np.nan]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("d", ["float32", "float64"])
 @pytest.mark.parametrize("name", ["atan", "asin", "acos", "sinh", "cosh", "asinh", "acosh", "atanh"])
 def test_functions(name: str, d: str) -> None:
@@ -25,6 +26,7 @@ def test_functions(name: str, d: str) -> None:
     np.testing.assert_array_equal(np.signbit(ours[zeros]), np.signbit(theirs[zeros]))
 
 
+@pytest.mark.long
 def test_functions_of_two() -> None:
     values = np.array([0.0, -0.0, 1.0, -1.0, 2.5, -1e-30, 1e30, np.inf, -np.inf, np.nan])
     a, b = (np.ascontiguousarray(m) for m in np.meshgrid(values, values))
@@ -38,6 +40,7 @@ def test_functions_of_two() -> None:
     np.testing.assert_array_equal(x.signbit().numpy(), np.signbit(a))
 
 
+@pytest.mark.long
 def test_operators_by_name() -> None:
     a, b = np.array([6, -7, 3]), np.array([2, 3, 3])
     x, y = Tensor(a), Tensor(b)

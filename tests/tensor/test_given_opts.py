@@ -35,6 +35,7 @@ GIVEN: dict[str, tuple[Callable[[], Tensor], Array, tuple[Opt, ...]]] = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", GIVEN)
 def test_kernels_have_what_is_given(name: str) -> None:
     make, expected, opts = GIVEN[name]

@@ -39,6 +39,7 @@ KEYS: list[Any] = [
 ]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("key", KEYS, ids=[str(n) for n in range(len(KEYS))])
 def test_every_way_to_choose(key: tuple[Any, ...]) -> None:
     theirs = X[key]

@@ -42,6 +42,7 @@ def test_binary_cross_entropy() -> None:
     assert Tensor([1000.0, -1000.0]).binary_cross_entropy_with_logits(Tensor([1.0, 1.0]), "none").tolist() == [0.0, 1000.0]
 
 
+@pytest.mark.long
 def test_cross_entropy_of_classes() -> None:
     each = -LOGS[np.arange(6), CLASSES]
     x, t = Tensor(LOGITS), Tensor(CLASSES)

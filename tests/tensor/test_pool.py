@@ -16,6 +16,7 @@ from morok.errors import ShapeError
 pair = st.tuples(st.integers(1, 3), st.integers(1, 3))
 
 
+@pytest.mark.long
 @settings(max_examples=25)
 @given(image=st.tuples(st.integers(3, 11), st.integers(3, 11)), size=pair, stride=st.none() | pair, pads=st.booleans())
 def test_pooling_is_numpys(image: Any, size: Any, stride: Any, pads: bool) -> None:
@@ -36,6 +37,7 @@ def test_pooling_is_numpys(image: Any, size: Any, stride: Any, pads: bool) -> No
     np.testing.assert_allclose(ours.numpy(), total / seen(0, np.ones_like(x)).sum((-2, -1)), rtol=1e-6)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("d", ["bool", "int8", "uint8", "int64", "float16", "float64"])
 def test_dtypes(d: str) -> None:
     x = np.random.default_rng(5).integers(0 if d in ("bool", "uint8") else -9, 2, (5, 7)).astype(d)

@@ -43,6 +43,7 @@ def test_numbers_are_the_generators_words() -> None:
         assert Tensor.rand(2, 3).numpy().reshape(-1).tolist() == [float((w >> 40) * 2.0**-24) for w in words]
 
 
+@pytest.mark.long
 def test_the_same_seed_gives_the_same_numbers_in_every_process() -> None:
     program = (
         "from morok import Tensor; Tensor.manual_seed(7); Tensor.rand(3); print(Tensor.randint(4, low=-99, high=99).tolist())"
@@ -106,6 +107,7 @@ def test_integers() -> None:
         assert len(np.unique(y)) > min(high - low, 500) // 2
 
 
+@pytest.mark.long
 def test_permutations() -> None:
     Tensor.manual_seed(4)
     for n in (0, 1, 2, 100, 1500):

@@ -70,7 +70,7 @@ def test_softmax_at_the_edges() -> None:
     assert np.isnan(found[2:]).all()
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_one_kernel_a_row(program: str, shape: tuple[int, ...]) -> None:
@@ -215,7 +215,7 @@ def convolved(x: Array, w: Array, padding: int) -> Array:
     return out
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("size", [(1, 1, 4, 5), (2, 3, 13, 17), (1, 5, 9, 40), (3, 2, 7, 1)], ids=str)
 @pytest.mark.parametrize("padding", [1, 2])
 def test_a_padded_operand_is_copied_once(size: tuple[int, ...], padding: int) -> None:
@@ -264,6 +264,7 @@ def test_merged_ranges_keep_their_place() -> None:
     assert seen == [[24, 40, 40]]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("operation", ["sum", "max", "cumsum", "cumprod", "cummax"])
 def test_rows_whose_elements_are_all_one(operation: str) -> None:
     """What lies behind a padded or joined column repeated along its rows has one element a row."""

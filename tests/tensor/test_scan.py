@@ -36,6 +36,7 @@ def test_every_length(n: int) -> None:
     agree(Tensor(signs).cumprod(1), signs.cumprod(1))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("d", ["bool", "int8", "uint8", "int32", "uint64", "float16", "float64"])
 def test_dtypes(d: str) -> None:
     x = abs(whole((70,), d)) if d != "bool" else whole((70,)) > 5

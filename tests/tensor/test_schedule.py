@@ -146,6 +146,7 @@ def test_formulas_read_twice_are_stored_before_they_explode() -> None:
     np.testing.assert_array_equal(x.numpy(), expected)
 
 
+@pytest.mark.long
 def test_long_chains_and_wide_diamonds() -> None:
     x = data(4)
     for _ in range(3000):

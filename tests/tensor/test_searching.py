@@ -23,7 +23,7 @@ def agree(ours: Tensor, theirs: np.ndarray[Any, Any]) -> None:
     np.testing.assert_array_equal(found, theirs)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("side", ["left", "right"])
 @pytest.mark.parametrize("n", [0, 1, 2, 7, 8])
 def test_searchsorted(n: int, side: Any) -> None:
@@ -33,7 +33,7 @@ def test_searchsorted(n: int, side: Any) -> None:
     agree(Tensor(x).searchsorted(v + 0.5, side), np.searchsorted(x, v + 0.5, side))
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("d", DTYPES)
 def test_searchsorted_of_every_dtype(d: str) -> None:
     x = np.sort(values(d, 19))
@@ -51,7 +51,7 @@ def test_searchsorted_of_what_it_cannot_search() -> None:
     assert Tensor([1, 2]).searchsorted(Tensor(np.zeros((0, 3), np.int64))).shape == (0, 3)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("axis", [0, 1, -1])
 @pytest.mark.parametrize("d", DTYPES)
 def test_scatter(d: str, axis: int) -> None:
@@ -69,6 +69,7 @@ def test_scatter(d: str, axis: int) -> None:
     agree(Tensor(x).scatter(axis, at, True if d == "bool" else 1), wanted)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("d", DTYPES[1:])
 def test_scatter_add(d: str) -> None:
     x, at, v = values(d, 3, 6), np.random.default_rng(1).integers(-6, 6, (3, 9)), values(d, 3, 9, seed=2)
@@ -97,7 +98,7 @@ def test_scatter_beside_the_axis_and_of_nothing() -> None:
         Tensor(x).scatter(0, [[1]], 1.0)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("shape", [(0,), (1,), (40,), (5, 7)], ids=str)
 @pytest.mark.parametrize("d", ["bool", "int8", "uint64", "float32"])
 def test_distinct_elements(d: str, shape: tuple[int, ...]) -> None:

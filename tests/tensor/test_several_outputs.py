@@ -37,6 +37,7 @@ PAIRS: dict[str, Callable[[Any, Any], tuple[Any, ...]]] = {
 SHAPES = ((1, 7), (13, 5), (16, 32), (3, 64), (0, 4))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", PAIRS)
 def test_one_kernel_stores_them(name: str) -> None:
     for shape in SHAPES:
@@ -49,7 +50,7 @@ def test_one_kernel_stores_them(name: str) -> None:
             np.testing.assert_array_equal(found.numpy(), wanted)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", PAIRS)
 @pytest.mark.parametrize("values", [{"threads": 3}, {"noopt": True}, {"devectorize": 0}, {"cpu_backend": "interpreter"}], ids=str)
 def test_settings_change_no_value(name: str, values: dict[str, Any]) -> None:
@@ -81,6 +82,7 @@ def test_large_ones_are_shared_by_threads() -> None:
     np.testing.assert_array_equal(two.numpy(), a * 3)
 
 
+@pytest.mark.long
 def test_on_cuda(tmp_path: Path) -> None:
     a, b = data(9, 20), data(9, 20, seed=1)
     p = Program.of("several", *PAIRS["of different dtypes"](Tensor(a), Tensor(b)))

@@ -138,7 +138,7 @@ OPS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("seed", range(60))
 def test_random_programs_are_numpy_with_copies(seed: int) -> None:
     """Views, values and assignments between realizations; each tensor is what it would be if every step copied."""

@@ -27,14 +27,14 @@ def samples(d: str, n: int) -> np.ndarray[Any, Any]:
     return x
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("n", [0, 1, 2, 37])
 @pytest.mark.parametrize("d", DTYPES)
 def test_short_axes(d: str, n: int) -> None:
     check(samples(d, n))
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("d", ["int8", "uint64", "float32", "float64"])
 def test_long_axes(d: str) -> None:
     check(samples(d, 1100))

@@ -181,7 +181,7 @@ def test_statements_hold_of_arrays(name: str, d: str) -> None:
         verify(name, a, b, got)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("d", ["float32", "float64"])
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_statements_hold_of_python_numbers(name: str, d: str) -> None:

@@ -114,6 +114,7 @@ def test_arrays_are_used_as_they_lie() -> None:
     np.testing.assert_array_equal((Tensor(swapped) + 0).numpy(), x)
 
 
+@pytest.mark.long
 def test_results_outlive_their_tensors() -> None:
     results = [(Tensor(data(100)) + i).numpy() for i in range(20)]
     for i, r in enumerate(results):
@@ -294,6 +295,7 @@ def test_variables_compile_once() -> None:
 # Threads.
 
 
+@pytest.mark.long
 def test_eight_threads() -> None:
     shared = Tensor(data(16, 16))
     wrong: list[Any] = []

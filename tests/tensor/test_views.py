@@ -95,12 +95,14 @@ def chains(draw: st.DrawFn) -> tuple[Tensor, Array]:
     return t, np.ascontiguousarray(a)
 
 
+@pytest.mark.long
 @given(chains())
 @settings(max_examples=150)
 def test_chains_of_views(chain: tuple[Tensor, Array]) -> None:
     agree(compute(chain[0] + 0.0), chain[1] + np.float32(0))
 
 
+@pytest.mark.long
 @given(chains())
 @settings(max_examples=40)
 def test_compiled_chains_of_views(chain: tuple[Tensor, Array]) -> None:

@@ -98,6 +98,7 @@ def test_json_is_one_document_for_mistakes_too(good: str, tmp_path: Path, capsys
         assert all(e["message"] for e in said["errors"])
 
 
+@pytest.mark.long
 def test_output_that_is_closed_is_no_error(good: str) -> None:
     for closed in (">&-", "2>&-", ">&- 2>&-"):
         line = f'exec "{sys.executable}" -m morok prove "{good}" {closed}'
@@ -162,6 +163,7 @@ def test_the_cache_folder_of_a_program(good: str, tmp_path: Path) -> None:
     assert list((tmp_path / "mine" / "proofs").glob("good-*.json"))
 
 
+@pytest.mark.long
 def test_a_trace_that_cannot_be_written(tmp_path: Path) -> None:
     """Said at once, not when the program has run."""
     program = tmp_path / "program.py"

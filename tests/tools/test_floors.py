@@ -147,6 +147,7 @@ def test_the_ground_knows_no_rules_and_no_tensors() -> None:
     assert strangers(GROUND, GROUND) == set()
 
 
+@pytest.mark.long
 def test_the_engine_the_prover_and_the_interpreter_have_no_circle_of_imports() -> None:
     among = {*of_floor(*ENGINE, "prove"), *(m for m in MODULES if m.startswith("morok.ir.interpret"))}
     assert [m for m in sorted(among) if m in reached(m, among)] == []

@@ -51,7 +51,11 @@ def test_the_trace_is_real_and_has_every_stage() -> None:
     assert now.split(head)[0] in kept
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(p, marks=pytest.mark.long) if p.name == "symptoms.md" else p for p in PAGES],
+    ids=lambda p: p.name,
+)
 def test_snippets_run(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = re.sub(r"<!-- part example:.*?<!-- end -->", "", TEXTS[page.name], flags=re.DOTALL)  # run by tests/tensor
     for code in re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL):

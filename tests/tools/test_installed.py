@@ -51,11 +51,13 @@ def test_the_commands(site: Path) -> None:
     assert run(site, "-m", "morok", "run", str(site.parent / "book_hello.py")).stdout
 
 
+@pytest.mark.long
 def test_the_ledger_comes_along(site: Path) -> None:
     """Nothing is proved again: the ledger knows every rule."""
     assert "0.00 s of solving" in run(site, "-m", "morok", "prove").stdout
 
 
+@pytest.mark.long
 def test_a_program_uses_the_installed_package(site: Path) -> None:
     where, result, rules = run(site, "-c", PROGRAM).stdout.splitlines()
     assert where.startswith(str(site))

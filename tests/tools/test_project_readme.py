@@ -27,12 +27,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.long
 def test_python(folder: Path) -> None:
     for text in blocks("python"):
         exec(compile(text, "README.md", "exec"), {"__name__": "readme"})
 
 
+@pytest.mark.long
 def test_console(folder: Path) -> None:
     command, printed = None, ""
     for line in [*"".join(blocks("console")).splitlines(), "$ true"]:

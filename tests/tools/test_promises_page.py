@@ -71,6 +71,7 @@ def test_public_packages_can_be_imported() -> None:
         assert importlib.import_module(f"morok.{name}").__doc__
 
 
+@pytest.mark.long
 def test_no_public_name_is_deprecated() -> None:
     program = "import morok, morok.nn as nn\nfor m in (morok, nn):\n    for n in m.__all__: getattr(m, n)"
     done = subprocess.run([sys.executable, "-W", "error::DeprecationWarning", "-c", program], capture_output=True, text=True)
@@ -172,6 +173,7 @@ def test_limits_are_those_of_the_page(row: list[str]) -> None:
     assert found == int(row[1])
 
 
+@pytest.mark.long
 def test_a_node_takes_no_more_memory_than_the_page_says() -> None:
     most = next(int(value) for what, value, _ in rows("limit") if what.startswith("bytes of a node"))
     x = UOp.var("x", dtypes.i32)

@@ -35,7 +35,7 @@ SHOWN = {
 }  # fmt: skip
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("name", HOLES)
 def test_every_hole_is_found(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv(
@@ -50,6 +50,7 @@ def test_every_hole_is_found(name: str, monkeypatch: pytest.MonkeyPatch, tmp_pat
     assert report.findings, f"{report.rules} rules, and none of them shows it"
 
 
+@pytest.mark.long
 def test_equal_seeds_make_equal_rules() -> None:
     assert [candidate(3, n) for n in range(60)] == [candidate(3, n) for n in range(60)]
     assert [candidate(3, n) for n in range(60)] != [candidate(4, n) for n in range(60)]
@@ -89,6 +90,7 @@ def test_nearly_all_rules_are_well_typed() -> None:
     assert sum(wrong.values()) < 300 // 10, wrong
 
 
+@pytest.mark.long
 def test_helpers_that_keep_their_contracts_are_called_and_no_others() -> None:
     """A rule over each kind: the module of the helper is there for the trial alone."""
 

@@ -50,6 +50,7 @@ def test_a_rule_answers_for_what_it_assumes_alone(assumed: str, judged: bool) ->
     assert trial.holds(frozenset({assumed}), (x,), at) is judged
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("text", "state"),
     [
@@ -82,6 +83,7 @@ r: r @ Range {{ end: @const(n): index, .. }} let (h, step) = coordinate(r) => {t
 """
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("target", "right"), [("Mod(Idiv(h, step), n)", True), ("Mod(Idiv(h, step), n - 1)", False), ("Idiv(h, step + 1)", False)]
 )
@@ -125,6 +127,7 @@ def test_terms_are_evaluated_as_ops_are() -> None:
     assert conjectures.value(Term("op", "Mul", "i8", (x, shift)), {"x": 127}) == -8
 
 
+@pytest.mark.long
 def test_laws_are_told_apart_by_special_values_alone() -> None:
     """Among a few hundred some are true, and some false; none of them at ordinary values."""
     found = {op_laws.law(random.Random(n)) for n in range(300)}

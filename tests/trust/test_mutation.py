@@ -60,6 +60,7 @@ def test_guards_are_needed() -> None:
     assert {o.change for o in found.values() if not o.noticed} == set()
 
 
+@pytest.mark.long
 def test_a_guard_stronger_than_its_proof_needs_is_a_finding() -> None:
     found = outcomes(
         rule("Mod(x: index, @const(n)) if 0 <= vmin(x) and vmax(x) + 1 < n ~> x"), "guard 1: < to <=", "guard 1: 1 to 0"
@@ -70,6 +71,7 @@ def test_a_guard_stronger_than_its_proof_needs_is_a_finding() -> None:
     assert mutation_record.findings(found.values(), {"g.r": dict.fromkeys(found, "on purpose")}) == []
 
 
+@pytest.mark.long
 def test_a_wider_guard_is_found_at_the_numbers_that_the_rule_mentions() -> None:
     found = outcomes(
         rule("Cast(Max(x: index, 0), i32) if vmax(x) < 1 << 31 and -(1 << 31) <= vmin(x) ~> Max(Cast(x, i32), const(0, i32))"),
@@ -78,6 +80,7 @@ def test_a_wider_guard_is_found_at_the_numbers_that_the_rule_mentions() -> None:
     assert found["guard 1: < to <="].kind == "wider"
 
 
+@pytest.mark.long
 def test_evaluation_shows_what_is_false_by_values() -> None:
     assert differential.counterexample(rule("Mod(x: i8, @const(n)) if n > 0 ~> x")) is not None
     assert differential.counterexample(rule("Lt(Neg(x: i8), Neg(y)) ~> Lt(y, x)")) is not None
