@@ -41,6 +41,11 @@ BEYOND = frozenset(
         "folds.five_axes",
         "computed.odd",
         "computed.squared",
+        "made_in_conditions.permuted",
+        "made_in_conditions.folded",
+        "made_in_conditions.permuted_for_nothing",
+        "made_in_conditions.folded_for_nothing",
+        "made_in_conditions.made_again",
     }
 )
 
