@@ -709,6 +709,7 @@ def test_rules_that_work_lane_by_lane() -> None:
         "Gep { vector: x: i32, indices: [i] } ~> Gep(x, [i])",
         "Add(x: i32, y) if not defined(x) ~> Add(y, x)",
         "Add(x: i32 x 4, y) ~> Add(y, x)",
+        "Index(b, Add(i: index x n, @const(c))) if n > 100 or c == 0 ~> Index(b, i)",
     ):
         assert not lane_by_lane(rule(text)), text
 
