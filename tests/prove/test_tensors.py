@@ -41,6 +41,7 @@ BEYOND = frozenset(
         "folds.five_axes",
         "computed.odd",
         "computed.squared",
+        "computed.of_two_dtypes",
         "made_in_conditions.permuted",
         "made_in_conditions.folded",
         "made_in_conditions.permuted_for_nothing",
