@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from morok.dialect import NUMBERS, Dialect
 from morok.dsl import extent, values
-from morok.errors import UnknownNameError, UnprovedRuleError, UntrustedHelperError
+from morok.errors import IRTypeError, UnknownNameError, UnprovedRuleError, UntrustedHelperError
 from morok.marks import MARK, trusted, vouched
 
 
@@ -59,13 +59,15 @@ def link(
     matcher calls `tried` with a rule's number.
     """
     code, text = made.code, _Text(made.source)
+    failures = (*values.FAILURES, getattr(dialect, "undefined", values.NoValue))
     namespace: dict[str, Any] = {
         **values.NAMES,
         **extent.NAMES,
         **getattr(dialect, "names", {}),
         "_d": dialect,
         "_held": functools.partial(values.held, dialect),
-        "_failures": (*values.FAILURES, getattr(dialect, "undefined", values.NoValue)),
+        "_failures": failures,
+        "_no_node": (*failures, IRTypeError),
         "_derive": getattr(dialect, "derive", None),
         "_keep": getattr(dialect, "keep", None),
         "_same_axes": getattr(dialect, "same_axes", None),

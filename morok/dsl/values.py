@@ -97,6 +97,13 @@ def truth(a: Any) -> bool:
     return a
 
 
+def given(a: Any) -> Any:
+    """The result of a helper that may decline; NoValue where it does."""
+    if a is None:
+        raise NoValue
+    return a
+
+
 def sequence(a: Any) -> Sequence[Any]:
     """A field or a helper's result as a sequence; NoValue if it is anything else."""
     if not isinstance(a, (tuple, list, range)):
@@ -283,6 +290,7 @@ NAMES: Final[dict[str, Any]] = {
     "_finite": finite,
     "_integer": integer,
     "_truth": truth,
+    "_given": given,
     "_sequence": sequence,
     "_item": item,
     "_lane_count": lane_count,

@@ -711,6 +711,7 @@ def test_rules_that_work_lane_by_lane() -> None:
         "Gep { vector: x: i32, indices: [i] } ~> Gep(x, [i])",
         "Add(x: i32, y) if not defined(x) ~> Add(y, x)",
         "Add(x: i32 x 4, y) ~> Add(y, x)",
+        "Index(b, Add(i: index x n, @const(c))) if n > 100 or c == 0 ~> Index(b, i)",
     ):
         assert not lane_by_lane(rule(text)), text
 
@@ -737,6 +738,39 @@ def test_an_operand_that_may_be_absent_is_not_taken_to_be_there() -> None:
     place = "Index { buffer: b, indices: [i: index], gate: Some(g) }"
     assert shown(rule(f"PtrCat {{ sources: [x @ {place}] }} ~> x"))
     assert not shown(rule(f"PtrCat {{ sources: [x @ {place}] }} ~> x".replace("Some(g)", "_g")))
+
+
+HELPED = """helpers "promised"
+
+extern f(a: int) -> (m: int)?
+    ensures a < 9
+extern size(x: int) -> (m: int)
+    requires x < 9
+    ensures x <= m and m < 9
+"""
+UP_TO_EIGHT = "(rank(x) > 8 or all(not f for f in a)) => x"  # true of so many axes
+
+
+@pytest.mark.parametrize(
+    ("text", "sound"),
+    [
+        ("Gep { vector: x: i32, indices: [i] } if lanes(x) < 300 ~> Gep(x, [min(i, 299)])", True),
+        (
+            "Gep { vector: x: i32, indices: [i] } if i >= 0 or lanes(Gep(x, [tdiv(k, 2) for k in 0..300 - lanes(x)])) > 0"
+            " ~> Gep(x, [min(i, 299)])",
+            False,
+        ),
+        (f"Flip {{ src: x: f32, axes: a }} if f(rank(x)) != 1 and {UP_TO_EIGHT}", True),
+        (f"Flip {{ src: x: f32, axes: a }} if (rank(x) > 8 or f(rank(x)) == 1) and {UP_TO_EIGHT}", False),
+        (f"Flip {{ src: x: f32, axes: a }} let l = f(rank(x)) if l > 0 and {UP_TO_EIGHT}", True),
+        (f"Flip {{ src: x: f32, axes: a }} let l = [f(rank(x)) for _k in 0..0] if len(l) == 0 and {UP_TO_EIGHT}", False),
+        (f"Flip {{ src: x: f32, axes: a }} let l = [size(rank(x)) for _k in 0..0] if len(l) == 0 and {UP_TO_EIGHT}", False),
+        ("Flip { src: x: f32, axes: _a } let p = Permute { src: x, axes: [0 for _k in 0..rank(x)] } if rank(x) == 0 ~> p", True),
+    ],
+)
+def test_what_may_not_be_reached_leaves_nothing_behind(text: str, sound: bool) -> None:
+    """A guard that is not read to its end, helpers that need not be called, items of which there are none."""
+    assert shown(next(iter(check_text(f'{HELPED if "=>" in text else ""}\ngroup g "g"\n\nr: {text}\n').rules()))) is sound
 
 
 def built_in() -> Iterator[CheckedRule]:

@@ -41,6 +41,12 @@ BEYOND = frozenset(
         "folds.five_axes",
         "computed.odd",
         "computed.squared",
+        "computed.of_two_dtypes",
+        "made_in_conditions.permuted",
+        "made_in_conditions.folded",
+        "made_in_conditions.permuted_for_nothing",
+        "made_in_conditions.folded_for_nothing",
+        "made_in_conditions.made_again",
     }
 )
 

@@ -649,3 +649,34 @@ def test_what_the_items_of_an_empty_sequence_would_tell_has_no_value(text: str, 
     """A number of lanes, or a dtype: a clause that asks for it does not hold, and raises nothing."""
     nodes = {"Cat": UOp.new(Op.Cat, (UOp.var("x", dtypes.i32.vec(2)),)), "Reshape": UOp.new(Op.Reshape, (J,))}
     assert (fires(f"r: {text}", nodes[text.split("(")[0]]) is not None) is does
+
+
+@pytest.mark.parametrize(
+    "clause",
+    [
+        "if half(c) != 7",
+        "if half(c) < 7",
+        "let h = half(c) + 1 if h > 0",
+        "let h = [half(c + k) for k in 0..1] if len(h) == 1",
+    ],
+)
+def test_a_helper_that_declines_has_no_value_within_an_expression(clause: str) -> None:
+    text = f"r: Mul(x: index, @const(c)) {clause} => x"
+    assert fires(text, X * 4, HELPERS) is X
+    assert fires(text, X * 5, HELPERS) is None
+
+
+@pytest.mark.parametrize(
+    "clause",
+    [
+        "if lanes(Gep(v, [l + 1])) == 1",
+        "if l < 0 or lanes(Gep(v, [l + 1])) == 1",
+        "let p = Gep(v, [l + 1]) if lanes(p) == 1",
+        "let ps = [lanes(Gep(v, [l + k])) for k in 0..2] if len(ps) == 2",
+    ],
+)
+def test_a_clause_that_builds_no_node_has_no_value(clause: str) -> None:
+    """An op that refuses its operands, as Gep does a lane that there is not, raises nothing out of a match."""
+    text = f"r: Gep(v: f32, [l]) {clause} ~> Neg(Gep(v, [l]))"
+    assert fires(text, V.gep(2)) is neg(V.gep(2))
+    assert fires(text, V.gep(3)) is None

@@ -18,6 +18,7 @@ from morok.dsl.match.matched import Matched
 from morok.dsl.match.node_code import NodeCode, local_name
 
 _FAILURES: Final = "_failures"  # the variable, in generated code, of the exceptions by which arithmetic has no value
+_NO_NODE: Final = "_no_node"  # that of these and of the one by which an op refuses its operands
 _CLASSES: Final = {"const": "int", "int": "int", "bool": "bool"}  # the Python class of a helper's result, by its kind
 
 
@@ -112,31 +113,37 @@ class _Maker:
 
     def otherwise(self, name: str, value: ast.expr, instead: ast.expr) -> ast.expr:
         """The variable of a value, or of `instead` if the value is undefined."""
-        self.put(attempt([assign([name], value)], self.failures, [assign([name], instead)], []))
+        self.put(attempt([assign([name], value)], self.no_value(), [assign([name], instead)], []))
         return self.code.name(name)
+
+    def no_value(self) -> ast.expr:
+        """The exceptions by which a clause shows that it has no value: one that builds nodes, by building none, too."""
+        return self.code.name(_NO_NODE) if self.matched.builds else self.failures
 
     # clauses
 
     def guard(self, condition: S.Expr) -> None:
-        self.matched.raises = False
+        self.matched.raises = self.matched.builds = False
         test = self.expressions.condition(condition)
         self.budget()
-        if self.matched.raises:
+        if self.matched.raises or self.matched.builds:
             test = self.otherwise(self.matched.temporary(), test, self.code.constant(False))
         if not self.action.body:
             self.action.early = 1
         self.when(test)
 
     def let(self, clause: S.Let) -> None:
-        self.matched.raises = False
-        value = clause.value
-        extern = self.rule.externs.get(value.name) if isinstance(value, S.ECall) else None
-        made = self.expressions.any(value)
+        self.matched.raises = self.matched.builds = False
+        value, extern = clause.value, None
+        if isinstance(value, S.ECall) and value.name in self.rule.externs:
+            extern, made = self.rule.externs[value.name], self.expressions.helper_call(value)
+        else:
+            made = self.expressions.any(value)
         self.budget()
         names = list(map(local_name, clause.names))
         if extern is not None and extern.partial:
             result = self.matched.temporary()
-            if self.matched.raises:
+            if self.matched.raises or self.matched.builds:
                 self.otherwise(result, made, self.code.none)
             else:
                 if not self.action.body:
@@ -144,8 +151,8 @@ class _Maker:
                 self.put(assign([result], made))
             self.when(self.code.compare(self.code.name(result), "is not", self.code.none))
             self.put(assign(names, self.code.name(result)))
-        elif self.matched.raises:
-            self.where_defined(assign(names, made))
+        elif self.matched.raises or self.matched.builds:
+            self.where_defined(assign(names, made), failures=self.no_value())
         else:
             self.put(assign(names, made))
         self.matched.locals.update(zip(clause.names, map(self.code.name, names), strict=True))

@@ -20,6 +20,7 @@ class Matched:
     iterating  the number of comprehensions over whose sequences the code is
     steps      the code counts steps
     raises     the code may raise an exception, for lack of a value
+    builds     it builds a node of an op that may refuse operands of its dtypes: with static fields, or any number of operands
     terms      the pattern's own pointwise nodes, by op and operands: a clause or target reuses such a node
     most       the greatest compile-time amounts that the proof tried: shifts, powers of two
     """
@@ -39,6 +40,7 @@ class Matched:
         self.iterating = 0
         self.steps = False
         self.raises = False
+        self.builds = False
         self.temporaries = 0
         self.terms: dict[tuple[object, ...], Path] = {}
         for path, op in clause.ops.items():

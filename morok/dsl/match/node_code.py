@@ -226,6 +226,8 @@ class NodeCode(ValueCode):
         template = self.access.inline.get(f"build.{info.name}")
         if template is not None and len(operands) == 1 and not isinstance(operands[0], ast.Starred) and not fields:
             return self.code.filled(template, a=operands[0], d=dtype)
+        if info.fields or any(o.many for o in info.operands):
+            self.matched.builds = True
         return self.built(info.name, operands, fields, dtype)
 
     def built(self, op: str, operands: Sequence[ast.expr], fields: Mapping[str, ast.expr], dtype: ast.expr) -> ast.expr:

@@ -267,6 +267,12 @@ class ValueCode(ABC):
         return ty
 
     def helper(self, e: S.ECall) -> ast.expr:
+        """The result of a helper as a part of an expression, which has no value where the helper declines."""
+        made = self.helper_call(e)
+        return self.checked("_given", made) if self.rule.externs[e.name].partial else made
+
+    def helper_call(self, e: S.ECall) -> ast.expr:
+        """The call of a helper: None where it declines."""
         kinds = [p.type.name if isinstance(p.type, S.TName) else "" for p in self.rule.externs[e.name].params]
         given = [self.finite(a) if k in ("const", "int") else self.any(a) for k, a in zip(kinds, e.args, strict=True)]
         if self.rule.context is not None:

@@ -18,8 +18,10 @@ if TYPE_CHECKING:
     from morok.prove.parametric.reading import Reading
 
 
-def result(r: Reading, extern: S.Extern, arguments: list[Any]) -> Any:
-    """The result of a call of a helper: several as a tuple."""
+def result(r: Reading, extern: S.Extern, arguments: list[Any], sure: bool) -> Any:
+    """The result of a call of a helper: several as a tuple. `sure`: the rule does not fire where it has none."""
+    if extern.partial and r.guarding and not sure:
+        raise Unsupported(f"{extern.name}, which may give nothing, where it may not be called")
     given = {p.name: a for p, a in zip(extern.params, arguments, strict=True)}
     for needed in extern.requires:
         if r.guarding:
@@ -39,7 +41,7 @@ def result(r: Reading, extern: S.Extern, arguments: list[Any]) -> Any:
                 premise = _under(r, seen, True, r.known, c)
             except Unsupported:
                 continue
-            r.setting.premise(premise)
+            r.setting.premise_here(premise)
     return made if len(made) > 1 else made[0]
 
 

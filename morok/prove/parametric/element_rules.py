@@ -8,7 +8,7 @@ dtypes. In it the terms stand below a choice, since a value within a tolerance, 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from morok.prove import smt
@@ -16,6 +16,9 @@ from morok.prove.parametric import laws
 from morok.prove.parametric.number_ops import has_value, is_valid, number, truth
 from morok.prove.parametric.setting import Setting
 from morok.prove.smt import Expr
+
+Atom = tuple[Expr, str]  # what no op computes, and its dtype
+Names = Mapping[Atom, str]
 
 MOST: Final = 8  # ways in which what no op computes on one side may be the same on the other
 NO_NUMBERS: Final = (laws.INVALID, laws.NONE, laws.NOWHERE, laws.UNSAID)
@@ -57,22 +60,22 @@ def _branches(one: Expr, other: Expr) -> Iterator[tuple[Expr, Expr]]:
 
 def _related(s: Setting, dtype: str, one: Expr, other: Expr) -> bool:
     assert s.elements.proves is not None
-    atoms, its = (dict(_atoms(s, t, dtype)) for t in (one, other))
-    if not {*NO_NUMBERS}.isdisjoint([*atoms, *its]):
+    atoms, its = (list(dict.fromkeys(_atoms(s, t, dtype))) for t in (one, other))
+    if not {*NO_NUMBERS}.isdisjoint(t for t, _ in (*atoms, *its)):
         return False
-    choices = [[a for a, d in atoms.items() if d == wanted and _may_be(a, b)] for b, wanted in its.items()]
+    choices = [[(a, d) for a, d in atoms if d == wanted and _may_be(a, b)] for b, wanted in its]
     for chosen in itertools.islice(itertools.product(*choices), MOST):
-        names = {a: f"x{k}" for k, a in enumerate(atoms)}
-        its_names = {b: names[a] for b, a in zip(its, chosen, strict=True)}
+        names = {atom: f"x{k}" for k, atom in enumerate(atoms)}
+        its_names = {atom: names[a] for atom, a in zip(its, chosen, strict=True)}
 
-        def text(dtypes: Mapping[str, str], its_names: Mapping[Expr, str] = its_names, names: Mapping[Expr, str] = names) -> str:
-            typed = {a: f"{names[a]}: {dtypes.get(d, d)}" for a, d in atoms.items()}
+        def text(dtypes: Mapping[str, str], its_names: Names = its_names, names: Names = names) -> str:
+            typed = {(a, d): f"{name}: {dtypes.get(d, d)}" for (a, d), name in names.items()}
             root = dtypes.get(dtype, dtype)
-            before, after = _written(s, one, typed, dtypes), _written(s, other, its_names, dtypes)
+            before, after = _written(s, (one, dtype), typed, dtypes), _written(s, (other, dtype), its_names, dtypes)
             return f"Where(c: bool, {before}, d: {root}) ~> Where(c, {after}, d)"
 
         if s.elements.proves(text):
-            same = (a == b for a, b in zip(chosen, its, strict=True))
+            same = (a == b for (a, _), (b, _) in zip(chosen, its, strict=True))
             said = f"An op works lane by lane, and of numbers it is proved: {text({})}"
             s.instance(said, smt.Implies(smt.And(has_value(s, one), *same), smt.And(*agreement(s, dtype, one, other))))
             s.elements.related = True
@@ -85,8 +88,10 @@ def _may_be(a: Expr, b: Expr) -> bool:
     return a is b or (a.head == b.head == "apply" and a.data is b.data)
 
 
-def _atoms(s: Setting, t: Expr, dtype: str) -> Iterator[tuple[Expr, str]]:
-    """The parts of a term that no op computes, with their dtypes; numbers that the rule writes are none."""
+def _atoms(s: Setting, t: Expr, dtype: str) -> Iterator[Atom]:
+    """The parts of a term that no op computes, each with its dtype: a name may stand for constants of several. Numbers that the
+    rule writes are none.
+    """
     if t.head == "apply" and t.data in s.elements.ops:
         for a, d in zip(t.args, s.elements.ops[t.data][1], strict=True):
             yield from _atoms(s, a, d)
@@ -103,9 +108,11 @@ def _numeral(t: Expr) -> str:
     return ""
 
 
-def _written(s: Setting, t: Expr, names: Mapping[Expr, str], dtypes: Mapping[str, str]) -> str:
+def _written(s: Setting, at: Atom, names: Names, dtypes: Mapping[str, str]) -> str:
+    """A term of a dtype as a rule writes it."""
+    t, _ = at
     if t.head == "apply" and t.data in s.elements.ops:
-        op, _, to = s.elements.ops[t.data]
-        operands: Sequence[str] = [_written(s, a, names, dtypes) for a in t.args]
+        op, its, to = s.elements.ops[t.data]
+        operands = [_written(s, a, names, dtypes) for a in zip(t.args, its, strict=True)]
         return f"{op}({', '.join([*operands, *([] if to is None else [dtypes.get(to, to)])])})"
-    return _numeral(t) or names[t]
+    return _numeral(t) or names[at]

@@ -158,13 +158,12 @@ def comprehension(r: Reading, e: S.EComprehension) -> Any:
         before, r.names = r.names, {**r.names, **outer, **_named(e.names, one)}
         was, r.guarding = r.guarding, guarding
         there, r.places = r.places, (*places, k.term)
-        r.setting.guard.append(within(k, 0, sequence.length))
         try:
-            found = value(r, e.body)
+            with r.setting.where(within(k, 0, sequence.length)):
+                found = value(r, e.body)
             return found if not isinstance(e.body, S.ENumber) else number(found)
         finally:
             r.names, r.guarding, r.places = before, was, there
-            r.setting.guard.pop()
 
     if not r.guarding and not r.probing:
         at(r.setting.probe("anywhere"))  # what it says at any place must be well-formed
@@ -190,10 +189,9 @@ def _loops_in_another_order(r: Reading, e: S.EComprehension) -> Loops | None:
 
             s = r.setting
             one, other = s.probe("loop"), s.probe("loop")
-            s.guard += [within(one, 0, found.length), within(other, 0, found.length)]
-            r.claim(within(place(one), 0, found.length))
-            r.claim(smt.Implies(place(one).term == place(other).term, one.term == other.term))
-            del s.guard[-2:]
+            with s.where(within(one, 0, found.length), within(other, 0, found.length)):
+                r.claim(within(place(one), 0, found.length))
+                r.claim(smt.Implies(place(one).term == place(other).term, one.term == other.term))
             return found
     return None
 
@@ -226,7 +224,7 @@ def _first(r: Reading, e: S.EComprehension) -> Any:
     if not s.trying and (first.term, *s.guard) not in s.said:
         s.said.add((first.term, *s.guard))
         found = smt.And(within(first, 0, sequence.length), named(first, condition, True))
-        s.premise(smt.Implies(smt.And(*s.guard), found))
+        s.premise_here(found)
     return named(first, e.body, False)
 
 
@@ -272,7 +270,7 @@ def _call(r: Reading, e: S.ECall) -> Any:
     if e.name in r.rule.dialect.ops:
         return r.made(e.name, r.parts(e.name, e), e)
     if e.name in r.rule.externs:
-        return r.result(r.rule.externs[e.name], [value(r, a) for a in e.args])
+        return r.result(e, [value(r, a) for a in e.args])
     if e.name == "identity":
         return _identity(r, *e.args)
     if e.name == "zero" and len(e.args) == 1 and not isinstance(e.args[0], S.EType):
@@ -473,7 +471,7 @@ def _zip(r: Reading, sure: bool, *of: Any) -> Items:
     sequences = [items(o) for o in of]
     for s in sequences[1:]:
         if not s.length.same(sequences[0].length):
-            if not sure and (r.guarding or r.setting.guard):
+            if not sure and not r.surely:
                 raise Unsupported("sequences that may not be of one length")
             r.setting.premise(s.length.term == sequences[0].length.term)
     return Items(sequences[0].length, lambda k: tuple(s.at(k) for s in sequences))
@@ -498,7 +496,7 @@ def _constant(r: Reading, v: Any, dtype: Any) -> Vector:
 def _inverse(r: Reading, sure: bool, of: Any) -> Items:
     """The permutation that undoes one: of what is none it has no value. `sure`: the rule does not fire where it has none."""
     axes = items(of)
-    if not sure and (r.guarding or r.setting.guard) and not views.is_permutation(r.setting, axes):
+    if not sure and not r.surely and not views.is_permutation(r.setting, axes):
         raise Unsupported("the inverse of what may be no permutation")
     back = views.inverse(r.setting, axes)
     return Items(axes.length, lambda k: integer(back(k.term)))
@@ -509,7 +507,7 @@ def _others(r: Reading, sure: bool, of: Any, rank: Any) -> Items:
     where it is `sure` to be asked.
     """
     axes, s = items(of), r.setting
-    if kept_axes.known(s, number(rank), axes, [axes]) is None and not sure and (r.guarding or s.guard or s.supposed):
+    if kept_axes.known(s, number(rank), axes, [axes]) is None and not sure and (not r.surely or s.supposed):
         raise Unsupported("the others of what may be no axes")
     kept = kept_axes.without(s, number(rank), axes, [axes], smt.TRUE)
     return Items(kept.count, kept.axis)

@@ -51,6 +51,9 @@ def lane_by_lane(rule: CheckedRule) -> bool:
     everything = list(S.walk(rule.syntax.pattern, rule.syntax.target, *rule.syntax.clauses))
     if any(isinstance(at, LISTS) or (isinstance(at, S.PConst) and _reads_lanes(at)) for at in everything):
         return False
+    named = {t.lanes for t in types}  # `x: i32 x n` makes n the number of lanes
+    if any(isinstance(at, S.EName) and at.name in named for at in everything):
+        return False
     counted = {id(c) for at in everything for c in _comparisons_of_lanes(at)}
     return all(_allowed(rule, at) or id(at) in counted for at in everything if isinstance(at, S.ECall))
 

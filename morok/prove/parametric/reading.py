@@ -163,6 +163,14 @@ class Reading:
         finally:
             self.guarding = False
 
+    @property
+    def surely(self) -> bool:
+        """Truth of what is being read having a value wherever the rule fires: it is in no condition, which may leave it out, and
+        not said of the items of a sequence, of which there may be none. What is not may leave nothing behind: neither premises
+        that it has a value, nor what is known of it by its claims, which are not made there or not for all.
+        """
+        return not (self.guarding or self.probing or self.setting.guard or self.setting.trying)
+
     def claim(self, condition: Expr) -> None:
         """A condition that what is built must meet."""
         if self.part != "pattern" and not self.guarding and not self.probing:
@@ -179,7 +187,7 @@ class Reading:
         """A condition without which the rule does not fire: a premise where a `let` needs it for its value. What is needed for
         the items of sequences, and in the target, must be shown.
         """
-        if self.part == "clauses" and not self.setting.guard and not self.guarding:
+        if self.part == "clauses" and self.surely:
             self.setting.premise(condition)
         else:
             self.claim(condition)
@@ -215,9 +223,9 @@ class Reading:
         """A node of an op."""
         return structural_ops.made(self, op, parts, at)
 
-    def result(self, extern: S.Extern, arguments: list[Any]) -> Any:
+    def result(self, call: S.ECall, arguments: list[Any]) -> Any:
         """The result of a helper."""
-        return contracts.result(self, extern, arguments)
+        return contracts.result(self, self.rule.externs[call.name], arguments, id(call) in self.sure)
 
     # types
 

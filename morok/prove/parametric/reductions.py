@@ -39,10 +39,11 @@ def reduced(r: Reading, parts: Parts, x: Tensor, dtype: str) -> Tensor:
         return x
     each(r, axes.length, lambda k: within(_at(axes, k), 0, x.rank))
     distinct = smt.TRUE
-    if r.part != "pattern" and axes.length.known not in (0, 1) and kept_axes.known(s, x.rank, axes, parts_of_axes) is None:
-        if r.probing:
-            raise Unsupported("axes for every item of a sequence")
-        distinct = _claim_distinct(r, axes)
+    if r.part != "pattern" and kept_axes.known(s, x.rank, axes, parts_of_axes) is None:
+        if not r.surely:
+            raise Unsupported("a fold that a condition makes, or every item of a sequence")
+        if axes.length.known != 1:
+            distinct = _claim_distinct(r, axes)
     kept = kept_axes.without(s, x.rank, axes, parts_of_axes, distinct)
     if distinct is not smt.TRUE:  # axes are left only if the claims hold that were made so far
         s.supposed.append(distinct)
@@ -67,9 +68,8 @@ def _claim_distinct(r: Reading, axes: Items) -> Expr:
     """Claim that no axis is listed twice; the truth of which further claims may suppose."""
     s = r.setting
     j, k = s.probe("item"), s.probe("item")
-    s.guard += [s.below(j, axes.length), s.below(k, axes.length)]
-    r.claim(smt.Implies(_at(axes, j).term == _at(axes, k).term, j.term == k.term))
-    del s.guard[-2:]
+    with s.where(s.below(j, axes.length), s.below(k, axes.length)):
+        r.claim(smt.Implies(_at(axes, j).term == _at(axes, k).term, j.term == k.term))
     return smt.Bool(s.symbol("distinct"))
 
 

@@ -105,12 +105,11 @@ def _folded(r: Reading, x: Register, start: Kept, done: Statement) -> Vector:
         if not v.uniform:
             r.claim(v.count.term == fold.count.term)
     lane = s.probe("lane")
-    s.guard.append(s.below(lane, fold.count))
-    first, then, held = start.value.at(e, lane), again.value.at(e, lane), _held(inside)
-    _knows_nothing(s, x, held, [first, then])
-    r.claim(first == fold.nothing)
-    r.claim(then == fold.combine(held(e, lane), fold.one(e, lane)))
-    s.guard.pop()
+    with s.where(s.below(lane, fold.count)):
+        first, then, held = start.value.at(e, lane), again.value.at(e, lane), _held(inside)
+        _knows_nothing(s, x, held, [first, then])
+        r.claim(first == fold.nothing)
+        r.claim(then == fold.combine(held(e, lane), fold.one(e, lane)))
     return Vector(fold.count, fold.result)
 
 

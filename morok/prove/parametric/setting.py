@@ -260,6 +260,16 @@ class Setting:
         finally:
             self.known_inside.pop()
 
+    @contextmanager
+    def where(self, *conditions: Expr) -> Iterator[None]:
+        """While it is on, what is read is reached only where these conditions hold."""
+        before = len(self.guard)
+        self.guard += conditions
+        try:
+            yield
+        finally:
+            del self.guard[before:]
+
     def surely_below(self, k: Integer, end: Integer) -> bool:
         """Truth of k < end following from what is known of places at once."""
         d = end - k
@@ -310,6 +320,10 @@ class Setting:
     def premise(self, condition: Expr) -> None:
         if not self.trying:
             self.premises.append(condition)
+
+    def premise_here(self, condition: Expr) -> None:
+        """A premise where the part that is being read is reached."""
+        self.premise(smt.Implies(smt.And(*self.guard), condition) if self.guard else condition)
 
     def claim(self, condition: Expr) -> None:
         """A condition that must be shown, where the part that is being read is reached."""

@@ -101,12 +101,10 @@ def _take(r: Reading, op: str, parts: Parts, at: Any) -> Vector | Statement:
         raise Unsupported("lanes of a constant of any number of lanes")
     if not x.uniform and not r.probing:
         anywhere = r.setting.probe("anywhere")
-        inside = r.setting.below(anywhere, places.length)
-        r.setting.guard.append(inside)
-        place = number(places.at(anywhere))
-        r.claim(r.setting.below(place, x.count))
-        x.at(r.here, place)  # of which vector it is, tells whether it is there
-        r.setting.guard.pop()
+        with r.setting.where(r.setting.below(anywhere, places.length)):
+            place = number(places.at(anywhere))
+            r.claim(r.setting.below(place, x.count))
+            x.at(r.here, place)  # of which vector it is, tells whether it is there
     r.claim(places.length.term > 0)
     r.setting.count(places.length)
     return Vector(places.length, x.at if x.uniform else lambda e, lane: x.at(e, number(places.at(lane))))
@@ -246,10 +244,9 @@ def _flattened(r: Reading, sequence: Items, single: bool) -> Vector:
     anywhere = r.setting.probe("anywhere")
     each = vector(sequence.at(anywhere))
     if single:
-        r.setting.guard.append(r.setting.below(anywhere, sequence.length))
-        if not each.uniform and each.count.known != 1:
-            r.claim(each.count.term == 1)
-        r.setting.guard.pop()
+        with r.setting.where(r.setting.below(anywhere, sequence.length)):
+            if not each.uniform and each.count.known != 1:
+                r.claim(each.count.term == 1)
         return Vector(r.setting.count(sequence.length), lambda e, lane: vector(sequence.at(lane)).at(e, integer(0)))
     if each.uniform:
         raise Unsupported("constants of any number of lanes behind one another")

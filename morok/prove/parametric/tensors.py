@@ -137,9 +137,8 @@ def of_each(s: Setting, known: bool, length: Integer, condition: Callable[[Integ
             s.claim(smt.Implies(only_if, condition(axis)))
     else:
         k = s.probe("axis")
-        s.guard += [s.below(k, length), only_if]
-        s.claim(condition(k))
-        del s.guard[-2:]
+        with s.where(s.below(k, length), only_if):
+            s.claim(condition(k))
 
 
 # comparison

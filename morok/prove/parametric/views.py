@@ -202,12 +202,11 @@ def _permute(r: Reading, parts: Parts, dtype: str) -> Tensor:
     each(r, x.rank, lambda k: within(axes.at(k), 0, x.rank))
     permutes = smt.TRUE
     if r.part != "pattern" and not is_permutation(s, axes):  # what is built must name every axis once
-        if r.probing:
-            raise Unsupported("a permutation for every item of a sequence")
+        if not r.surely:
+            raise Unsupported("a permutation that a condition makes, or every item of a sequence")
         j, k = s.probe("axis"), s.probe("axis")
-        s.guard += [s.below(j, x.rank), s.below(k, x.rank)]
-        r.claim(smt.Implies(axes.at(j).term == axes.at(k).term, j.term == k.term))
-        del s.guard[-2:]
+        with s.where(s.below(j, x.rank), s.below(k, x.rank)):
+            r.claim(smt.Implies(axes.at(j).term == axes.at(k).term, j.term == k.term))
         permutes = smt.Bool(s.symbol("permutes"))
     back = inverse(s, axes, permutes)
     if not s.trying:
