@@ -461,3 +461,15 @@ def test_replaced_operands_are_checked() -> None:
         bits.replace((UOp.var("d", dtypes.f64),))
     with pytest.raises(IRTypeError, match="operands"):
         bits.replace(())
+
+
+def test_a_size_has_no_axes() -> None:
+    """A tensor of one element is none: an op that works on it element by element has its axes."""
+    one = UOp.const(1)
+    for size in (UOp.const(2), UOp.var("n", dtypes.index, 0, 4), UOp.new(Op.Reshape, (UOp.const(2),))):
+        assert UOp.new(Op.Iota, (size,)).shape == (size.arg if size.op is Op.Const else size,)
+    for size in (UOp.new(Op.Reshape, (UOp.const(2), one)), UOp.new(Op.Reshape, (UOp.const(2), one, one)) + 1):
+        with pytest.raises(IRTypeError, match="an end without axes"):
+            UOp.new(Op.Iota, (size,))
+        with pytest.raises(IRTypeError, match="sizes without axes"):
+            UOp.new(Op.Expand, (UOp.new(Op.Reshape, (one, one)), size))

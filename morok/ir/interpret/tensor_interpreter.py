@@ -75,7 +75,7 @@ def value_of(root: UOp, graph: Places) -> Task:
 
 def _number(node: UOp, values: dict[UOp, Array | None]) -> int:
     found = values[node]
-    if found is None or len(found.flat) != 1:
+    if found is None or found.shape:
         raise IRError(f"{node.op.name} is no dimension")
     return dimension(found.flat[0], node)
 

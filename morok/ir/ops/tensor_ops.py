@@ -36,6 +36,8 @@ def _sizes(nodes: Sequence[Node], what: str) -> list[Size]:
             raise TypeError(f"{what} of dtype index, not {d}")
         if n.vmax < 0:
             raise TypeError(f"{what} of at least 0, not {n.vmax}")
+        if n.op is not _CONST and (axes := shape_of(n)):
+            raise TypeError(f"{what} without axes, not of shape {_shown(axes)}")
         found.append(n.arg if n.op is _CONST else n)
     return found
 
