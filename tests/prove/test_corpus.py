@@ -209,6 +209,7 @@ NOT_RUN = {
     "dtypes_of_one_sort.index_of_a_place",
     "elements_of_vectors.taken",
     "elements_of_vectors.loaded",
+    "elements_of_vectors.behind_a_vector",
     *(f"written_constants.{n}" for n in ("half", "nearly_one", "wide", "unsigned", "one_of_it")),
 }
 
