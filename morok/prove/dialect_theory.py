@@ -59,11 +59,11 @@ def _wrong(world: Any, name: str, values: Sequence[Any]) -> Iterator[tuple[str, 
         if _said(world, functools.partial(_denied, world, name, v)):
             yield "variable", f"excludes {v!r}, which is a value of {name} in another encoding"
     before = len(world.axioms)
-    made = [(v, m) for i, v in enumerate(whole) for m in _made(world, name, v, whole[i - 1], i)]
-    for i, (v, m) in enumerate(made):
-        yield from _of_number(world, name, v, m, i)
+    made = [(v, list(_made(world, name, v, whole[i - 1], i))) for i, v in enumerate(whole)]
+    for i, (v, some) in enumerate(made):
+        yield from _of_number(world, name, v, some, i)
     for least in (True, False):
-        yield from _of_bounds(world, name, made, least)
+        yield from _of_bounds(world, name, [(v, m) for v, some in made for m in some], least)
     del world.axioms[before:]
 
 
@@ -85,7 +85,7 @@ def _made(world: Any, name: str, v: int, other: int, number: int) -> Iterator[Ma
     yield Made(replace(x, value=chosen), there, given)
 
 
-def _of_number(world: Any, name: str, v: int, made: Made, at: int) -> Iterator[tuple[str, str]]:
+def _of_number(world: Any, name: str, v: int, made: Sequence[Made], at: int) -> Iterator[tuple[str, str]]:
     """(the method, what it says that is not so) of a value that is a number, or a truth."""
     n = world.numbers
     wanted = n.const(int(v))
@@ -94,17 +94,19 @@ def _of_number(world: Any, name: str, v: int, made: Made, at: int) -> Iterator[t
         exists, same = n.compare("==", number, wanted)
         return smt.And(exists, same)
 
-    if _said(world, lambda: equal(world.number_of(name, made.term)), made) is False:
-        yield "number_of", f"of {v!r} at {name} is another number"
+    for m in made:
+        if _said(world, lambda m=m: equal(world.number_of(name, m.term)), m) is False:
+            yield "number_of", f"of {v!r} at {name} is another number"
+    given = [(wanted, None)]
     try:
-        unknown = n.n.variable(Symbol("number", name, at))
-        number, of_number = Num(unknown), Made(None, smt.Substitution([(unknown, wanted.value)]), (unknown == wanted.value,))
+        x = n.n.variable(Symbol("number", name, at))
+        given.append((Num(x), Made(None, smt.Substitution([(x, wanted.value)]), (x == wanted.value,))))
     except Exception:  # this theory's numbers are others
-        number, of_number = wanted, made
-    for given, which in ((wanted, made), (number, of_number)):
-        if _said(world, functools.partial(_makes_value, world, name, given, v), which) is False:
+        pass
+    for number, known in given if made else ():
+        if _said(world, functools.partial(_makes_value, world, name, number, v), known) is False:
             yield "constant_of", f"the number {v!r} makes another value of {name}"
-        if world.is_int(name) and _said(world, functools.partial(world.fits, name, given), which) is False:
+        if world.is_int(name) and _said(world, functools.partial(world.fits, name, number), known) is False:
             yield "fits", f"denies that {v!r} is a value of {name}"
 
 

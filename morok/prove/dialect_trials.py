@@ -109,6 +109,7 @@ def _all(dialect: Dialect, broken: frozenset[str], op: str, over: frozenset[str]
             yield from dtype_mistakes(dialect, kinds.values())
         ops = [i for name, i in dialect.ops.items() if i.params and i.solver and name not in broken]
         yield from theory_mistakes(dialect, made, values, ops)
+        yield from meanings.shared_mistakes(dialect, theory, ops, values)
         for name, some in values.items():
             if some and not constants:  # else its constants are wrong, or unknown to the theory, which is said of them
                 yield from excluded_constants(dialect, name, made[name])
