@@ -90,14 +90,14 @@ def _of_number(world: Any, name: str, v: int, made: Sequence[Made], at: int) -> 
     n = world.numbers
     wanted = n.const(int(v))
 
-    def equal(number: Any) -> Expr:
-        exists, same = n.compare("==", number, wanted)
+    def equal(term: Any) -> Expr:
+        exists, same = n.compare("==", world.number_of(name, term), wanted)
         return smt.And(exists, same)
 
     for m in made:
-        if _said(world, lambda m=m: equal(world.number_of(name, m.term)), m) is False:
+        if _said(world, functools.partial(equal, m.term), m) is False:
             yield "number_of", f"of {v!r} at {name} is another number"
-    given = [(wanted, None)]
+    given: list[tuple[Any, Made | None]] = [(wanted, None)]
     try:
         x = n.n.variable(Symbol("number", name, at))
         given.append((Num(x), Made(None, smt.Substitution([(x, wanted.value)]), (x == wanted.value,))))
