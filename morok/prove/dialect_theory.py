@@ -33,18 +33,30 @@ class Made(NamedTuple):
     given: tuple[Expr, ...]
 
 
-def theory_mistakes(
-    dialect: Dialect, made: Mapping[str, Sequence[Any]], values: Mapping[str, Sequence[Any]], ops: Sequence[OpInfo]
-) -> Iterator[Mistake]:
-    """The mistakes of a theory's worlds of each dtype, the first of each part."""
+def theory_mistakes(made: Mapping[str, Sequence[Any]], values: Mapping[str, Sequence[Any]]) -> Iterator[Mistake]:
+    """The mistakes of a theory's worlds of each dtype, the first of each part. No op's code is run."""
     seen = set()
     for name, some in values.items():
         chosen = [*some[: FEW - 2], *some[-2:]] if len(some) > FEW else some
         for world in made[name]:
-            for part, message in (*_wrong(world, name, chosen), *_unequal(dialect, world, name, ops)):
+            for part, message in (*_wrong(world, name, chosen), *_unequal(world, name, ())):
                 if part not in seen:
                     seen.add(part)
-                    yield Mistake("", "theory", f"`{part}` {message}", "what is so of the dialect's values")
+                    yield _mistake(part, message)
+
+
+def equality_mistakes(dialect: Dialect, made: Mapping[str, Sequence[Any]], ops: Sequence[OpInfo]) -> Iterator[Mistake]:
+    """The first mistake of a theory's worlds about the results of ops over unknowns."""
+    for name, worlds in made.items():
+        functions = [(info, names) for info in ops if (names := _operands(dialect, name, info)) is not None]
+        for world in worlds:
+            for part, message in _unequal(world, name, functions):
+                yield _mistake(part, message)
+                return
+
+
+def _mistake(part: str, message: str) -> Mistake:
+    return Mistake("", "theory", f"`{part}` {message}", "what is so of the dialect's values")
 
 
 def _wrong(world: Any, name: str, values: Sequence[Any]) -> Iterator[tuple[str, str]]:
@@ -136,13 +148,13 @@ def _of_bounds(world: Any, name: str, made: Sequence[tuple[int, Made]], least: b
             yield "bound", f"denies that {v!r} of {name} may be a bound of itself"
 
 
-def _unequal(dialect: Dialect, world: Any, name: str, ops: Sequence[OpInfo]) -> Iterator[tuple[str, str]]:
+def _unequal(world: Any, name: str, ops: Sequence[tuple[OpInfo, Sequence[str]]]) -> Iterator[tuple[str, str]]:
     """(the method, what it says that is not so) where `equal` differs from equality over unknowns and over results of ops,
     whatever values these have: the solver is asked, and nothing is tried.
     """
     before = len(world.axioms)
     asked = []
-    for a, b in _pairs(dialect, world, name, ops):
+    for a, b in _pairs(world, name, ops):
         try:
             said, same = smt.term(world.equal(name, a, b)), smt.term(a.value) == smt.term(b.value)
             differ = smt.simplify(smt.And(a.defined, b.defined, negation(said == same)))
@@ -162,7 +174,7 @@ def _unequal(dialect: Dialect, world: Any, name: str, ops: Sequence[OpInfo]) -> 
     del world.axioms[before:]
 
 
-def _pairs(dialect: Dialect, world: Any, name: str, ops: Sequence[OpInfo]) -> Iterator[tuple[Any, Any]]:
+def _pairs(world: Any, name: str, ops: Sequence[tuple[OpInfo, Sequence[str]]]) -> Iterator[tuple[Any, Any]]:
     """Terms of a dtype that are compared: unknowns, one of two, and what each op makes of unknowns."""
     try:
         x, y, z = (world.variable(Symbol("computed", "compared", name, i), name) for i in range(3))
@@ -170,22 +182,21 @@ def _pairs(dialect: Dialect, world: Any, name: str, ops: Sequence[OpInfo]) -> It
     except Exception:  # said where it is asked for
         return
     yield from ((x, y), (chosen, z), (z, chosen))
-    for i, info in enumerate(ops):
+    for k, (info, names) in enumerate(ops):
         try:
-            made = _result(dialect, world, name, info, i)
+            unknown = [world.variable(Symbol("computed", "operand", k, i), n) for i, n in enumerate(names)]
+            made = meaning_of(target(info.solver))(world, *arguments(world, info, names, name, unknown))
         except Exception:  # said of the op
             continue
-        if made is not None and made.allows is None and is_false(made.invalid):
+        if made.allows is None and is_false(made.invalid):
             yield from ((made, z), (z, made))
 
 
-def _result(dialect: Dialect, world: Any, name: str, info: OpInfo, number: int) -> Any:
-    """What an op makes of unknowns, at the first choice of dtypes that gives this one; None where it gives it at none."""
+def _operands(dialect: Dialect, name: str, info: OpInfo) -> list[str] | None:
+    """The dtypes of an op's operands at the first choice at which it gives this dtype; None where it gives it at none."""
     for at in choices(dialect, info):
-        names = [at.get(p, p) for p in info.params]
         if at.get(info.result, info.result) == name:
-            unknown = [world.variable(Symbol("computed", "operand", number, i), n) for i, n in enumerate(names)]
-            return meaning_of(target(info.solver))(world, *arguments(world, info, names, name, unknown))
+            return [at.get(p, p) for p in info.params]
     return None
 
 
@@ -272,4 +283,4 @@ def _possible(world: Any, *conditions: Expr) -> bool:
     return found.answer is not Answer.UNSAT
 
 
-__all__ = ["excluded_constants", "numbers_around", "other_constants", "theory_mistakes"]
+__all__ = ["equality_mistakes", "excluded_constants", "numbers_around", "other_constants", "theory_mistakes"]

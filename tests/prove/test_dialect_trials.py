@@ -15,7 +15,7 @@ from morok.prove.dialect_encodings import kind_of, worlds
 from morok.prove.dialect_facts import dtype_mistakes
 from morok.prove.dialect_meanings import choices, meaning_mistakes, shared_mistakes, theory_of
 from morok.prove.dialect_nodes import OpNodes, template_of_constants
-from morok.prove.dialect_theory import theory_mistakes
+from morok.prove.dialect_theory import equality_mistakes, theory_mistakes
 from morok.prove.dialect_trees import Trees
 from morok.prove.dialect_values import candidates
 from morok.prove.function_digest import code_of
@@ -147,7 +147,9 @@ def test_theories_are_asked_about_unknowns(world: str) -> None:
     made = dialect()
     attempt = Encoding(getattr(mistaken, world))
     values = {"sat": candidates(attempt.world(), "sat", random.Random(0))}
-    found = {m.message.split("`")[1] for m in theory_mistakes(made, {"sat": [attempt.world()]}, values, [*made.ops.values()])}
+    worlds = {"sat": [attempt.world()]}
+    wrong = [*theory_mistakes(worlds, values), *equality_mistakes(made, worlds, [*made.ops.values()])]
+    found = {m.message.split("`")[1] for m in wrong}
     part = {"OffIfUnknown": {"number_of", "bound"}, "TurnedIfUnknown": {"bound"}, "IntegerWorld": set()}
     assert found == part.get(world, {"equal"})
 
