@@ -117,6 +117,19 @@ class Agreement:
                     rest.append(case)
             self._asked(rest, functools.partial(self._valued, places), bool(world.exact))
 
+    def known_in_part(self, case: Case) -> bool:
+        """True if the encoding leaves open what this application is."""
+        world = self.attempt.world()
+        return self._of_constants(world, case, 0) is not None and not world.exact
+
+    def said_of(self, world: Any, case: Case) -> list[Any]:
+        """The conditions, in a world, that an application is what the evaluator says."""
+        got = self._of_constants(world, case, 0)
+        return [] if got is None else self._conditions(world, got, case)
+
+    def shown(self, case: Case) -> str:
+        return f"{self.info.name}{shown(case.given)} " + ("has no value" if case.value is NoValue else f"is {case.value!r}")
+
     def _of_constants(self, world: Any, case: Case, number: int) -> Term | None:
         """What the solver function gives these constants; None where the encoding does not have it."""
         try:
@@ -256,10 +269,10 @@ class Agreement:
         count = _least(len(cases), lambda n: fails(cases[:n]))
         first, case = cases[:count][::-1][1:], cases[count - 1]
         beside = _least(len(first), lambda n: fails([*first[:n], case])) if first and not fails([case]) else 0
-        where = f" where {self._result(first[beside - 1])}" if beside else ""
+        where = f" where {self.shown(first[beside - 1])}" if beside else ""
         if exact:
             raise self._unread(case, ValueError(f"what the theory assumes cannot be{where}"))
-        what = f"{self._result(case)}, which it cannot be to the solver{where}"
+        what = f"{self.shown(case)}, which it cannot be to the solver{where}"
         raise Wrong("evaluate", what, f"what {self.info.solver} says")
 
     def _unread(self, case: Case, problem: Exception) -> Wrong:
@@ -269,8 +282,22 @@ class Agreement:
     def _at(self, case: Case) -> str:
         return f"{self.info.name}{shown(case.given)}"
 
-    def _result(self, case: Case) -> str:
-        return f"{self._at(case)} " + ("has no value" if case.value is NoValue else f"is {case.value!r}")
+
+def together(applications: Sequence[tuple[Agreement, Case]]) -> tuple[OpInfo, str] | None:
+    """The op, and what is wrong in words, where applications in one kind of encoding cannot all be; None where they can."""
+
+    def fails(some: Sequence[tuple[Agreement, Case]]) -> bool:
+        world = some[0][0].attempt.world()
+        conditions = [c for agreement, case in some for c in agreement.said_of(world, case)]
+        return ask([*world.axioms, *conditions], DEFAULT_BUDGET).answer is Answer.UNSAT
+
+    if not applications or not fails(applications):
+        return None
+    count = _least(len(applications), lambda n: fails(applications[:n]))
+    last, before = applications[count - 1], applications[: count - 1][::-1]
+    beside = _least(len(before), lambda n: fails([*before[:n], last])) if before else 0
+    where = "".join(f" where {agreement.shown(case)}" for agreement, case in before[beside - 1 : beside])
+    return last[0].info, f"{last[0].shown(last[1])}, which it cannot be to the solver{where}"
 
 
 def _least(most: int, holds: Callable[[int], bool]) -> int:
@@ -296,4 +323,4 @@ def _unknowns(names: Sequence[str]) -> list[tuple[int, ...]]:
     return [own, *same, *one]
 
 
-__all__ = ["Agreement", "Case", "Wrong", "arguments", "evaluated", "said", "shown"]
+__all__ = ["Agreement", "Case", "Wrong", "arguments", "evaluated", "said", "shown", "together"]

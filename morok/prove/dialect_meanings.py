@@ -6,15 +6,15 @@ import importlib
 import itertools
 import math
 import random
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from morok.dialect import Dialect, OpInfo
 from morok.dsl.declared import Mistake
 from morok.dsl.values import NoValue
-from morok.prove.dialect_agreement import Agreement, Case, Wrong, evaluated, said, shown
-from morok.prove.dialect_encodings import worlds
-from morok.prove.dialect_values import candidates, every, mentioned, misnumbered, near, same_number
+from morok.prove.dialect_agreement import Agreement, Case, Wrong, evaluated, said, shown, together
+from morok.prove.dialect_encodings import kind_of, worlds
+from morok.prove.dialect_values import candidates, every, few, mentioned, misnumbered, near, same_number
 from morok.prove.meanings import meaning_of
 from morok.prove.semantics.term import Term, Unsupported
 
@@ -22,6 +22,7 @@ MOST: Final = 240  # applications of one op at one choice of dtypes
 LEAST: Final = 24
 ALL: Final = 600  # of one op, about
 SPECIAL: Final = 2000  # and of one op to numbers that stand in its code
+TOGETHER: Final = 3  # of an op at one choice of dtypes, where those of all ops are asked about at once
 BESIDE: Final = 4  # other values that such a number is tried with
 TWICE: Final = 20  # of these, applications of the evaluator that are made again
 
@@ -154,13 +155,46 @@ def _cases(dialect: Dialect, info: OpInfo, names: Sequence[str], result: str, tr
     return found
 
 
+def shared_mistakes(
+    dialect: Dialect, theory: Any, ops: Sequence[OpInfo], values: Mapping[str, Sequence[Any]]
+) -> Iterator[Mistake]:
+    """The mistake where ops of which the solver is told a part cannot be what their evaluators say at once, in each kind of
+    encoding: proofs are about several ops.
+    """
+    found: dict[Hashable, list[tuple[Agreement, Case]]] = {}
+    for info in ops:
+        try:
+            function = meaning_of(target(info.solver))
+        except Wrong:  # said of the op
+            continue
+        for at in choices(dialect, info) if info.evaluate is not None else ():
+            names, result = [at.get(p, p) for p in info.params], at.get(info.result, info.result)
+            if all(values.get(n) for n in (*names, result)):
+                tried = itertools.islice(zip(*(itertools.cycle(few(values[n], TOGETHER)) for n in names), strict=False), TOGETHER)
+                cases = _cases(dialect, info, names, result, list(tried))
+                for attempt in worlds(theory, dialect, info.name, sorted({*names, result})):
+                    agreement = Agreement(info, function, attempt, names, result)
+                    try:
+                        if cases and agreement.known_in_part(cases[0]):
+                            found.setdefault(kind_of(attempt), []).extend((agreement, case) for case in cases)
+                    except Wrong:  # said of the op
+                        continue
+    for applications in found.values():
+        try:
+            wrong = together(applications)
+        except Wrong:  # said of the op
+            continue
+        if wrong is not None:
+            yield Mistake(wrong[0].name, "evaluate", wrong[1], f"what {wrong[0].solver} says")
+
+
 def _combined(values: Sequence[Sequence[Any]], most: int, rng: random.Random) -> list[tuple[Any, ...]]:
     """Combinations of values: all where they are few, else the first of each with each other's, and random ones."""
     if math.prod(map(len, values)) <= most:
         return list(itertools.product(*values))
-    few = [v[: max(2, int(most ** (1 / len(values)) * 0.7))] for v in values]
+    some = [v[: max(2, int(most ** (1 / len(values)) * 0.7))] for v in values]
     chance = [tuple(rng.choice(v) for v in values) for _ in range(most // 2)]
-    return [*itertools.product(*few), *chance]
+    return [*itertools.product(*some), *chance]
 
 
 def _special(
@@ -169,8 +203,8 @@ def _special(
     """So many combinations with numbers that stand in an op's code: these with each other, and each with the first values."""
     pairs: Iterable[tuple[Any, ...]] = ()
     if all(special):
-        few = math.prod(map(len, special)) <= most
-        pairs = itertools.product(*special) if few else (tuple(map(rng.choice, special)) for _ in range(most // 4))
+        all_of_them = math.prod(map(len, special)) <= most
+        pairs = itertools.product(*special) if all_of_them else (tuple(map(rng.choice, special)) for _ in range(most // 4))
     beside = itertools.product(*(v[:BESIDE] for v in values))
     alone = ((*other[:i], v, *other[i + 1 :]) for other in beside for i, of in enumerate(special) for v in of)
     return [*pairs, *itertools.islice(alone, most)]

@@ -33,18 +33,30 @@ class Made(NamedTuple):
     given: tuple[Expr, ...]
 
 
-def theory_mistakes(
-    dialect: Dialect, made: Mapping[str, Sequence[Any]], values: Mapping[str, Sequence[Any]], ops: Sequence[OpInfo]
-) -> Iterator[Mistake]:
-    """The mistakes of a theory's worlds of each dtype, the first of each part."""
+def theory_mistakes(made: Mapping[str, Sequence[Any]], values: Mapping[str, Sequence[Any]]) -> Iterator[Mistake]:
+    """The mistakes of a theory's worlds of each dtype, the first of each part. No op's code is run."""
     seen = set()
     for name, some in values.items():
         chosen = [*some[: FEW - 2], *some[-2:]] if len(some) > FEW else some
         for world in made[name]:
-            for part, message in (*_wrong(world, name, chosen), *_unequal(dialect, world, name, ops)):
+            for part, message in (*_wrong(world, name, chosen), *_unequal(world, name, ())):
                 if part not in seen:
                     seen.add(part)
-                    yield Mistake("", "theory", f"`{part}` {message}", "what is so of the dialect's values")
+                    yield _mistake(part, message)
+
+
+def equality_mistakes(dialect: Dialect, made: Mapping[str, Sequence[Any]], ops: Sequence[OpInfo]) -> Iterator[Mistake]:
+    """The first mistake of a theory's worlds about the results of ops over unknowns."""
+    for name, worlds in made.items():
+        functions = [(info, names) for info in ops if (names := _operands(dialect, name, info)) is not None]
+        for world in worlds:
+            for part, message in _unequal(world, name, functions):
+                yield _mistake(part, message)
+                return
+
+
+def _mistake(part: str, message: str) -> Mistake:
+    return Mistake("", "theory", f"`{part}` {message}", "what is so of the dialect's values")
 
 
 def _wrong(world: Any, name: str, values: Sequence[Any]) -> Iterator[tuple[str, str]]:
@@ -59,11 +71,11 @@ def _wrong(world: Any, name: str, values: Sequence[Any]) -> Iterator[tuple[str, 
         if _said(world, functools.partial(_denied, world, name, v)):
             yield "variable", f"excludes {v!r}, which is a value of {name} in another encoding"
     before = len(world.axioms)
-    made = [(v, m) for i, v in enumerate(whole) for m in _made(world, name, v, whole[i - 1], i)]
-    for i, (v, m) in enumerate(made):
-        yield from _of_number(world, name, v, m, i)
+    made = [(v, list(_made(world, name, v, whole[i - 1], i))) for i, v in enumerate(whole)]
+    for i, (v, some) in enumerate(made):
+        yield from _of_number(world, name, v, some, i)
     for least in (True, False):
-        yield from _of_bounds(world, name, made, least)
+        yield from _of_bounds(world, name, [(v, m) for v, some in made for m in some], least)
     del world.axioms[before:]
 
 
@@ -85,26 +97,28 @@ def _made(world: Any, name: str, v: int, other: int, number: int) -> Iterator[Ma
     yield Made(replace(x, value=chosen), there, given)
 
 
-def _of_number(world: Any, name: str, v: int, made: Made, at: int) -> Iterator[tuple[str, str]]:
+def _of_number(world: Any, name: str, v: int, made: Sequence[Made], at: int) -> Iterator[tuple[str, str]]:
     """(the method, what it says that is not so) of a value that is a number, or a truth."""
     n = world.numbers
     wanted = n.const(int(v))
 
-    def equal(number: Any) -> Expr:
-        exists, same = n.compare("==", number, wanted)
+    def equal(term: Any) -> Expr:
+        exists, same = n.compare("==", world.number_of(name, term), wanted)
         return smt.And(exists, same)
 
-    if _said(world, lambda: equal(world.number_of(name, made.term)), made) is False:
-        yield "number_of", f"of {v!r} at {name} is another number"
+    for m in made:
+        if _said(world, functools.partial(equal, m.term), m) is False:
+            yield "number_of", f"of {v!r} at {name} is another number"
+    given: list[tuple[Any, Made | None]] = [(wanted, None)]
     try:
-        unknown = n.n.variable(Symbol("number", name, at))
-        number, of_number = Num(unknown), Made(None, smt.Substitution([(unknown, wanted.value)]), (unknown == wanted.value,))
+        x = n.n.variable(Symbol("number", name, at))
+        given.append((Num(x), Made(None, smt.Substitution([(x, wanted.value)]), (x == wanted.value,))))
     except Exception:  # this theory's numbers are others
-        number, of_number = wanted, made
-    for given, which in ((wanted, made), (number, of_number)):
-        if _said(world, functools.partial(_makes_value, world, name, given, v), which) is False:
+        pass
+    for number, known in given if made else ():
+        if _said(world, functools.partial(_makes_value, world, name, number, v), known) is False:
             yield "constant_of", f"the number {v!r} makes another value of {name}"
-        if world.is_int(name) and _said(world, functools.partial(world.fits, name, given), which) is False:
+        if world.is_int(name) and _said(world, functools.partial(world.fits, name, number), known) is False:
             yield "fits", f"denies that {v!r} is a value of {name}"
 
 
@@ -134,13 +148,13 @@ def _of_bounds(world: Any, name: str, made: Sequence[tuple[int, Made]], least: b
             yield "bound", f"denies that {v!r} of {name} may be a bound of itself"
 
 
-def _unequal(dialect: Dialect, world: Any, name: str, ops: Sequence[OpInfo]) -> Iterator[tuple[str, str]]:
+def _unequal(world: Any, name: str, ops: Sequence[tuple[OpInfo, Sequence[str]]]) -> Iterator[tuple[str, str]]:
     """(the method, what it says that is not so) where `equal` differs from equality over unknowns and over results of ops,
     whatever values these have: the solver is asked, and nothing is tried.
     """
     before = len(world.axioms)
     asked = []
-    for a, b in _pairs(dialect, world, name, ops):
+    for a, b in _pairs(world, name, ops):
         try:
             said, same = smt.term(world.equal(name, a, b)), smt.term(a.value) == smt.term(b.value)
             differ = smt.simplify(smt.And(a.defined, b.defined, negation(said == same)))
@@ -160,7 +174,7 @@ def _unequal(dialect: Dialect, world: Any, name: str, ops: Sequence[OpInfo]) -> 
     del world.axioms[before:]
 
 
-def _pairs(dialect: Dialect, world: Any, name: str, ops: Sequence[OpInfo]) -> Iterator[tuple[Any, Any]]:
+def _pairs(world: Any, name: str, ops: Sequence[tuple[OpInfo, Sequence[str]]]) -> Iterator[tuple[Any, Any]]:
     """Terms of a dtype that are compared: unknowns, one of two, and what each op makes of unknowns."""
     try:
         x, y, z = (world.variable(Symbol("computed", "compared", name, i), name) for i in range(3))
@@ -168,22 +182,21 @@ def _pairs(dialect: Dialect, world: Any, name: str, ops: Sequence[OpInfo]) -> It
     except Exception:  # said where it is asked for
         return
     yield from ((x, y), (chosen, z), (z, chosen))
-    for i, info in enumerate(ops):
+    for k, (info, names) in enumerate(ops):
         try:
-            made = _result(dialect, world, name, info, i)
+            unknown = [world.variable(Symbol("computed", "operand", k, i), n) for i, n in enumerate(names)]
+            made = meaning_of(target(info.solver))(world, *arguments(world, info, names, name, unknown))
         except Exception:  # said of the op
             continue
-        if made is not None and made.allows is None and is_false(made.invalid):
+        if made.allows is None and is_false(made.invalid):
             yield from ((made, z), (z, made))
 
 
-def _result(dialect: Dialect, world: Any, name: str, info: OpInfo, number: int) -> Any:
-    """What an op makes of unknowns, at the first choice of dtypes that gives this one; None where it gives it at none."""
+def _operands(dialect: Dialect, name: str, info: OpInfo) -> list[str] | None:
+    """The dtypes of an op's operands at the first choice at which it gives this dtype; None where it gives it at none."""
     for at in choices(dialect, info):
-        names = [at.get(p, p) for p in info.params]
         if at.get(info.result, info.result) == name:
-            unknown = [world.variable(Symbol("computed", "operand", number, i), n) for i, n in enumerate(names)]
-            return meaning_of(target(info.solver))(world, *arguments(world, info, names, name, unknown))
+            return [at.get(p, p) for p in info.params]
     return None
 
 
@@ -270,4 +283,4 @@ def _possible(world: Any, *conditions: Expr) -> bool:
     return found.answer is not Answer.UNSAT
 
 
-__all__ = ["excluded_constants", "numbers_around", "other_constants", "theory_mistakes"]
+__all__ = ["equality_mistakes", "excluded_constants", "numbers_around", "other_constants", "theory_mistakes"]

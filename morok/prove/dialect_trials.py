@@ -17,7 +17,7 @@ from morok.prove.dialect_agreement import Wrong
 from morok.prove.dialect_encodings import kind_of, worlds
 from morok.prove.dialect_facts import dtype_mistakes
 from morok.prove.dialect_roles import role_mistakes
-from morok.prove.dialect_theory import excluded_constants, other_constants, theory_mistakes
+from morok.prove.dialect_theory import equality_mistakes, excluded_constants, other_constants, theory_mistakes
 from morok.prove.dialect_trees import Trees
 from morok.prove.dialect_values import candidates
 from morok.prove.limits import Limits
@@ -65,7 +65,7 @@ def trials(dialect: Dialect, broken: frozenset[str]) -> tuple[list[Mistake], boo
     if all(m.op or m.facts for m in all_found):  # else there is nothing to build of
         unsound = {m.op for m in all_found} | broken
         sound = [name for name, info in dialect.ops.items() if info.params and name not in unsound]
-        tried(sound, frozenset(sound))
+        tried(["", *sound], frozenset(sound))
     return all_found, final
 
 
@@ -104,11 +104,15 @@ def _all(dialect: Dialect, broken: frozenset[str], op: str, over: frozenset[str]
         except Exception:  # said where an op is tried at it
             continue
     constants = list(nodes.constant_mistakes(dialect, values, made))
+    if not op and over is not None:
+        ops = [info for name, info in dialect.ops.items() if name in over]
+        yield from equality_mistakes(dialect, made, ops)
+        yield from meanings.shared_mistakes(dialect, theory, ops, values)
+        return
     if not op:
         if made:
             yield from dtype_mistakes(dialect, kinds.values())
-        ops = [i for name, i in dialect.ops.items() if i.params and i.solver and name not in broken]
-        yield from theory_mistakes(dialect, made, values, ops)
+        yield from theory_mistakes(made, values)
         for name, some in values.items():
             if some and not constants:  # else its constants are wrong, or unknown to the theory, which is said of them
                 yield from excluded_constants(dialect, name, made[name])

@@ -37,7 +37,7 @@ class Arguments:
         self.places = places
         self.rng = rng
         near = [n + k for n in numbers[:NUMBERED] if isinstance(n, int) for k in (0, -1, 1)]
-        self.integers = tuple(dict.fromkeys([*INTEGERS, *near]))
+        self.integers = tuple(dict.fromkeys([*near, *INTEGERS]))
         self.lengths = tuple(n for n in self.integers if 0 <= n <= LONGEST)
         self.floats = (*FLOATS, *map(float, numbers[:NUMBERED]))
 
@@ -62,7 +62,8 @@ class Arguments:
         for i, kind in enumerate(kinds):
             for v in kind:
                 yield tuple(v if k == i else self.rng.choice(of) for k, of in enumerate(kinds))
-        yield from (tuple(self.rng.choice(k) for k in kinds) for _ in range(EDGES))
+        rest = EDGES - sum(map(len, kinds))
+        yield from (tuple(self.rng.choice(k) for k in kinds) for _ in range(rest))
 
     def random(self) -> Iterator[tuple[Any, ...]]:
         """Random arguments without end; none where none can be made up."""

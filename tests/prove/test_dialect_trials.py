@@ -13,9 +13,9 @@ from morok.dialect import NOT_CONST
 from morok.prove.dialect_agreement import Agreement, Case, Wrong
 from morok.prove.dialect_encodings import kind_of, worlds
 from morok.prove.dialect_facts import dtype_mistakes
-from morok.prove.dialect_meanings import choices, meaning_mistakes, theory_of
+from morok.prove.dialect_meanings import choices, meaning_mistakes, shared_mistakes, theory_of
 from morok.prove.dialect_nodes import OpNodes, template_of_constants
-from morok.prove.dialect_theory import theory_mistakes
+from morok.prove.dialect_theory import equality_mistakes, theory_mistakes
 from morok.prove.dialect_trees import Trees
 from morok.prove.dialect_values import candidates
 from morok.prove.function_digest import code_of
@@ -116,6 +116,17 @@ def test_what_is_known_in_part_is_asked_of_all_applications_at_once(solver: str,
     assert all("which it cannot be to the solver where Neg(" in message for _, message in found)
 
 
+@pytest.mark.parametrize(("other", "wrong"), [(1, True), (0, False)])
+def test_what_is_known_in_part_of_two_ops_is_asked_of_both_at_once(other: int, wrong: bool) -> None:
+    """Two ops that are one unknown to the solver are one value in proofs: `Neg(x) ~> Other(x)` is proved."""
+    made = with_op(dialect(), "Neg", solver="mistaken:one_unknown", evaluate=lambda d, a: 0)
+    made.ops = {**made.ops, "Other": op("Other", 1, lambda d, a: other, solver="mistaken:one_unknown")}
+    assert meanings_of(made, "Neg") == meanings_of(made, "Other") == []
+    found = list(shared_mistakes(made, theory_of(made), [*made.ops.values()], {"sat": [0, 1, -1], "bool": [False, True]}))
+    assert [(m.op, m.field) for m in found] == [("Other", "evaluate")] * wrong
+    assert all("is 1, which it cannot be to the solver where Neg(" in m.message for m in found)
+
+
 def test_the_case_that_others_exclude_is_named() -> None:
     import mistaken
 
@@ -136,7 +147,9 @@ def test_theories_are_asked_about_unknowns(world: str) -> None:
     made = dialect()
     attempt = Encoding(getattr(mistaken, world))
     values = {"sat": candidates(attempt.world(), "sat", random.Random(0))}
-    found = {m.message.split("`")[1] for m in theory_mistakes(made, {"sat": [attempt.world()]}, values, [*made.ops.values()])}
+    worlds = {"sat": [attempt.world()]}
+    wrong = [*theory_mistakes(worlds, values), *equality_mistakes(made, worlds, [*made.ops.values()])]
+    found = {m.message.split("`")[1] for m in wrong}
     part = {"OffIfUnknown": {"number_of", "bound"}, "TurnedIfUnknown": {"bound"}, "IntegerWorld": set()}
     assert found == part.get(world, {"equal"})
 

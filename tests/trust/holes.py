@@ -259,6 +259,7 @@ def theories_believed(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(dialect_agreement.Agreement, "of_unknowns", lambda *_: None)
     patch.setattr(dialect_agreement.Agreement, "_denied", lambda *_: False)
     patch.setattr(dialect_trials, "theory_mistakes", lambda *_: ())
+    patch.setattr(dialect_trials, "equality_mistakes", lambda *_: ())
     patch.setattr(dialect_trials, "excluded_constants", lambda *_: ())
     patch.setattr(verified, "encoding_mistakes", lambda *_: ())
 
