@@ -43,13 +43,26 @@ def shape_of(root: UOp) -> Shape:
 
 
 _VIEWS: Final = frozenset({Op.Reshape, Op.Permute, Op.Expand, Op.Pad, Op.Shrink, Op.Flip, Op.After, Op.Barrier})
+_SHAPELESS: Final = frozenset({Op.Param, Op.Bufferize})  # whose elements a graph does not count
+_shaped: Final = "has shape"
 
 
 def has_shape(node: UOp) -> bool:
-    """True if a node has a definite number of axes; false for a kernel's parameters and allocations, and views of these."""
-    while node.op in _VIEWS:
-        node = node.src[0]
-    return not node.dtype.is_ptr and node.op is not Op.Param and node.op is not Op.Bufferize
+    """True if a node has a definite number of axes; false for a kernel's parameters and allocations, for views of these, and for
+    what is computed of either.
+    """
+    passed: set[UOp] = set()
+    below = [node]
+    for x in below:  # which grows
+        if x.op in _SHAPELESS or x.dtype.is_ptr:
+            return False
+        if x.op in _NUMBERS or x in passed or _shaped in x.memo:
+            continue
+        passed.add(x)
+        below += x.src[:1] if x.op in _VIEWS else [s for s in x.src if not s.dtype.is_ptr and s.dtype.kind != "void"]
+    for x in passed:
+        facts_of(x)[_shaped] = True
+    return True
 
 
 def is_number(node: UOp) -> bool:
@@ -59,6 +72,8 @@ def is_number(node: UOp) -> bool:
     for x in below:  # which grows
         if x.op in _NUMBERS or x.dtype.count > 1 or x.dtype.kind == "void":
             continue
+        if x.op in _SHAPELESS:
+            return False
         if x.op in _SHAPES:
             if shape_of(x):
                 return False
@@ -71,10 +86,16 @@ def is_number(node: UOp) -> bool:
 
 
 def same_axes(node: UOp, made: UOp) -> bool:
-    """True if `made` is as large as a node, or the node is a number, or several: what has lanes has no axes."""
+    """True if `made` is as large as a node, or the node is a number, or several: what has lanes has no axes. Where the graph does
+    not say how large the node is, it is as large as its operands of which it does not say that either.
+    """
     if node.dtype.count > 1 or is_number(node):
         return True
-    return next((shape for x in _elements(node) if (shape := shape_of(x))), ()) == shape_of(made)
+    elements = _elements(node)
+    unsaid = [x for x in elements if not has_shape(x)]
+    if unsaid:
+        return any(made is x for x in unsaid)
+    return next((shape for x in elements if (shape := shape_of(x))), ()) == shape_of(made)
 
 
 def _elements(node: UOp) -> list[UOp]:

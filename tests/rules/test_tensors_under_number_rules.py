@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 import morok
 from morok.ir import interpret
-from morok.ir.dtype import dtypes
+from morok.ir.dtype import AddrSpace, dtypes
 from morok.ir.morok_dialect import MOROK
 from morok.ir.op import Op
+from morok.ir.shape import has_shape
 from morok.ir.uop import UOp
 from morok.prove.parametric import tensor_rules
 
@@ -59,6 +60,20 @@ I = UOp.new(Op.Iota, (UOp.const(5, INDEX),), None)  # noqa: E741
 )
 def test_what_is_simplified_is_as_large(graph: UOp) -> None:
     assert value(morok.simplify(graph)) == value(graph)
+
+
+PARAM = UOp.new(Op.Param, (), 0, dtypes.i32)
+LOOP = UOp.range(3, 0)
+BUFFERIZED = UOp.new(Op.Bufferize, (UOp.new(Op.Cast, (LOOP,), dtype=dtypes.i32), LOOP), ("CPU", AddrSpace.GLOBAL))
+
+
+@pytest.mark.parametrize("x", [PARAM, BUFFERIZED, -PARAM, UOp.new(Op.Detach, (BUFFERIZED,))], ids=lambda x: x.op.name)
+def test_what_no_graph_counts_keeps_its_elements(x: UOp) -> None:
+    """The elements of a parameter, or of what is stored of a loop's iterations, are as many as they are."""
+    for graph in (x - x, x * 0, (x + 0) * 1, x.maximum(x)):
+        assert interpret.tensor(morok.simplify(graph), {PARAM: [3, 4, 5]}) == interpret.tensor(graph, {PARAM: [3, 4, 5]})
+        assert not has_shape(graph)
+    assert morok.simplify((x + 0) * 1) is morok.simplify(x)
 
 
 def test_a_number_that_serves_all_elements_is_simplified() -> None:

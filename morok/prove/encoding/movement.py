@@ -105,16 +105,16 @@ class Movement(Lanes):
         if rank is None or rank != self.rank(b):
             raise Unsupported("tensors of unknown or different ranks")
         indices = tuple(self.world.fresh("at", smt.IntSort()) for _ in range(rank))
-        if a.shape is not None:
-            self.premise(*(smt.And(i >= 0, i < n) for i, n in zip(indices, a.shape, strict=True)))
+        inside = TRUE if a.shape is None else both(*(smt.And(i >= 0, i < n) for i, n in zip(indices, a.shape, strict=True)))
         p, q = (self.resolve(v, indices, TRUE, TRUE) for v in (a, b))
         shapes = TRUE
         if a.shape is not None or b.shape is not None:
             if a.shape is None or b.shape is None:
                 raise Unsupported("tensors of unknown shapes")
             shapes = both(*(n == m for n, m in zip(a.shape, b.shape, strict=True)))
-        element = self.same_place(p, q)
-        return both(shapes, p.valid == q.valid, either(negation(p.valid), element), either(negation(p.defined), q.defined))
+        element = either(negation(p.valid), self.same_place(p, q))
+        same = both(p.valid == q.valid, element, either(negation(p.defined), q.defined))
+        return both(shapes, either(negation(inside), same))  # shapes are compared where no place is inside, too
 
     def same_place(self, p: Place, q: Place) -> Expr:
         """A condition that two places are one element of one tensor."""
