@@ -19,11 +19,10 @@ from morok.ir.places import PASSING, PLACES, STORAGE
 from morok.ir.provenance import Origin, rewritten
 from morok.ir.pure import PURE
 from morok.ir.ranges import axes_of, free_of, free_of_axes, replace_range
-from morok.ir.shape import OF_AXES, has_shape, same_axes, shape_of
+from morok.ir.shape import LISTED, OF_AXES, has_shape, same_axes, shape_of
 from morok.ir.structural_order import precedes
 from morok.ir.uop import UOp, binary, came_from, cast, rebuilt, sketch, vconst
 
-_LISTED: Final = frozenset({Op.Reshape, Op.Expand, Op.Shrink})  # ops whose operands give the shape
 _ALIKE: Final = frozenset({Op.Permute, Op.Pad, Op.Flip, Op.After, Op.Barrier})  # ops that have a shape if their operand has one
 _INDEX: Final = Op.Index
 _BY_NAME: Final = {e.name: e for e in TABLE.entries.values()}
@@ -78,7 +77,7 @@ def _says_shape(node: UOp) -> bool:
     """True if a node has a shape of its own, or by its operands."""
     while node.op in _ALIKE:
         node = node.src[0]
-    return node.op in _LISTED or (has_shape(node) and node.dtype is not dtypes.void)
+    return node.op in LISTED or (has_shape(node) and node.dtype is not dtypes.void)
 
 
 def _shape(node: UOp) -> tuple[UOp, ...]:

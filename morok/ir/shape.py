@@ -43,25 +43,35 @@ def shape_of(root: UOp) -> Shape:
 
 
 _VIEWS: Final = frozenset({Op.Reshape, Op.Permute, Op.Expand, Op.Pad, Op.Shrink, Op.Flip, Op.After, Op.Barrier})
+LISTED: Final = frozenset({Op.Reshape, Op.Expand, Op.Shrink})  # ops whose operands give the shape
 _SHAPELESS: Final = frozenset({Op.Param, Op.Bufferize})  # whose elements a graph does not count
-_shaped: Final = "has shape"
+_counted: Final = "counted"
 
 
 def has_shape(node: UOp) -> bool:
     """True if a node has a definite number of axes; false for a kernel's parameters and allocations, for views of these, and for
     what is computed of either.
     """
+    while node.op in _VIEWS:
+        node = node.src[0]
+    return counted(node)
+
+
+def counted(node: UOp) -> bool:
+    """True if the graph says how many elements a node has: none of them is one of a parameter or an allocation, or the shape of a
+    view of it is said.
+    """
     passed: set[UOp] = set()
     below = [node]
     for x in below:  # which grows
         if x.op in _SHAPELESS or x.dtype.is_ptr:
             return False
-        if x.op in _NUMBERS or x in passed or _shaped in x.memo:
+        if x.op in _NUMBERS or x.op in LISTED or x in passed or _counted in x.memo:
             continue
         passed.add(x)
         below += x.src[:1] if x.op in _VIEWS else [s for s in x.src if not s.dtype.is_ptr and s.dtype.kind != "void"]
     for x in passed:
-        facts_of(x)[_shaped] = True
+        facts_of(x)[_counted] = True
     return True
 
 
@@ -89,12 +99,11 @@ def same_axes(node: UOp, made: UOp) -> bool:
     """True if `made` is as large as a node, or the node is a number, or several: what has lanes has no axes. Where the graph does
     not say how large the node is, it is as large as its operands of which it does not say that either.
     """
-    if node.dtype.count > 1 or is_number(node):
+    if node.dtype.count > 1 or node.op in _SHAPELESS or is_number(node):
         return True
     elements = _elements(node)
-    unsaid = [x for x in elements if not has_shape(x)]
-    if unsaid:
-        return any(made is x for x in unsaid)
+    if not all(map(counted, elements)):
+        return any(made is x and not counted(x) for x in node.src)
     return next((shape for x in elements if (shape := shape_of(x))), ()) == shape_of(made)
 
 
