@@ -49,7 +49,8 @@ def register(tensor: Lazy) -> None:
 def tensors() -> list[Lazy]:
     """The live tensors, without those of descriptions in other threads, which are never computed."""
     mine = current()
-    return [t for r, made in list(_tensors.items()) if (made is None or made is mine) and (t := r()) is not None]
+    # a list of keys makes no pairs, so that no garbage collection removes entries meanwhile
+    return [t for r in list(_tensors) if _tensors.get(r) in (None, mine) and (t := r()) is not None]
 
 
 def new_buffer(dtype: DType, size: int, device: str, memory: Buffer | None = None) -> UOp:
@@ -101,7 +102,7 @@ def replace(tensor: Lazy, old: UOp, new: UOp) -> None:
 def become(mapping: Mapping[UOp, UOp]) -> None:
     """Replace nodes, by `mapping`, in the graphs of all live tensors."""
     alive = [(t, uop) for r in list(_tensors) if (t := r()) is not None and not _is_stored(uop := t._uop)]
-    written = [(d, key, uop) for d in list(descriptions) for key, uop in list(d.now.items())]
+    written = [(d, key, uop) for d in list(descriptions) for key in list(d.now) if (uop := d.now.get(key)) is not None]
     # tensors share subgraphs: one substitution over all of them visits each node once
     made = iter(substitute([*[uop for _, uop in alive], *[uop for _, _, uop in written]], mapping))
     for tensor, old in alive:
