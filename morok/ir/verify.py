@@ -286,7 +286,7 @@ def _check_order(program: Sequence[UOp], stage: int) -> None:
 
 
 def _lost(operand: UOp, gone: Collection[UOp]) -> UOp | None:
-    """What an operand needs that was made in a closed loop, or branch, and cannot be computed again; None where all can."""
+    """A node that an operand needs, made in a closed loop, or branch, and cannot be computed again; None where all can."""
     seen: set[UOp] = set()
     stack = [operand]
     while stack:

@@ -49,7 +49,7 @@ def plain(v: Any) -> Any:
 
 
 def said(v: Any) -> Any:
-    """What evaluation found, None in it said in words: there is no value."""
+    """The result of evaluation, None in it said in words: there is no value."""
     return UNDEFINED if v is None else type(v)(map(said, v)) if type(v) in (list, tuple) else v
 
 

@@ -131,7 +131,7 @@ class Agreement:
         return f"{self.info.name}{shown(case.given)} " + ("has no value" if case.value is NoValue else f"is {case.value!r}")
 
     def _of_constants(self, world: Any, case: Case, number: int) -> Term | None:
-        """What the solver function gives these constants; None where the encoding does not have it."""
+        """The solver function's term for these constants; None where the encoding does not have it."""
         try:
             terms = [world.constant(n, x) for n, x in zip(self.names, case.given, strict=True)]
         except Exception:  # no such constant in this encoding
@@ -157,7 +157,7 @@ class Agreement:
         return unknown, self.function(world, *arguments(world, self.info, self.names, self.result, terms))
 
     def _valued(self, places: Sequence[int], world: Any, case: Case, number: int) -> Term:
-        """What the solver function gives unknowns, where these have values."""
+        """The solver function's term for unknowns, where these have values."""
         before = len(world.axioms)
         return self._known(world, before, case, *self._of_unknowns(world, places, case, number))
 

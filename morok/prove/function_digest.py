@@ -168,7 +168,7 @@ class _Walk:
     # What counts by its name
 
     def named_parts(self) -> list[Any]:
-        """What the modules that were reached have by the names that were found, and has not been gone through."""
+        """The objects that the modules reached have by the names that were found, and has not been gone through."""
         self.names.update(word for text in self._texts for word in _WORD.findall(text))
         texts, self._texts = self._texts, {}
         names = self.names | self._making
@@ -185,7 +185,7 @@ class _Walk:
         return parts
 
     def members(self, scope: dict[str, Any], names: set[str], every: bool) -> list[Any]:
-        """What a module's names that count stand for; its function for the names that it lacks is always asked."""
+        """The objects of a module's names that count; its function for the names that it lacks is always asked."""
         parts: list[Any] = []
         for n in sorted(n for n in scope if type(n) is str):
             counts = n in names or n == "__getattr__" or (every and n not in _MODULES_OWN)
@@ -196,7 +196,7 @@ class _Walk:
         return parts
 
     def said(self, at: Any, names: set[str]) -> list[Any]:
-        """What a function, a class or a code says of itself, as far as code names it."""
+        """The objects that a function, a class or a code says of itself, as far as code names it."""
         parts: list[Any] = []
         for n in _SAID:
             if n in names and (id(at), n) not in self._told:
@@ -380,7 +380,7 @@ class _Walk:
         return [*parts, *self.shown(at)]
 
     def shown(self, at: Any) -> list[Any]:
-        """What an object that is not of Python's code shows of what it holds, where no code of the helper's own is asked."""
+        """The contents that an object not of Python's code shows, where no code of the helper's own is asked."""
         if not objects.runs(at, ("__buffer__",), self.owns):
             try:
                 view = memoryview(at)

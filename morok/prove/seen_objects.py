@@ -34,7 +34,7 @@ Owns = Callable[[type], bool]
 
 
 def members(kind: type) -> dict[str, Any]:
-    """What a class itself has, by name."""
+    """The members of a class itself, by name."""
     return dict(_members(kind))
 
 
@@ -98,7 +98,7 @@ def wrapped(at: Any) -> list[Any]:
 
 
 def said_of(at: Any, name: str) -> list[Any]:
-    """What a function, a class or a code says of itself by this name."""
+    """The objects that a function, a class or a code says of itself by this name."""
     if isinstance(at, types.CodeType):
         return [*at.co_consts[:1]] if name == "__doc__" else [at.co_qualname] if name in ("__name__", "__qualname__") else []
     if name == "__subclasses__":

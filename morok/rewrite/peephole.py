@@ -148,7 +148,7 @@ class _Lines:
         return self.used(replaced)
 
     def hit(self, n: Node, now: Node) -> tuple[Node, int] | None:
-        """What a rule makes of an instruction, in its present form, and the rule's number."""
+        """The target that a rule makes of an instruction, in its present form, and the rule's number."""
         match = self.matcher.table.get(self.dialect.opkey(now), self.matcher.default)
         if match is None or self.held.get(n) or self.dialect.opens(n) or self.dialect.closes(n):
             return None
@@ -196,7 +196,7 @@ class _Lines:
         self.source[at] = n
 
     def one_for_two(self, n: Node, now: Node) -> Exception:
-        """What to do where one node has come to be two instructions: no rule fires that has led to it."""
+        """A new start where one node has come to be two instructions: no rule fires that has led to it."""
         found = [at for at in self.below(n, self.source[now]) if self.fired.get(at)]
         if found:
             return _Held(*found)

@@ -29,7 +29,7 @@ PerThread = list[Lanes]
 
 
 def binder(r: UOp) -> Binder:
-    """What the loop of a range binds: the range, or the axis that it is."""
+    """The binder of a range's loop: the range, or the axis that it is."""
     axis = vector_axis(r)
     return r if axis is None else ("axis", axis)
 

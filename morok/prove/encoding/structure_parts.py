@@ -86,7 +86,7 @@ class Place:
 
     @property
     def part(self) -> tuple[int, ...]:
-        """What tells its symbols from those of the first lane of an element."""
+        """The part of a name that tells its symbols from those of the first lane of an element."""
         return (self.lane,) if self.lane else ()
 
 

@@ -122,7 +122,7 @@ class Views:
 
 @dataclass(slots=True, eq=False)
 class Elements:
-    """What is asked of single numbers, for a rule about vectors or tensors.
+    """The questions about single numbers, for a rule about vectors or tensors.
 
     ops      by the function of values that it is, an op, the dtypes of its operands, and what it converts to
     proves   truth of a rule about numbers being proved, by its text for a choice of dtypes; None where none is asked for
