@@ -17,16 +17,19 @@ _BESIDE: Final = ("dsl/concrete.py", "dsl/constant_lanes.py", "dsl/extent.py", "
                   "dsl/checked.py", "dsl/syntax.py", "ir/dtype.py", "ir/places.py")  # fmt: skip
 # What every proof depends on besides the ops in its rule: how rules become obligations, and how these are judged.
 _CORE: Final = ("kinds.py", "obligations.py", "judging.py", "progress.py", "solve.py", "answers.py", "precondition_models.py",
-                "cached_per_rule.py", "digest.py", "rule_syntax.py", "forms.py", "place_forms.py", "meanings.py", "encoding/*.py",
-                "parametric/*.py", "smt/*.py", "counterexample.py", "graph_counterexample.py", "refutation.py",
+                "cached_per_rule.py", "digest.py", "rule_syntax.py", "open_operands.py", "forms.py", "place_forms.py",
+                "meanings.py", "encoding/*.py", "parametric/*.py", "smt/*.py", "counterexample.py", "graph_counterexample.py",
+                "refutation.py",
                 *(f"trust/{name}.py" for name in ("arranged", "differential", "graphs", "lane_memory_graphs", "large",
                                                   "simt_graphs", "structures", "tensor_graphs", "unrolled")),  # of what is fired
                 "symbol.py", "semantics/term.py", "semantics/theory.py", "semantics/numbers.py")  # fmt: skip
-# What the IR and the solver share: what folds begin with, what a dtype makes of a number, which ops are inexact.
+# What others share with proofs: what folds begin with, what a dtype makes of a number, which ops are inexact, how an op's
+# declaration of types is read.
 SHARED: Final = (
     ("morok.ir.ops.loop", "identity_of"),
     ("morok.ir.number", "coerce"),
     ("morok.ir.ops.transcendental", "TOLERANCE"),
+    ("morok.dsl.structural", "relations"),
 )
 
 

@@ -229,6 +229,8 @@ NEEDLESS = {
     "morok.ir.number.coerce",  # in the digest, with what it calls
     "morok.ir.ops.loop.identity_of",  # likewise
     "morok.ir.ops.transcendental.TOLERANCE",  # likewise
+    "morok.dsl.structural.relations",  # likewise
+    "morok.dialect.OperandInfo",
     "morok.prove.measuring",
     "morok.prove.sources",
     "morok.prove.fingerprints.digest",
@@ -257,7 +259,6 @@ FIRED_WITH = {
 }
 
 
-@pytest.mark.long
 def test_no_file_that_proofs_come_from_is_forgotten() -> None:
     files = [f for f in sources.core_files() if "prove" in f.parts]
     modules = {".".join(("morok", *f.relative_to(PACKAGE).with_suffix("").parts)) for f in sources.core_files()}

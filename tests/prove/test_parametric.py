@@ -616,8 +616,8 @@ PAIRS = {
         "End(End(s: void, r), q) ~> End(s, r)",
     ),
     "lanes of a gate": (
-        "p @ Index { buffer: b, indices: [i: index], gate: Some(g) } ~> Gep(p, [k for k in 0..lanes(p)])",
-        "p @ Index { buffer: b, indices: [i: index], gate: Some(g) } ~> Gep(p, [k for k in 0..lanes(i)])",
+        "p @ Index { buffer: b: ptr(any), indices: [i: index], gate: Some(g) } ~> Gep(p, [k for k in 0..lanes(p)])",
+        "p @ Index { buffer: b: ptr(any), indices: [i: index], gate: Some(g) } ~> Gep(p, [k for k in 0..lanes(i)])",
     ),
     "what is waited for": (
         "After(Unroll { src: x: f32, axes: a }, ds..) ~> Unroll { src: After(x, ds..), axes: a }",
