@@ -45,7 +45,9 @@ def shape_of(root: UOp) -> Shape:
 _VIEWS: Final = frozenset({Op.Reshape, Op.Permute, Op.Expand, Op.Pad, Op.Shrink, Op.Flip, Op.After, Op.Barrier})
 LISTED: Final = frozenset({Op.Reshape, Op.Expand, Op.Shrink})  # ops whose operands give the shape
 _SHAPELESS: Final = frozenset({Op.Param, Op.Bufferize})  # whose elements a graph does not count
+_ON_DEVICES: Final = frozenset({Op.MStack, Op.Multi})  # an AllReduce counts the devices that its operand is on
 _counted: Final = "counted"
+_one: Final = "one value"
 
 
 def has_shape(node: UOp) -> bool:
@@ -75,17 +77,34 @@ def counted(node: UOp) -> bool:
     return True
 
 
+def _on_devices(node: UOp) -> bool:
+    """True if a node is computed of a value that may differ between devices."""
+    passed: set[UOp] = set()
+    below = [node]
+    for x in below:  # which grows
+        if x.op in _ON_DEVICES:
+            return True
+        if x.op not in _NUMBERS and x not in passed and _one not in x.memo:
+            passed.add(x)
+            below += x.src
+    for x in passed:
+        facts_of(x)[_one] = True
+    return False
+
+
 def is_number(node: UOp) -> bool:
-    """True if a node has no axes. It looks no further than where a kernel's values come from: loads, loops and lanes."""
+    """True if a node has no axes, and one value on all devices. It looks no further than where a kernel's values come from:
+    loads, loops and lanes.
+    """
     passed: set[UOp] = set()
     below = _elements(node)
     for x in below:  # which grows
         if x.op in _NUMBERS or x.dtype.count > 1 or x.dtype.kind == "void":
             continue
-        if x.op in _SHAPELESS:
+        if x.op in _SHAPELESS or x.op in _ON_DEVICES:
             return False
         if x.op in _SHAPES:
-            if shape_of(x):
+            if shape_of(x) or _on_devices(x):
                 return False
         elif _number not in x.memo and x not in passed:
             passed.add(x)
@@ -96,15 +115,21 @@ def is_number(node: UOp) -> bool:
 
 
 def same_axes(node: UOp, made: UOp) -> bool:
-    """True if `made` is as large as a node, or the node is a number, or several: what has lanes has no axes. Where the graph does
-    not say how large the node is, it is as large as its operands of which it does not say that either.
+    """True if `made` is as large as a node and on as many devices, or the node is a number, or several: what has lanes has no
+    axes. Where the graph does not say how large the node is, or it is on several devices, it is like its operands of which that
+    is true, too.
     """
     if node.dtype.count > 1 or node.op in _SHAPELESS or is_number(node):
         return True
     elements = _elements(node)
-    if not all(map(counted, elements)):
-        return any(made is x and not counted(x) for x in node.src)
+    if not all(map(_known, elements)):
+        return any(made is x and not _known(x) for x in node.src)
     return next((shape for x in elements if (shape := shape_of(x))), ()) == shape_of(made)
+
+
+def _known(node: UOp) -> bool:
+    """True if the graph says how many elements a node has, and it is on no device in particular."""
+    return counted(node) and not _on_devices(node)
 
 
 def _elements(node: UOp) -> list[UOp]:

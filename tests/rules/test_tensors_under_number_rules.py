@@ -106,6 +106,45 @@ def test_rules_of_users_keep_the_axes_of_tensors(tmp_path: Path) -> None:
     assert morok.rewrite(UOp.new(Op.Detach, (x - x,)), rules) is UOp.const(0, dtypes.i32)
 
 
+NAMED = """
+group named "rules at numbers that name ops of axes"
+
+guarded: Sub(x: i32, x) if is_pow2(4) or rank(Iota(4)) == 1 ~> zero(x)
+listed: Mul[x: i32, @zero] if all(rank(Iota(4)) == 2 for k in 0..0) ~> 0
+beside: Add(Where(@true, @zero, x: i32), e @ Index(Flip { src: _b: i32, axes: _a }, _is..: index)) ~> e
+"""
+
+
+def test_a_rule_at_numbers_keeps_the_axes_of_tensors_whatever_it_names(tmp_path: Path) -> None:
+    file = tmp_path / "named.rules"
+    file.write_text(NAMED)
+    rules = morok.load_rules(file)
+    read = UOp.new(Op.Index, (UOp.new(Op.Flip, (tensor(3, 2),), (True,)), UOp.const(0, INDEX)), False)
+    nothing = UOp.new(Op.Where, (UOp.const(True), UOp.const(0, dtypes.i32), T))
+    for graph in (T - T, T * 0, nothing + read):
+        assert value(morok.rewrite(summed(graph), rules)) == value(summed(graph))
+    x = UOp.var("x", dtypes.i32)
+    assert morok.rewrite(x - x, rules) is UOp.const(0, dtypes.i32)
+
+
+def test_a_value_on_several_devices_stays_on_as_many() -> None:
+    """An AllReduce folds as many values as there are devices."""
+    devices = [UOp.new(Op.Device, (), name) for name in ("CPU", "CPU:1")]
+    parts = [UOp.new(Op.Buffer, (UOp.new(Op.Unique, (), i), d), 1, dtypes.i32) for i, d in enumerate(devices)]
+    one, several = UOp.const(1, dtypes.i32), UOp.new(Op.MStack, tuple(parts))
+    number = UOp.new(Op.Reshape, (several,))
+    row = UOp.new(Op.Reshape, (one, UOp.const(1, INDEX)))
+    for x in (
+        UOp.new(Op.Where, (number.eq(number), one, number)),
+        UOp.new(Op.Where, (UOp.const(True), row, several)),
+        number - number + 1,
+    ):
+        for graph in (x, UOp.new(Op.AllReduce, (x, devices[0]), Op.Add)):
+            total = UOp.new(Op.AllReduce, (graph, devices[0]), Op.Add)
+            assert value(morok.simplify(total)) == value(total)
+    assert morok.simplify(number + 0) is number
+
+
 @st.composite
 def elementwise(draw: st.DrawFn, depth: int = 3) -> UOp:
     """An expression over tensors of one shape, and numbers, that has much to cancel."""

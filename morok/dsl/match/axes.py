@@ -13,14 +13,28 @@ _NUMBERS: Final = (S.PConst, S.PLiteral, S.PType)
 
 
 def may_drop_axes(rule: CheckedRule) -> bool:
-    """True if the target of a rule may have fewer axes than a tensor that its pattern matches. Rules that name an op that makes
-    axes, or changes them, are proved of tensors.
+    """True if the target of a rule may have fewer axes than a tensor that its pattern matches. A proof compares the axes of both
+    sides where the root of the pattern is an op that makes or changes axes. At any other root it may be a proof about numbers,
+    whatever ops the rule names elsewhere.
     """
-    pattern, clauses, target = rule.syntax.pattern, rule.syntax.clauses, rule.syntax.target
-    dialect = rule.dialect
-    if not isinstance(dialect, Tensors) or not dialect.of_axes.isdisjoint(S.ops_named(pattern, *clauses, target)):
+    pattern, dialect = rule.syntax.pattern, rule.dialect
+    if not isinstance(dialect, Tensors) or _of_axes(pattern, dialect.of_axes):
         return False
-    return not _kept(pattern, _with_axes(target, dialect), dialect)
+    return not _kept(pattern, _with_axes(rule.syntax.target, dialect), dialect)
+
+
+def _of_axes(pattern: S.Pattern, of_axes: Set[str]) -> bool:
+    """True if the root of all that a pattern matches is one of these ops."""
+    match pattern:
+        case S.PBind():
+            return _of_axes(pattern.inner, of_axes)
+        case S.PAlternatives():
+            return all(_of_axes(option, of_axes) for option in pattern.options)
+        case S.POp():
+            return of_axes >= set(pattern.ops)
+        case S.PStruct():
+            return pattern.op in of_axes
+    return False
 
 
 def _elementwise(dialect: Dialect, ops: tuple[str, ...]) -> bool:
