@@ -36,7 +36,7 @@ def counts(h: UOp, r: UOp, step: int | None = None) -> bool:
 def strides(number: UOp, op: Op) -> list[tuple[UOp, int]] | None:
     """The components of a row-major number, the fastest first, each with its stride; None for any other node.
 
-    Components are nodes of this op with constant lengths; a stride is the product of the lengths before it.
+    Components are different nodes of this op with constant lengths; a stride is the product of the lengths before it.
     """
     found: list[tuple[UOp, int]] = []
     stack = [(number, 1)]
@@ -51,6 +51,8 @@ def strides(number: UOp, op: Op) -> list[tuple[UOp, int]] | None:
         elif at.op is not Op.Const or at.arg != 0:
             return None
     found.sort(key=lambda part: (part[1], part[0].vmax))
+    if len({part for part, _ in found}) < len(found):
+        return None
     lengths = [int(part.src[0].arg) for part, _ in found]
     return found if all(stride == math.prod(lengths[:k]) for k, (_, stride) in enumerate(found)) else None
 

@@ -15,8 +15,9 @@ from morok.dsl import syntax as S
 from morok.dsl.compile import compile_rules
 from morok.dsl.compiled import link
 from morok.dsl.functions import FUNCTIONS
-from morok.errors import HelperContractError
+from morok.errors import HelperContractError, MorokError
 from morok.marks import MARK, trust
+from morok.prove import hardware_indices
 from morok.prove.calls import sites
 from morok.prove.contract_state import Tested, digests_of
 from morok.prove.function_digest import helper_code
@@ -35,6 +36,7 @@ ANSWERED: Final = 20  # of these, calls that it did not decline
 TRIES: Final = 30_000
 _OPEN: Final = frozenset({"DefineVar", "Range", "Special"})  # what has a value only where something around gives it one
 TWICE: Final = 100  # calls that are made again, with the same result
+PAIRED: Final = 20  # calls that are made again for other ranges of the same kernel
 
 
 def examined(extern: S.Extern, module: str, rules: Sequence[CheckedRule], step: Callable[[str], None]) -> Tested:
@@ -76,6 +78,10 @@ Make = Callable[[], Any]
 
 def _nothing() -> None:
     return None
+
+
+def _always(context: Any) -> Make:
+    return lambda: context
 
 
 def _context_of(rule: CheckedRule) -> Callable[[Any], Any] | None:
@@ -120,6 +126,7 @@ class Examination:
         self.calls = self.answered = 0
         said = [e for e in extern.ensures if any(_mentions(e, fact) for fact in self.dialect.facts if fact not in FUNCTIONS)]
         self.closed = built_in(self.dialect) and not said and not self.contextual
+        self.counted = hardware_indices.counted(extern) if built_in(self.dialect) else []
         self.pure = not any(_mentions(e, "free_of") for e in extern.ensures) and not self.contextual
 
     def run(self) -> tuple[str, str]:
@@ -232,6 +239,37 @@ class Examination:
             raise _Broken(f"breaks its contract at {shown}: {broken.message}") from None
         except (ArithmeticError, LookupError, TypeError) as problem:
             raise _Broken(f"breaks its contract at {shown}: what it ensures has no value: {_named(problem)}") from None
+        if result is not None and self.answered <= PAIRED:
+            for fact in self.counted:
+                self.check_pairs(fact, args, result, shown)
+
+    def check_pairs(self, fact: S.ECall, args: tuple[Any, ...], result: Any, shown: str) -> None:
+        """An error where another range of the same kernel gets a hardware index that counts this one, too."""
+        mine = hardware_indices.read(fact, self.named(args, result))
+        if mine is None:
+            raise _Broken(f"says `counts` of what is no name or number at {shown}")
+        r, _ = mine
+        for q in hardware_indices.others(r):
+            try:
+                context = self.context_of(r + q) if self.context_of is not None else (self.context or _nothing)()
+            except MorokError:  # a kernel that cannot be launched
+                continue
+            numbers = []
+            for x in (r, q):
+                given = tuple([x if a is r else a for a in args])
+                found = self.call(given, _always(context), shown)
+                read = None if found is None else hardware_indices.read(fact, self.named(given, found))
+                numbers += [] if read is None else [read[1]]
+            if len(numbers) == 2 and not hardware_indices.count_both((r, q), (numbers[0], numbers[1])):
+                both = f"{self.text(r)} and {self.text(q)} of one kernel"
+                raise _Broken(f"breaks its contract: {both} get {self.text(numbers[0])} and {self.text(numbers[1])}")
+
+    def named(self, args: tuple[Any, ...], result: Any) -> dict[str, Any]:
+        """The parameters and results of a call by their names."""
+        declared = self.extern.results
+        results = (result,) if len(declared) == 1 else result
+        given = zip(self.extern.params, args, strict=True)
+        return {p.name: a for p, a in (*given, *zip(declared, results, strict=True))}
 
     def call(self, args: tuple[Any, ...], context: Make, shown: str) -> Any:
         given = tuple([list(a) if isinstance(a, list) else a for a in args])

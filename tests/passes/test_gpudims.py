@@ -134,6 +134,7 @@ def test_an_index_of_another_size_breaks_the_contract() -> None:
     assert not counts(a + b * 4, r, 1)  # numbers left out
     assert not counts(a + b * 2, r, 1)  # numbers twice
     assert not counts(a + grid(4, 1) * 3, r, 1)  # no hardware index
+    assert not counts(a + a * 3, grid(9, 0), 1)  # 3 numbers for 9: the two are one index
     for wrong in ((a + b * 3, 3), (a + b * 4, 1), (a, 1)):
         with pytest.raises(HelperContractError, match="coordinate"):
             check_call(externs["coordinate"], MOROK, (r,), wrong)

@@ -199,6 +199,43 @@ def test_a_helper_that_may_decline_and_never_does_is_said(tested: Callable[..., 
     assert "may decline (`?`), and never did" in tested(HALF, "def f(n): return n // 2").message
 
 
+WHOLE = (
+    "extern f(r: index) -> (h: index)?\n    ensures counts(h, r)\n",
+    "r: r @ Range { end: _e: index, .. } let h = f(r) => h",
+)
+DIGIT = (
+    "extern f(r: index) -> (h: index, k: int)?\n    ensures counts(h, r, k)\n",
+    "r: r @ Range { end: @const(n): index, .. } let (h, k) = f(r) => Mod(Idiv(h, k), n)",
+)
+INDICES = """
+def f(r):
+    if not morok.ir.launch.launched(r) or r.src[0].op is not morok.Op.Const:
+        return None
+    def index(n, name):
+        return UOp.new(morok.Op.Special, (UOp.const(n),), name)
+    n = int(r.src[0].arg)
+    return {result}
+"""
+
+
+@pytest.mark.parametrize(
+    ("pack", "result", "state"),
+    [
+        (WHOLE, "index(n, f'gidx{r.arg[0]}')", "tested"),
+        (WHOLE, "index(n, 'gidx0')", "false"),
+        (WHOLE, "index(n, f'gidx{r.arg[1].name}')", "false"),  # two ranges of one kind
+        (DIGIT, "(index(n, f'gidx{r.arg[0]}'), 1)", "tested"),
+        (DIGIT, "(index(4 * n, f'gidx{n}'), 4)", "false"),
+    ],
+)
+def test_two_ranges_have_hardware_indices_of_their_own(
+    tested: Callable[..., State], pack: tuple[str, str], result: str, state: str
+) -> None:
+    found = tested(pack, INDICES.format(result=result).strip())
+    assert found.state == state, found.message
+    assert state == "tested" or "of one kernel get" in found.message
+
+
 PACK = """helpers "{}"
 
 {}
