@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from morok.caller import caller
 from morok.described.call_arguments import Arguments, Stands, leaf_of, rebuilt
 from morok.described.description import Described, built, is_same_array
 from morok.described.overlaps import Spans
 from morok.described.reach import Reach
+from morok.errors import UsageError
 from morok.ir.graph import substitute
 from morok.ir.op import Op
 from morok.ir.uop import UOp
@@ -132,6 +134,7 @@ class Part:
 
     outputs   the distinct numbers of the output buffers
     place     computed node -> its position in `outputs`; only while the plan is made
+    nodes     the serial numbers of its Buffer nodes, by number
     captured  the serial numbers of outer Buffer nodes that the function reaches (not the nodes, which would stay alive)
     fresh     (number, initial memory, True if that has elements) of buffers that each call makes anew, since it writes to them
     """
@@ -177,6 +180,7 @@ class Part:
         refuse_others(there, self.target)
         refuse_overlaps(there, {k for k, m in enumerate(there) for w in written if m is self.memory[w]})
         self.written = written
+        self.nodes = [node.serial for node in normal.buffers]
         self.sizes = [(node.dtype, node.arg) for node in normal.buffers]
         self.fresh_outputs = [(k, n) for k, n in enumerate(self.outputs) if n >= self.schedule.inputs]
         self.idle: list[_Execution] = [self._made()]
@@ -274,6 +278,7 @@ class Plan:
         groups = [[t for t in group if t.device == d and not _is_formula(t)] for d in devices]
         roots = [wanted(g, g) for g in groups]
         self._parts = [Part(made, other, stands, r, d) for d, r in zip(devices, roots, strict=True)]
+        self._order = _readers_first(self._parts)
         shapes: list[list[list[Any]]] = [[[] for _ in p.outputs] for p in self._parts]
         self._outputs = [_Output(t, list(devices), self._parts, shapes) for t in new]
         self._shapes = shapes
@@ -332,7 +337,9 @@ class Plan:
         binds = [int(b.src[1].arg) for b in call.binds] if call.binds else []
         leaves = Leaves(call)
         after = self._claim(call, leaves) if self._in_place else []
-        slots = [part.run(leaves, keys, binds, shapes) for part, shapes in zip(self._parts, self._shapes, strict=True)]
+        slots: list[list[_Slot | None]] = [[] for _ in self._parts]
+        for k in self._order:
+            slots[k] = self._parts[k].run(leaves, keys, binds, self._shapes[k])
         for tensor, node in after:
             registry.put(tensor, node)
         if self._becomes or copied or self.pattern != _SINGLE:
@@ -459,6 +466,26 @@ class _Output:
     @staticmethod
     def _bound(node: UOp, binds: list[UOp], call: Arguments) -> UOp:
         return substitute([node], dict(zip(binds, call.binds, strict=True)))[0]
+
+
+def _readers_first(parts: list[Part]) -> list[int]:
+    """The parts' positions in an order in which each runs before those that overwrite what it reads. UsageError if there is
+    none.
+    """
+    left, order = list(range(len(parts))), list[int]()
+    written = [{part.nodes[n] for n in part.written} for part in parts]
+    while left:
+        first = next((k for k in left if all(written[k].isdisjoint(parts[j].nodes) for j in left if j != k)), None)
+        if first is None:
+            raise UsageError(
+                "a jitted function writes tensors of two devices, each with elements of the other",
+                place=caller(),
+                expected="parts on devices, each before those that overwrite what it reads",
+                hint="take a copy in a function of its own",
+            )
+        left.remove(first)
+        order.append(first)
+    return order
 
 
 def _is_formula(t: Lazy) -> bool:

@@ -117,6 +117,10 @@ class Description:
             self.assigned.add(uop)
         return True
 
+    def writes(self, uop: UOp) -> bool:
+        """True if a node contains writes of the function."""
+        return any(node.op is Op.Assign for node in toposort([uop]))
+
     def key(self, device: str) -> UOp:
         """The unknown node of the next random key."""
         k = sum(e is None for e in self.events)

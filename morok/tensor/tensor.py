@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 from morok.arguments import choice, flag, instance, mistyped, several
 from morok.caller import caller
 from morok.config import settings
-from morok.errors import DeviceError, DTypeError, ShapeError
+from morok.errors import DeviceError, DTypeError, JitValueError, ShapeError
 from morok.ir.dtype import dtypes, promote
 from morok.ir.op import Op
 from morok.ir.uop import UOp
@@ -529,8 +529,16 @@ class Tensor(Lazy):
         name = self.device if device is None else creation.default_device(device)
         if name == self.device:
             return x._same()
-        values = x.numpy()
         shared = self.device.startswith("CPU") and name.startswith("CPU")  # devices that use an ndarray's memory without a copy
+        if shared and (description := current()) is not None and not description.writes(x.uop):
+            return self._make(UOp.new(Op.Copy, (x.uop, UOp.new(Op.Device, (), name))), name)
+        try:
+            values = x.numpy()
+        except JitValueError as problem:
+            problem.hint = (
+                "call to() outside the jitted function; between devices of the CPU, before the function writes the tensor"
+            )
+            raise
         return type(self)(values.copy() if shared else values, x.dtype, name)
 
     def assign(self, value: Any) -> Self:

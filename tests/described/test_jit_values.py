@@ -608,3 +608,44 @@ def test_loading_a_state_in_a_call() -> None:
         f(w, b)
         np.testing.assert_array_equal(model.weight.numpy(), w.numpy())
         np.testing.assert_array_equal(model.state_dict()["bias"], b.numpy())
+
+
+def moved_before_a_write(x: Tensor, y: Tensor) -> tuple[Tensor, ...]:
+    other = x.to("CPU:1")
+    x.assign(x + 1)
+    y.assign(other * 2)
+    return x + 0, other
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x, y: x.to("CPU:1") + y,
+        lambda x, y: (x.T.to("CPU:1", "f64"), y.to("CPU") * x, x.to("CPU:2").to("CPU"), x.to("CPU")),
+        lambda x, y: (noise := Tensor.rand(2, 2), noise.to("CPU:1") + y, Tensor.ones(2).to("CPU:1")),
+        moved_before_a_write,
+    ],
+)
+def test_tensors_on_several_devices(function: Callable[[Tensor, Tensor], Any]) -> None:
+    def calls() -> list[tuple[Any, ...]]:
+        return [(tensor(2, 2, seed=k), Tensor(array(2, 2, seed=k + 9), device="CPU:1")) for k in range(3)]
+
+    alike(function, calls, 1)
+    assert [t.device for t in flat_tensors(morok.jit(function)(*calls()[0]))] == [
+        t.device for t in flat_tensors(function(*calls()[0]))
+    ]
+
+
+def flat_tensors(value: Any) -> list[Tensor]:
+    return [value] if isinstance(value, Tensor) else list(value)
+
+
+def test_two_devices_that_overwrite_what_the_other_reads() -> None:
+    @morok.jit
+    def exchange(x: Tensor, y: Tensor) -> None:
+        here, there = y.to("CPU"), x.to("CPU:1")
+        x.assign(here)
+        y.assign(there)
+
+    with pytest.raises(UsageError, match="tensors of two devices"):
+        exchange(tensor(2), Tensor(array(2), device="CPU:1"))
