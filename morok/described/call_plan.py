@@ -32,6 +32,7 @@ from morok.tensor.scheduling import Prepared, Schedule, normalised
 from morok.tensor.stored import constant, content, is_empty, memory_of, owner, release, wanted
 from morok.tensor.tensor import Tensor
 from morok.tensor.view_methods import reshaped
+from morok.tensor.viewed import written
 from morok.tensor.writing import refuse_view
 
 if TYPE_CHECKING:
@@ -328,10 +329,8 @@ class Plan:
             return self._run(call, args, kwargs)
 
     def _run(self, call: Arguments, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        for _, number, _ in self._becomes:
-            if number is not None:
-                # views among the arguments themselves do not count: the description saw them
-                refuse_view(list(call.tensors.values())[number], call.tensors)
+        if self._given:
+            self._refuse_views(call)
         copied = call.copied(self._given) if self._given else []
         keys = GENERATOR.replay(self.events) if self.events else []
         binds = [int(b.src[1].arg) for b in call.binds] if call.binds else []
@@ -342,9 +341,22 @@ class Plan:
             slots[k] = self._parts[k].run(leaves, keys, binds, self._shapes[k])
         for tensor, node in after:
             registry.put(tensor, node)
+        if self._in_place:
+            given = list(call.tensors.values())
+            for which, number in self._in_place:
+                written(which if which is not None else given[number or 0])
         if self._becomes or copied or self.pattern != _SINGLE:
             return self._finished(slots, call, args, kwargs, copied)
         return self._outputs[0].made(slots, self.binds, call)
+
+    def _refuse_views(self, call: Arguments) -> None:
+        """UsageError if an argument that is written is a view of a live tensor that the description did not see."""
+        given = list(call.tensors.values())
+        views = [t for k in self._given if (t := given[k])._viewed]
+        if views:
+            seen = {*call.tensors, *[id(t) for t, _ in self._in_place], *[id(t) for t, _, _ in self._becomes]}
+            for t in views:
+                refuse_view(t, seen)
 
     def _claim(self, call: Arguments, leaves: Leaves) -> list[tuple[Lazy, UOp]]:
         """(tensor, new node) of tensors with other memory after this call; other readers of written memory are computed first."""
@@ -378,7 +390,7 @@ class Plan:
             leaf = content(t.uop)
             if tensor is not None or number in self._kept or owner(t.uop) is t:
                 while others := release({leaf}, [t]):  # repeat: a computed tensor may turn out to be the whole memory in order
-                    realize(others)
+                    realize(others, asked=False)
                 continue
             after.append((t, held(leaves.copied(leaf), t.shape)))
         return after
@@ -422,6 +434,7 @@ class Plan:
             t = tensor if tensor is not None else given[number or 0]
             t._compiled = None
             registry.put(t, make("new", k).uop)
+            written(t)
         for array, t in copied:
             array[...] = t.numpy()
         return built(self.pattern, make)

@@ -43,6 +43,7 @@ from morok.tensor import (
     sorting,
     stored,
     view_methods,
+    viewed,
 )
 from morok.tensor import realize as realization
 from morok.tensor.argument_checks import new_shape, only_tensors
@@ -128,14 +129,17 @@ class Tensor(Lazy):
         if isinstance(data, Tensor):
             self._uop = data.uop if dtype is None else data.cast(dtype).uop
             self.device = data.device
+            made_of: Tensor | None = data
         else:
+            made_of = None
             self.device = creation.default_device(device)
             if isinstance(data, (list, tuple)) and any(isinstance(d, Tensor) for d in data):
                 joined = _stacked(data, dtype)
                 self._uop, self.device = joined.uop, joined.device
             else:
                 self._uop = creation.from_data(data, dtype, self.device)
-        self._compiled = None
+        self._compiled, self._mark = None, None
+        self._viewed = () if made_of is None else viewed.viewed_by(made_of, self._uop)
         registry.register(self)
 
     @classmethod
@@ -567,6 +571,7 @@ class Tensor(Lazy):
             description = current()
             if description is not None and description.is_own(self):  # made by the jitted function: it has no memory yet
                 self._uop, self._compiled = expanded(new.uop, self.shape), None
+                viewed.written(self)
                 return self
             self._give_memory()
             uop = self.uop
@@ -599,6 +604,7 @@ class Tensor(Lazy):
             description = current()
             if (description is None and not has_variable(key)) or (description is not None and description.is_own(self)):
                 self._uop, self._compiled = changed.uop, None
+                viewed.written(self)
                 return
             self._give_memory()  # so that all calls, and all values of a variable, write to the same memory
         self.assign(changed)

@@ -649,3 +649,65 @@ def test_two_devices_that_overwrite_what_the_other_reads() -> None:
 
     with pytest.raises(UsageError, match="tensors of two devices"):
         exchange(tensor(2), Tensor(array(2), device="CPU:1"))
+
+
+def flipped_copy(x: Tensor, y: Tensor) -> Tensor:
+    made = x.contiguous()
+    y[0] = 5.0
+    made[:, 1] = made[1]
+    return made
+
+
+def written_twice(x: Tensor, y: Tensor) -> Tensor:
+    made = x + y
+    made.assign(y.T)
+    made[1] = 1.0
+    return made
+
+
+def write_second(x: Tensor, y: Tensor) -> None:
+    y[0] = x[1]
+
+
+def write_first_then_second(x: Tensor, y: Tensor) -> None:
+    x.assign(x * 2)
+    y[0] = x[1]
+
+
+RELATIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "itself": lambda x: x,
+    "another": lambda x: x * 3,
+    "alike": lambda x: x.detach(),
+    "transposed": lambda x: x.T,
+    "reshaped twice": lambda x: x.reshape(4).reshape(2, 2),
+    "flipped, stored": lambda x: x.flip(0).contiguous(),
+    "flipped": lambda x: x.contiguous().flip(1),
+}
+
+
+@pytest.mark.sampled(4)
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("lazy", ["stored", "lazy", "written"])
+@pytest.mark.parametrize("function", [flipped_copy, written_twice, write_second, write_first_then_second])
+def test_the_same_writes_to_views_are_refused(function: Callable[[Tensor, Tensor], Any], relation: str, lazy: str) -> None:
+    """However the elements came about: arguments of a jitted function are computed, others need not be."""
+
+    def seen(wrap: Callable[[Any], Any], swap: bool) -> list[Any]:
+        jitted, found = wrap(function), []
+        for seed in range(2):
+            x = tensor(2, 2, seed=seed)
+            if lazy != "stored":
+                x = x + 1
+            if lazy == "written":
+                x.assign(x * 2)
+            y = RELATIONS[relation](x)
+            try:
+                result = jitted(*((y, x) if swap else (x, y)))
+            except UsageError as problem:
+                found.append(problem.message)
+            else:
+                found += [t.tolist() for t in (*([] if result is None else [result]), x, y)]
+        return found
+
+    for swap in (False, True):
+        assert seen(morok.jit, swap) == seen(lambda f: f, swap)
