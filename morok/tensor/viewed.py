@@ -89,11 +89,11 @@ def _mark(x: Lazy) -> object:
 def _holds(base: Lazy, mark: object) -> bool:
     """True if a tensor has the elements that it had with this mark."""
     if descriptions and (description := current()) is not None:
+        if id(base) in description.now:
+            return description.marks.get(id(base)) is mark
         if (stand := description.stands.get(id(base))) is not None:
             inner = stand[0]()
             return base._mark is mark and inner is not None and inner._mark is stand[1]
-        if id(base) in description.now:
-            return description.marks.get(id(base)) is mark
     return base._mark is mark
 
 

@@ -711,3 +711,18 @@ def test_the_same_writes_to_views_are_refused(function: Callable[[Tensor, Tensor
 
     for swap in (False, True):
         assert seen(morok.jit, swap) == seen(lambda f: f, swap)
+
+
+def test_a_view_of_an_argument_that_the_function_also_reaches_and_writes() -> None:
+    def seen(wrap: Callable[[Any], Any]) -> list[Any]:
+        state = tensor(2, 2)
+
+        def function(x: Tensor) -> Tensor:
+            view = state.flip(0)
+            state[0] = 3.0
+            view[0] = x[1]
+            return view
+
+        return [t.tolist() for t in (wrap(function)(state), state)]
+
+    assert seen(morok.jit) == seen(lambda f: f)
