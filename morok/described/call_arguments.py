@@ -32,6 +32,7 @@ from morok.tensor.scheduling import placeholder
 from morok.tensor.stored import constant, is_empty
 from morok.tensor.tensor import Tensor
 from morok.tensor.view_methods import reshaped
+from morok.tensor.viewed import valid
 
 _BUFFER: Final = Op.Buffer
 _BIND: Final = Op.Bind
@@ -56,7 +57,20 @@ class Arguments:
     values   other arguments than tensors, modules and plain values, kept alive since the key may contain their ids
     """
 
-    __slots__ = ("key", "tensors", "leaves", "serials", "binds", "objects", "values", "nodes", "_arrays", "_given", "_parts")
+    __slots__ = (
+        "key",
+        "tensors",
+        "leaves",
+        "serials",
+        "binds",
+        "objects",
+        "values",
+        "nodes",
+        "_arrays",
+        "_given",
+        "_parts",
+        "_views",
+    )
 
     def __init__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self.tensors: dict[int, Lazy] = {}
@@ -68,12 +82,19 @@ class Arguments:
         self._arrays: dict[int, Tensor] = {}  # by the identity of the array
         self._given: dict[int, np.ndarray[Any, Any]] = {}
         self._parts: list[Any] = []
+        self._views: list[Lazy] = []
         self._row(args, 0)
         for name, value in kwargs.items():
             self._parts.append(name)
             self._row((value,), 0)
         if self.binds:
             self._parts += [bind.src[0] for bind in self.binds]
+        if self._views:
+            numbers = {key: k for k, key in enumerate(self.tensors)}
+            for t in self._views:
+                seen = [(numbers[id(base)], how) for ref, _, how in valid(t) if id(base := ref()) in numbers]
+                if seen:
+                    self._parts += ("view", numbers[id(t)], *seen)
         self.key = tuple(self._parts)
         self.serials = [leaf.serial for leaf in self.leaves]
 
@@ -85,7 +106,7 @@ class Arguments:
             if kind is Tensor:
                 node = value.uop
                 plain = node.memo.get(_PLAIN)
-                if plain and id(value) not in tensors:  # the common case of `_tensor`, without a call
+                if plain and not value._viewed and id(value) not in tensors:  # the common case of `_tensor`, without a call
                     tensors[id(value)] = value
                     leaf = node if node.op is _BUFFER else node.src[0]
                     parts += (kind, plain, leaves.setdefault(leaf, len(leaves)))
@@ -139,6 +160,8 @@ class Arguments:
             self._parts.append([*tensors].index(key))
             return
         tensors[key] = value
+        if value._viewed:
+            self._views.append(value)
         node = value.uop
         plain = _plain(node)
         if not plain:
@@ -190,7 +213,7 @@ def _with_memory(t: Lazy, nodes: dict[int, UOp]) -> UOp:
         return t.uop
     known = constant(t.uop)
     if known is None and not is_empty(t.shape):
-        realize([t])
+        realize([t], asked=False)
         return t.uop
     if not all(isinstance(d, int) for d in t.shape):  # a constant of symbolic shape
         nodes[id(t)] = t.uop
@@ -329,7 +352,8 @@ class Stands:
                 self.tensors[key] = t
             else:
                 node = self.given.nodes.get(key, t.uop)
-                self.tensors[key] = type(t)._make(substitute([node], mapping)[0], t.device)
+                made = self.tensors[key] = type(t)._make(substitute([node], mapping)[0], t.device)
+                made._viewed, made._mark = valid(t), object()
         return tuple([self._replaced(a) for a in self.args]), {k: self._replaced(a) for k, a in self.kwargs.items()}
 
     def _replaced(self, value: Any) -> Any:

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from morok.caller import caller
 from morok.described.call_arguments import Arguments, Stands, leaf_of, rebuilt
 from morok.described.description import Described, built, is_same_array
 from morok.described.overlaps import Spans
 from morok.described.reach import Reach
+from morok.errors import UsageError
 from morok.ir.graph import substitute
 from morok.ir.op import Op
 from morok.ir.uop import UOp
@@ -30,6 +32,7 @@ from morok.tensor.scheduling import Prepared, Schedule, normalised
 from morok.tensor.stored import constant, content, is_empty, memory_of, owner, release, wanted
 from morok.tensor.tensor import Tensor
 from morok.tensor.view_methods import reshaped
+from morok.tensor.viewed import written
 from morok.tensor.writing import refuse_view
 
 if TYPE_CHECKING:
@@ -132,6 +135,7 @@ class Part:
 
     outputs   the distinct numbers of the output buffers
     place     computed node -> its position in `outputs`; only while the plan is made
+    nodes     the serial numbers of its Buffer nodes, by number
     captured  the serial numbers of outer Buffer nodes that the function reaches (not the nodes, which would stay alive)
     fresh     (number, initial memory, True if that has elements) of buffers that each call makes anew, since it writes to them
     """
@@ -177,6 +181,7 @@ class Part:
         refuse_others(there, self.target)
         refuse_overlaps(there, {k for k, m in enumerate(there) for w in written if m is self.memory[w]})
         self.written = written
+        self.nodes = [node.serial for node in normal.buffers]
         self.sizes = [(node.dtype, node.arg) for node in normal.buffers]
         self.fresh_outputs = [(k, n) for k, n in enumerate(self.outputs) if n >= self.schedule.inputs]
         self.idle: list[_Execution] = [self._made()]
@@ -274,6 +279,7 @@ class Plan:
         groups = [[t for t in group if t.device == d and not _is_formula(t)] for d in devices]
         roots = [wanted(g, g) for g in groups]
         self._parts = [Part(made, other, stands, r, d) for d, r in zip(devices, roots, strict=True)]
+        self._order = _readers_first(self._parts)
         shapes: list[list[list[Any]]] = [[[] for _ in p.outputs] for p in self._parts]
         self._outputs = [_Output(t, list(devices), self._parts, shapes) for t in new]
         self._shapes = shapes
@@ -323,21 +329,34 @@ class Plan:
             return self._run(call, args, kwargs)
 
     def _run(self, call: Arguments, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        for _, number, _ in self._becomes:
-            if number is not None:
-                # views among the arguments themselves do not count: the description saw them
-                refuse_view(list(call.tensors.values())[number], call.tensors)
+        if self._given:
+            self._refuse_views(call)
         copied = call.copied(self._given) if self._given else []
         keys = GENERATOR.replay(self.events) if self.events else []
         binds = [int(b.src[1].arg) for b in call.binds] if call.binds else []
         leaves = Leaves(call)
         after = self._claim(call, leaves) if self._in_place else []
-        slots = [part.run(leaves, keys, binds, shapes) for part, shapes in zip(self._parts, self._shapes, strict=True)]
+        slots: list[list[_Slot | None]] = [[] for _ in self._parts]
+        for k in self._order:
+            slots[k] = self._parts[k].run(leaves, keys, binds, self._shapes[k])
         for tensor, node in after:
             registry.put(tensor, node)
+        if self._in_place:
+            given = list(call.tensors.values())
+            for which, number in self._in_place:
+                written(which if which is not None else given[number or 0])
         if self._becomes or copied or self.pattern != _SINGLE:
             return self._finished(slots, call, args, kwargs, copied)
         return self._outputs[0].made(slots, self.binds, call)
+
+    def _refuse_views(self, call: Arguments) -> None:
+        """UsageError if an argument that is written is a view of a live tensor that the description did not see."""
+        given = list(call.tensors.values())
+        views = [t for k in self._given if (t := given[k])._viewed]
+        if views:
+            seen = {*call.tensors, *[id(t) for t, _ in self._in_place], *[id(t) for t, _, _ in self._becomes]}
+            for t in views:
+                refuse_view(t, seen)
 
     def _claim(self, call: Arguments, leaves: Leaves) -> list[tuple[Lazy, UOp]]:
         """(tensor, new node) of tensors with other memory after this call; other readers of written memory are computed first."""
@@ -371,7 +390,7 @@ class Plan:
             leaf = content(t.uop)
             if tensor is not None or number in self._kept or owner(t.uop) is t:
                 while others := release({leaf}, [t]):  # repeat: a computed tensor may turn out to be the whole memory in order
-                    realize(others)
+                    realize(others, asked=False)
                 continue
             after.append((t, held(leaves.copied(leaf), t.shape)))
         return after
@@ -415,6 +434,7 @@ class Plan:
             t = tensor if tensor is not None else given[number or 0]
             t._compiled = None
             registry.put(t, make("new", k).uop)
+            written(t)
         for array, t in copied:
             array[...] = t.numpy()
         return built(self.pattern, make)
@@ -459,6 +479,26 @@ class _Output:
     @staticmethod
     def _bound(node: UOp, binds: list[UOp], call: Arguments) -> UOp:
         return substitute([node], dict(zip(binds, call.binds, strict=True)))[0]
+
+
+def _readers_first(parts: list[Part]) -> list[int]:
+    """The parts' positions in an order in which each runs before those that overwrite what it reads. UsageError if there is
+    none.
+    """
+    left, order = list(range(len(parts))), list[int]()
+    written = [{part.nodes[n] for n in part.written} for part in parts]
+    while left:
+        first = next((k for k in left if all(written[k].isdisjoint(parts[j].nodes) for j in left if j != k)), None)
+        if first is None:
+            raise UsageError(
+                "a jitted function writes tensors of two devices, each with elements of the other",
+                place=caller(),
+                expected="parts on devices, each before those that overwrite what it reads",
+                hint="take a copy in a function of its own",
+            )
+        left.remove(first)
+        order.append(first)
+    return order
 
 
 def _is_formula(t: Lazy) -> bool:

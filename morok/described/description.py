@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -128,6 +129,7 @@ def described(
     before = Reach(roots)
     with noted.active():
         args, kwargs = stands.anew(shifted)
+        noted.stands = {k: (weakref.ref(t), t._mark) for k, t in stands.tensors.items() if k not in stands.kept}
         started = {key: t.uop for key, t in stands.tensors.items()}
         result = function(*args, **kwargs)
         del args, kwargs

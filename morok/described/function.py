@@ -84,7 +84,7 @@ class Jitted(Generic[P, R]):
         with WRITES:  # for one description at a time, and until its plan is made
             plans = self._plans.get(key, ())
             for plan in plans:
-                realize([t for t in plan.tensors if stored_buffer(t.uop) is None and constant(t.uop) is None])
+                realize([t for t in plan.tensors if stored_buffer(t.uop) is None and constant(t.uop) is None], asked=False)
             reach = Reach(self._roots(call))
             for plan in plans:
                 if plan.fits_tensors(call) and not plan.reach.difference(reach):
@@ -110,7 +110,7 @@ class Jitted(Generic[P, R]):
             if not pending and not shared and not made.noted.computed:
                 break
             # lazy tensors that the function reaches are computed first; arguments that it also reaches are passed themselves
-            realize(pending)
+            realize(pending, asked=False)
             stands.kept |= shared
             made = once(False)
         try:

@@ -14,6 +14,7 @@ from morok.ir.shape import Shape, shape_of
 from morok.ir.uop import UOp
 from morok.tensor import registry
 from morok.tensor.describing import described_as, descriptions
+from morok.tensor.viewed import VIEWS, Viewed, viewed_by
 
 if TYPE_CHECKING:
     from morok.tensor.tensor import Tensor
@@ -94,7 +95,7 @@ class Lazy:
     ('CPU:1', 'Buffer')
     """
 
-    __slots__ = ("_uop", "device", "_compiled", "__weakref__")
+    __slots__ = ("_uop", "device", "_compiled", "_viewed", "_mark", "__weakref__")
     # NumPy then leaves operators between an array and a tensor to the tensor.
     __array_priority__: ClassVar[float] = 1000.0
     __array_ufunc__: ClassVar[None] = None
@@ -102,6 +103,8 @@ class Lazy:
     _uop: UOp  # what all threads see, but for a description that has written the tensor
     device: str
     _compiled: Any
+    _viewed: tuple[Viewed, ...]
+    _mark: object
 
     @classmethod
     def _make(cls, uop: UOp, device: str) -> Self:
@@ -109,6 +112,7 @@ class Lazy:
         made._uop = uop
         made.device = device
         made._compiled = None
+        made._viewed, made._mark = (), None
         registry.register(made)
         return made
 
@@ -122,11 +126,14 @@ class Lazy:
         return described_as(self) if descriptions else self._uop
 
     def _like(self, uop: UOp) -> Self:
-        return self._make(uop, self.device)
+        made = self._make(uop, self.device)
+        if uop.op in VIEWS or self._uop.op in VIEWS or uop is self._uop:
+            made._viewed = viewed_by(self, uop)
+        return made
 
     def _same(self) -> Self:
         """Another tensor with the same elements: assigning to one does not change the other."""
-        return self._make(self.uop, self.device)
+        return self._like(self.uop)
 
     @property
     def shape(self) -> Shape:

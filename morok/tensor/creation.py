@@ -33,6 +33,7 @@ from morok.tensor.describing import current
 from morok.tensor.scalars import constant, natural_dtype, python_number
 from morok.tensor.stored import stored_buffer
 from morok.tensor.view_methods import expanded, reshaped
+from morok.tensor.viewed import MOVED
 
 if TYPE_CHECKING:
     import numpy as np
@@ -215,7 +216,11 @@ def contiguous(self: AnyTensor, *opts: Opt) -> AnyTensor:
         uop = self.uop.src[0] if self.uop.op is Op.Contiguous else self.uop
     else:
         given, uop = None, self.uop
-    return self._same() if stored_buffer(uop) is not None else self._like(UOp.new(Op.Contiguous, (uop,), given))
+    if stored_buffer(uop) is None:
+        return self._like(UOp.new(Op.Contiguous, (uop,), given))
+    made = self._same()
+    made._viewed = tuple([v for v in made._viewed if v[2] is not MOVED])
+    return made
 
 
 # The errors of libraries that do not export an array.

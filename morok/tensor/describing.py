@@ -65,6 +65,8 @@ class Description:
     made      the tensors that the description made
     before    (tensor, node before the first write) of each outer tensor written, by identity
     now       their nodes in the description, by identity: other threads, and the program afterwards, see the nodes before
+    marks     the marks of these tensors since their writes, by identity (see viewed.py)
+    stands    (stand-in, its mark when the description began) of each tensor among the arguments, by identity
     assigned  the Assign nodes of these writes
     keys      a node for each random key, in the order drawn; the nodes of an earlier description are used again
     events    in order, a seed for each call that sets it, and None for each key drawn
@@ -78,6 +80,8 @@ class Description:
         self.made: list[weakref.ref[Lazy]] = []
         self.before: dict[int, tuple[Lazy, UOp]] = {}
         self.now: dict[int, UOp] = {}
+        self.marks: dict[int, object] = {}
+        self.stands: dict[int, tuple[weakref.ref[Lazy], object]] = {}
         self.assigned: set[UOp] = set()
         self.keys = keys
         self.events: list[int | None] = []
@@ -113,9 +117,14 @@ class Description:
             return False
         self.before.setdefault(id(tensor), (tensor, tensor.uop))
         self.now[id(tensor)] = uop
+        self.marks.pop(id(tensor), None)
         if uop.op is Op.Assign:
             self.assigned.add(uop)
         return True
+
+    def writes(self, uop: UOp) -> bool:
+        """True if a node contains writes of the function."""
+        return any(node.op is Op.Assign for node in toposort([uop]))
 
     def key(self, device: str) -> UOp:
         """The unknown node of the next random key."""

@@ -37,7 +37,9 @@ def concat(kind: type[AnyTensor], tensors: Sequence[AnyTensor], axis: int | None
     nodes = [t.uop if t.dtype is d else t.cast(d).uop for t in parts if t.shape[a] != 0]
     if not nodes:
         return first.cast(d)
-    return kind._make(nodes[0] if len(nodes) == 1 else UOp.new(Op.Concat, tuple(nodes), a), device)
+    if len(nodes) == 1:
+        return next(t for t in parts if t.shape[a] != 0)._like(nodes[0])
+    return kind._make(UOp.new(Op.Concat, tuple(nodes), a), device)
 
 
 def stack(kind: type[AnyTensor], tensors: Sequence[AnyTensor], axis: int) -> AnyTensor:

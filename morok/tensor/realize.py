@@ -27,7 +27,7 @@ from morok.tensor.base import Lazy, element_count
 from morok.tensor.describing import current
 from morok.tensor.schedule import scheduled, with_memory
 from morok.tensor.scheduling import Normal, Prepared, Schedule, normalised, number_of, placeholder, rebuilt
-from morok.tensor.stored import by_device, constant, content, is_empty, memory_of, stored_buffer, waiting, wanted
+from morok.tensor.stored import by_device, constant, content, is_empty, memory, memory_of, stored_buffer, waiting, wanted
 from morok.tensor.view_methods import reshaped
 
 if TYPE_CHECKING:
@@ -52,14 +52,20 @@ def watching(watcher: Watcher) -> Iterator[None]:
 
 
 @needs_memory("compute tensors")
-def realize(tensors: Sequence[Lazy]) -> None:
-    """Compute these tensors. Their nodes are replaced by buffers in the graphs of all live tensors."""
+def realize(tensors: Sequence[Lazy], asked: bool = True) -> None:
+    """Compute these tensors. Their nodes are replaced by buffers in the graphs of all live tensors.
+
+    Views with memory of their own then are tensors of their own, unless the program has not `asked` for it.
+    """
     if (description := current()) is not None:
         description.admit(tensors)
     with deferred:  # a signal's handler must not run between a kernel's writes and the update of the graphs
         _load()
         for device, group in by_device(tensors).items():
             _realize(group, device)
+    for t in tensors if asked else ():
+        if t._viewed:
+            t._viewed = tuple([v for v in t._viewed if (base := v[0]()) is not None and memory(base.uop) is memory(t.uop)])
 
 
 @functools.cache

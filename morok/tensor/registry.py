@@ -17,6 +17,7 @@ from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.locks import TENSORS
 from morok.tensor.describing import current, descriptions
+from morok.tensor.viewed import written
 
 if TYPE_CHECKING:
     from morok.runtime.buffer import Buffer
@@ -89,6 +90,7 @@ def write(tensor: Lazy, uop: UOp) -> None:
     description = current()
     if description is None or not description.write(tensor, uop):
         put(tensor, uop)
+        written(tensor)
 
 
 def replace(tensor: Lazy, old: UOp, new: UOp) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 from morok.arguments import choice, flag, instance, mistyped, several
 from morok.caller import caller
 from morok.config import settings
-from morok.errors import DeviceError, DTypeError, ShapeError
+from morok.errors import DeviceError, DTypeError, JitValueError, ShapeError
 from morok.ir.dtype import dtypes, promote
 from morok.ir.op import Op
 from morok.ir.uop import UOp
@@ -43,6 +43,7 @@ from morok.tensor import (
     sorting,
     stored,
     view_methods,
+    viewed,
 )
 from morok.tensor import realize as realization
 from morok.tensor.argument_checks import new_shape, only_tensors
@@ -128,14 +129,17 @@ class Tensor(Lazy):
         if isinstance(data, Tensor):
             self._uop = data.uop if dtype is None else data.cast(dtype).uop
             self.device = data.device
+            made_of: Tensor | None = data
         else:
+            made_of = None
             self.device = creation.default_device(device)
             if isinstance(data, (list, tuple)) and any(isinstance(d, Tensor) for d in data):
                 joined = _stacked(data, dtype)
                 self._uop, self.device = joined.uop, joined.device
             else:
                 self._uop = creation.from_data(data, dtype, self.device)
-        self._compiled = None
+        self._compiled, self._mark = None, None
+        self._viewed = () if made_of is None else viewed.viewed_by(made_of, self._uop)
         registry.register(self)
 
     @classmethod
@@ -529,8 +533,16 @@ class Tensor(Lazy):
         name = self.device if device is None else creation.default_device(device)
         if name == self.device:
             return x._same()
-        values = x.numpy()
         shared = self.device.startswith("CPU") and name.startswith("CPU")  # devices that use an ndarray's memory without a copy
+        if shared and (description := current()) is not None and not description.writes(x.uop):
+            return self._make(UOp.new(Op.Copy, (x.uop, UOp.new(Op.Device, (), name))), name)
+        try:
+            values = x.numpy()
+        except JitValueError as problem:
+            problem.hint = (
+                "call to() outside the jitted function; between devices of the CPU, before the function writes the tensor"
+            )
+            raise
         return type(self)(values.copy() if shared else values, x.dtype, name)
 
     def assign(self, value: Any) -> Self:
@@ -559,6 +571,7 @@ class Tensor(Lazy):
             description = current()
             if description is not None and description.is_own(self):  # made by the jitted function: it has no memory yet
                 self._uop, self._compiled = expanded(new.uop, self.shape), None
+                viewed.written(self)
                 return self
             self._give_memory()
             uop = self.uop
@@ -591,6 +604,7 @@ class Tensor(Lazy):
             description = current()
             if (description is None and not has_variable(key)) or (description is not None and description.is_own(self)):
                 self._uop, self._compiled = changed.uop, None
+                viewed.written(self)
                 return
             self._give_memory()  # so that all calls, and all values of a variable, write to the same memory
         self.assign(changed)

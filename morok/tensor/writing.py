@@ -19,15 +19,14 @@ from morok.ir.dtype import dtypes
 from morok.ir.op import Op
 from morok.ir.shape import Shape
 from morok.ir.uop import UOp
-from morok.passes.rangeify.state import MOVEMENT
-from morok.tensor import creation, registry
+from morok.tensor import creation
 from morok.tensor.argument_checks import known
 from morok.tensor.base import AnyTensor, Lazy, dim_node, element_count, show
 from morok.tensor.elementwise_operands import as_operand, converted
 from morok.tensor.indexing import as_rows, check_mask, flat_places, is_array, is_mask, known_place, positions_shape, split_index
 from morok.tensor.scalars import data
-from morok.tensor.stored import content, owner, stored_buffer
 from morok.tensor.view_methods import basic_index, expanded, full_index, is_symbolic, pad_zero, slice_ends, symbolic_position
+from morok.tensor.viewed import is_view
 
 
 def with_written(x: AnyTensor, key: Any, value: Any) -> AnyTensor:
@@ -205,27 +204,10 @@ def _is_whole(part: slice, size: int | UOp) -> bool:
 
 def refuse_view(x: Lazy, besides: Collection[int] = ()) -> None:
     """UsageError if `x` is a view of a live tensor; tensors in `besides` (ids) do not count."""
-    if _is_view_of_another(x, besides):
+    if is_view(x, besides):
         raise UsageError(
             f"{show(x.shape)} is a view of another tensor, which would not see the write",
             place=caller(),
             expected="a tensor with elements of its own",
             hint="write to that tensor, x[1:3, 0] = .. in place of x[1:3][:, 0] = .., or take a copy: .clone()",
         )
-
-
-def _is_view_of_another(x: Lazy, besides: Collection[int]) -> bool:
-    """True if `x` is a view of elements that another live tensor has, except a view with all of them in the same order and
-    shape.
-    """
-    above: set[UOp] = set()
-    node = x.uop
-    while node.op in MOVEMENT:
-        node = node.src[0]
-        above.add(content(node))
-    if node.op is Op.Const:
-        return False
-    if stored_buffer(x.uop) is not None:
-        first = owner(x.uop)
-        return first is not None and first is not x and first.uop is not x.uop
-    return any(content(t.uop) in above for t in registry.tensors() if t is not x and id(t) not in besides)

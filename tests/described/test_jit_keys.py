@@ -327,7 +327,8 @@ ASKS: dict[str, Callable[[Tensor], Any]] = {
     "float": lambda x: float(x.sum()),
     "int": lambda x: int(x.sum()),
     "np.asarray": lambda x: np.asarray(x),
-    "to": lambda x: x.to("CPU:1"),
+    "to NULL": lambda x: x.to("NULL"),
+    "to after a write": lambda x: x.assign(x + 1).to("CPU:1"),
     "realize_batch": lambda x: Tensor.realize_batch([x * 2]),
     "format": lambda x: f"{x.sum():.2f}",
     "random": lambda x: Tensor.rand(3).numpy(),
@@ -345,6 +346,7 @@ def test_elements_that_are_not_known_yet(name: str) -> None:
         with pytest.raises(JitValueError, match=r"an argument|random numbers") as found:
             f(x)
         here(found.value, f'"{name}": lambda x')
+        assert ("to() outside the" in found.value.hint) is name.startswith("to ")
     np.testing.assert_array_equal(x.numpy(), before)
     assert f.plans == 0
 

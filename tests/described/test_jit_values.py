@@ -608,3 +608,121 @@ def test_loading_a_state_in_a_call() -> None:
         f(w, b)
         np.testing.assert_array_equal(model.weight.numpy(), w.numpy())
         np.testing.assert_array_equal(model.state_dict()["bias"], b.numpy())
+
+
+def moved_before_a_write(x: Tensor, y: Tensor) -> tuple[Tensor, ...]:
+    other = x.to("CPU:1")
+    x.assign(x + 1)
+    y.assign(other * 2)
+    return x + 0, other
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x, y: x.to("CPU:1") + y,
+        lambda x, y: (x.T.to("CPU:1", "f64"), y.to("CPU") * x, x.to("CPU:2").to("CPU"), x.to("CPU")),
+        lambda x, y: (noise := Tensor.rand(2, 2), noise.to("CPU:1") + y, Tensor.ones(2).to("CPU:1")),
+        moved_before_a_write,
+    ],
+)
+def test_tensors_on_several_devices(function: Callable[[Tensor, Tensor], Any]) -> None:
+    def calls() -> list[tuple[Any, ...]]:
+        return [(tensor(2, 2, seed=k), Tensor(array(2, 2, seed=k + 9), device="CPU:1")) for k in range(3)]
+
+    alike(function, calls, 1)
+    assert [t.device for t in flat_tensors(morok.jit(function)(*calls()[0]))] == [
+        t.device for t in flat_tensors(function(*calls()[0]))
+    ]
+
+
+def flat_tensors(value: Any) -> list[Tensor]:
+    return [value] if isinstance(value, Tensor) else list(value)
+
+
+def test_two_devices_that_overwrite_what_the_other_reads() -> None:
+    @morok.jit
+    def exchange(x: Tensor, y: Tensor) -> None:
+        here, there = y.to("CPU"), x.to("CPU:1")
+        x.assign(here)
+        y.assign(there)
+
+    with pytest.raises(UsageError, match="tensors of two devices"):
+        exchange(tensor(2), Tensor(array(2), device="CPU:1"))
+
+
+def flipped_copy(x: Tensor, y: Tensor) -> Tensor:
+    made = x.contiguous()
+    y[0] = 5.0
+    made[:, 1] = made[1]
+    return made
+
+
+def written_twice(x: Tensor, y: Tensor) -> Tensor:
+    made = x + y
+    made.assign(y.T)
+    made[1] = 1.0
+    return made
+
+
+def write_second(x: Tensor, y: Tensor) -> None:
+    y[0] = x[1]
+
+
+def write_first_then_second(x: Tensor, y: Tensor) -> None:
+    x.assign(x * 2)
+    y[0] = x[1]
+
+
+RELATIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "itself": lambda x: x,
+    "another": lambda x: x * 3,
+    "alike": lambda x: x.detach(),
+    "transposed": lambda x: x.T,
+    "reshaped twice": lambda x: x.reshape(4).reshape(2, 2),
+    "flipped, stored": lambda x: x.flip(0).contiguous(),
+    "flipped": lambda x: x.contiguous().flip(1),
+}
+
+
+@pytest.mark.sampled(4)
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("lazy", ["stored", "lazy", "written"])
+@pytest.mark.parametrize("function", [flipped_copy, written_twice, write_second, write_first_then_second])
+def test_the_same_writes_to_views_are_refused(function: Callable[[Tensor, Tensor], Any], relation: str, lazy: str) -> None:
+    """However the elements came about: arguments of a jitted function are computed, others need not be."""
+
+    def seen(wrap: Callable[[Any], Any], swap: bool) -> list[Any]:
+        jitted, found = wrap(function), []
+        for seed in range(2):
+            x = tensor(2, 2, seed=seed)
+            if lazy != "stored":
+                x = x + 1
+            if lazy == "written":
+                x.assign(x * 2)
+            y = RELATIONS[relation](x)
+            try:
+                result = jitted(*((y, x) if swap else (x, y)))
+            except UsageError as problem:
+                found.append(problem.message)
+            else:
+                found += [t.tolist() for t in (*([] if result is None else [result]), x, y)]
+        return found
+
+    for swap in (False, True):
+        assert seen(morok.jit, swap) == seen(lambda f: f, swap)
+
+
+def test_a_view_of_an_argument_that_the_function_also_reaches_and_writes() -> None:
+    def seen(wrap: Callable[[Any], Any]) -> list[Any]:
+        state = tensor(2, 2)
+
+        def function(x: Tensor) -> Tensor:
+            view = state.flip(0)
+            state[0] = 3.0
+            view[0] = x[1]
+            return view
+
+        return [t.tolist() for t in (wrap(function)(state), state)]
+
+    assert seen(morok.jit) == seen(lambda f: f)

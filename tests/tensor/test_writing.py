@@ -219,6 +219,29 @@ def test_a_view_of_a_tensor_in_use_is_not_written_to() -> None:
     assert alone.numpy()[0, 0, 0] == 1.0
 
 
+@pytest.mark.parametrize("stored", [True, False])
+def test_views_are_those_of_tensors_not_of_equal_graphs(stored: bool) -> None:
+    def base() -> Tensor:
+        return Tensor(X.copy()) if stored else Tensor(X.copy()) + 1
+
+    x = base()
+    view, again, alike = x.flip(0), x.reshape(-1).reshape(x.shape), x.contiguous()
+    for wrong in (x.contiguous().flip(0), x.contiguous().reshape(-1), x.detach()[1:], Tensor(x).reshape(-1), again.flip(1)):
+        with pytest.raises(UsageError, match="view of another tensor"):
+            wrong[0] = 1.0
+    for own in (again, alike, x.flip(0).contiguous(), x.flip(0).realize(), x.flip(0).flip(0)):
+        own[0] = 1.0
+    x[0] = 2.0  # the view is one of elements that no tensor has any more
+    view[0] = 3.0
+    assert view.numpy()[0].min() == 3 == view.numpy()[0].max()
+    assert x.numpy()[0].min() == 2 == x.numpy()[0].max()
+    assert alike.numpy()[0].min() == 1 == alike.numpy()[0].max()
+    memory = Tensor(X.copy())
+    first, second = memory + 1, (memory + 1).reshape(-1)
+    second[0] = 1.0
+    assert (first.numpy() == X + 1).all()
+
+
 def test_numbers_that_do_not_fit() -> None:
     with pytest.raises(DTypeError, match="does not fit i8"):
         Tensor(np.zeros(3, np.int8))[0] = 300
