@@ -243,6 +243,7 @@ GROUPED = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", GROUPED)
 def test_heuristics_of_a_gpu_change_no_value(name: str) -> None:
     ast = GROUPED[name]
@@ -265,6 +266,7 @@ def quick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]
         yield calls
 
 
+@pytest.mark.long
 def test_beam_search_is_never_slower_than_the_heuristics() -> None:
     """Whatever the times are: what it chooses is at least as fast as what the heuristics choose."""
     ast = K.rows(8, 16)
@@ -346,7 +348,7 @@ def test_heuristics_choose_nothing_illegal_for_remainders(shape: tuple[int, int]
         assert heuristics.optimize(ast, target).arg.opts
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.long
 @pytest.mark.parametrize("target", [CPU, CUDA])
 def test_a_choice_that_a_kernel_cannot_have_ends_the_choices_and_no_program(
     target: Target, monkeypatch: pytest.MonkeyPatch

@@ -55,7 +55,7 @@ def test_op_computes_what_the_table_says(op: Op) -> None:
     check(op_program(op), f"test_{op.name}", exact=op not in INEXACT)
 
 
-@pytest.mark.sampled(9)
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("source", [dtypes.bool, *INTS, *FLOATS, *STORAGE_FLOATS], ids=lambda d: d.name)
 def test_cast_rounds_once_and_wraps(source: DType) -> None:
     check(cast_program(source), f"cast_{source.name}", exact=True)

@@ -86,7 +86,9 @@ def check(label: str, got: np.ndarray, expected: list[bool | None]) -> None:
         assert w is None or g is w, f"{label} of {row}: {g} where {w} is right"
 
 
-@pytest.mark.parametrize("lanes", [1, 8])  # a scalar loop goes through LLVM's optimizer, which is quick to use such promises
+@pytest.mark.parametrize(
+    "lanes", [1, pytest.param(8, marks=pytest.mark.long)]
+)  # a scalar loop goes through LLVM's optimizer, which is quick to use such promises
 def test_llvm(lanes: int) -> None:
     cpu = device("CPU")
     for value, use in EXAMPLES:

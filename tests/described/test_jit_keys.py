@@ -498,6 +498,7 @@ def test_an_exception_writes_nothing() -> None:
     assert state.numpy()[0] == 9
 
 
+@pytest.mark.long
 def test_at_most_64_plans_the_longest_unused_go_first() -> None:
     CALLS.clear()
 

@@ -309,7 +309,7 @@ NESTED = [
 ]
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("text", NESTED, ids=lambda t: t[:12])
 def test_names_of_every_length(text: str) -> None:
     for length in range(1, 120):

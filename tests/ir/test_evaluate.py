@@ -177,6 +177,7 @@ def test_integer_unaries(d: Any) -> None:
                     TABLE[Op.Pow].evaluate(d, a, -1)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("d", [*INTS, *FLOATS])
 def test_fused_multiply_add(d: Any) -> None:
     from fractions import Fraction
@@ -270,6 +271,7 @@ NEAR = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("d", [D.f16, D.bf16, D.f32])
 @pytest.mark.parametrize("op", NEAR)
 def test_elementary_functions_round_correctly_to_narrow_dtypes(op: Op, d: Any) -> None:
@@ -320,6 +322,7 @@ def test_special_cases(op: Op, pairs: list[tuple[float, float]]) -> None:
         assert same(D.f64, f(D.f64, a), want), a
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("op", [*NEAR, Op.Erf, Op.Rsqrt])
 def test_the_quick_answer_is_the_exact_one(op: Op, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the C library's double decides, against decimal arithmetic alone."""

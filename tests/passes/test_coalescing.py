@@ -182,6 +182,7 @@ def test_neighbours_lie_side_by_side_in_shared_memory(name: str) -> None:
     assert bank_conflicts(program) <= 2
 
 
+@pytest.mark.long
 def test_many_axes_are_ordered_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """Seven axes have 5040 orders. Few of them are tried, and the first axes are those along memory."""
     strides = [16, 1, 1024, 4, 64, 256, 8]

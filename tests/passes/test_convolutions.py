@@ -28,7 +28,7 @@ def convolution(outputs: int, inputs: int, width: int, window: int, stride: int,
     return K.kernel(K.buffer(0, outputs * width).index(o * width + x).store(total).end(o, x))
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(("width", "stride"), [(28, 2), (28, 3), (20, 1), (30, 1), (48, 2)])
 def test_lanes_run_over_output_channels_of_copied_weights(width: int, stride: int) -> None:
     """Windows with a stride do not lie side by side, and rows of 20 or 30 are no whole vectors: 32 channels are."""
@@ -91,7 +91,7 @@ def correlate(x: np.ndarray, w: np.ndarray, stride: int, padding: int, dilation:
     return out
 
 
-@pytest.mark.sampled(24)
+@pytest.mark.sampled(40)
 @pytest.mark.parametrize("seed", range(40))
 def test_machine_code(seed: int) -> None:
     """Whole numbers, so that every order of the sums has the same value."""

@@ -37,7 +37,7 @@ def run(program: UOp, n: int, rng: random.Random, d: DType) -> list[int]:
     return held[0]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("d", [i32, dtypes.i8, dtypes.u64], ids=str)
 def test_an_invariant_factor_of_integers(d: DType) -> None:
     """Wrapping, at every number of iterations, none of them too."""

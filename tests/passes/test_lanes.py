@@ -75,7 +75,7 @@ def test_values(rows: int, columns: int) -> None:
     np.testing.assert_array_equal((Tensor(a).cast(dtypes.f64) @ Tensor(b).cast(dtypes.f64)).numpy(), (a @ b).astype(np.float64))
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("lanes", [2, 3, 7, 15])
 def test_any_number_of_lanes(lanes: int) -> None:
     opts = (Opt(OptOp.UPCAST, 1, 10), Opt(OptOp.UPCAST, 0, 2), Opt(OptOp.LANES, None, lanes))

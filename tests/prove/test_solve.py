@@ -337,6 +337,7 @@ def test_a_forked_child_shares_the_server() -> None:
     assert ask(CIRCLE, 100_000).answer is Answer.UNSAT
 
 
+@pytest.mark.long
 def test_an_interrupt_ends_a_question_and_its_process() -> None:
     program = (
         "import signal, sys, threading, os\n"

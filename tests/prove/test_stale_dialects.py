@@ -196,7 +196,7 @@ EDITS = [
 ]
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize(("file", "old", "new", "affected"), [e[1:] for e in EDITS], ids=[e[0] for e in EDITS])
 def test_an_edit_re_opens_the_rules_that_use_it(
     folder: Path, before: dict[str, str], file: str, old: str, new: str, affected: set[str]
@@ -370,6 +370,7 @@ def test_the_facts_that_the_language_asks_unasked_are_listed() -> None:
     assert asked - {"no_overflow"} == foreign.UNASKED  # that one is named by the rule
 
 
+@pytest.mark.long
 def test_a_constant_that_the_module_of_the_solver_finds_when_it_is_loaded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

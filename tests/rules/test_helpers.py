@@ -123,6 +123,7 @@ def test_digits(x: UOp, d: int, k: int) -> None:
     assert keeps_contract("digits", x.max(0), d * k, d)
 
 
+@pytest.mark.long
 @given(SUM)
 def test_two_values(x: UOp) -> None:
     keeps_contract("two_values", x)

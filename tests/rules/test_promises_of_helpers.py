@@ -74,7 +74,7 @@ def off(result: Any) -> Any:
     return not result if isinstance(result, bool) else int(not result) if isinstance(result, int) else result + 1
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("name", PROMISING)
 def test_a_contract_that_is_not_kept_is_found(name: str) -> None:
     inner = helper(name)

@@ -71,7 +71,7 @@ def test_casts() -> None:
                 assert folds(x.cast(target.vec(count))) == (values(x.cast(target.vec(count))) is not None)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("op", [op for op, e in TABLE.entries.items() if e.pointwise and op not in (Op.Cast, Op.Where)], ids=str)
 def test_pointwise_operations(op: Op) -> None:
     rng = random.Random(op.name)

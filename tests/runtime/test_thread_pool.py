@@ -60,7 +60,7 @@ def computed(name: str, count: int) -> tuple[np.ndarray, ExecutionPlan]:
         return plan.execute().numpy().copy(), plan
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_results_do_not_depend_on_threads(name: str, everything: None) -> None:
     one, plan = computed(name, 1)
@@ -71,7 +71,7 @@ def test_results_do_not_depend_on_threads(name: str, everything: None) -> None:
         assert many.tobytes() == one.tobytes()
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_parts_are_a_whole_in_any_order(name: str, everything: None) -> None:
     """Each part stores what it should and nothing else: together, in any order and with any number, they are one run."""

@@ -56,6 +56,7 @@ def test_a_pack_of_a_folder_composes_with_built_in_groups(pack: Path) -> None:
     assert morok.rewrite((N + 0) + N, rules + groups("identity_and_zero")) is N << 1
 
 
+@pytest.mark.long
 def test_appended_rules_run_in_their_stage_and_only_inside_the_block(pack: Path) -> None:
     rules = morok.load_rules(pack)
     assert Op.Shl not in ops(None)

@@ -147,6 +147,7 @@ def test_many(count: int) -> None:
         np.testing.assert_array_equal(compute(Tensor.stack([Tensor(x) for x in arrays], 1)), np.stack(arrays, 1))
 
 
+@pytest.mark.long
 def test_one_after_the_other() -> None:
     """What is joined to what has been joined is joined with its parts, at once."""
     arrays = [data(1 + k % 2, 3, seed=k) for k in range(100)]

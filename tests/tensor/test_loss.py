@@ -23,6 +23,7 @@ def check(ours: Tensor, theirs: Any) -> None:
     np.testing.assert_allclose(ours.numpy(), theirs, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.long
 def test_distances() -> None:
     x = Tensor(LOGITS)
     squared = (LOGITS.astype(np.float64) - OTHER) ** 2

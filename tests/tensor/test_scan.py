@@ -141,7 +141,7 @@ def test_merged_loops_stay_around_those_they_were_around() -> None:
     assert ends[0] == 64 * 16
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("rows", "columns", "kept"), [(2, 26, 24), (3, 19, 16), (2, 26, 3), (5, 37, 32)])
 def test_of_columns_that_hold_one_number_in_part(rows: int, columns: int, kept: int) -> None:
     """Where they do, what is folded is the same in every row: each begins anew all the same."""

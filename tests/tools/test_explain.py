@@ -59,6 +59,7 @@ def test_which_nodes_have_which_dtypes(tmp_path: Path, capsys: Captured) -> None
     assert row["dtypes"] == {"x, y": ["i8", "i16"], "t, f": ["bool", "f16"]}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("name", "meant"),
     [

@@ -106,6 +106,7 @@ def fields(document: str) -> set[str]:
     return set(re.findall(r"`(\w+)`", next(row[1] for row in rows("document") if row[0] == document)))
 
 
+@pytest.mark.long
 def test_json_documents_have_the_fields_of_the_page(tmp_path: Path, capsys: Captured) -> None:
     file = tmp_path / "mine.rules"
 

@@ -50,7 +50,7 @@ def test_a_rule_answers_for_what_it_assumes_alone(assumed: str, judged: bool) ->
     assert trial.holds(frozenset({assumed}), (x,), at) is judged
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize(
     ("text", "state"),
     [
@@ -83,7 +83,7 @@ r: r @ Range {{ end: @const(n): index, .. }} let (h, step) = coordinate(r) => {t
 """
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("target", "right"), [("Mod(Idiv(h, step), n)", True), ("Mod(Idiv(h, step), n - 1)", False), ("Idiv(h, step + 1)", False)]
 )
