@@ -328,6 +328,7 @@ def test_what_a_renderer_can_do() -> None:
     assert Op.Exp2 in CUDA.unsupported & AVX2.unsupported
 
 
+@pytest.mark.long
 def test_optimizer_config(quick: list[int]) -> None:
     x = np.arange(24, dtype=np.float32).reshape(4, 6)
     t = (Tensor(x) * 3 + 1).realize(config=OptimizerConfig(strategy=Beam(8, timeout=5.0), threads=1))

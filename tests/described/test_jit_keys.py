@@ -181,6 +181,7 @@ CHANGES: list[Callable[[Net], Any]] = [
 ]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("way", ["module", "closure", "argument", "method"])
 def test_what_is_replaced_is_described_again(way: str) -> None:
     Tensor.manual_seed(1)

@@ -94,6 +94,7 @@ def test_every_op_at_every_integer_dtype(op: Op) -> None:
                         continue
 
 
+@pytest.mark.long
 def test_casts() -> None:
     rng = random.Random(1)
     for s in [*INTEGRAL, D.f16, D.f32, D.f64]:

@@ -73,6 +73,7 @@ def cases(ops: Any) -> list[Any]:
     return [pytest.param(op, d, id=f"{op.name}-{d.name}") for op in ops for d in domain(op)]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("op", "d"), cases(BINARY))
 def test_arithmetic(op: Op, d: Any) -> None:
     evaluate = TABLE[op].evaluate
@@ -89,6 +90,7 @@ def test_arithmetic(op: Op, d: Any) -> None:
             assert same(d, evaluate(d, a, b), want), (a, b)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("op", "d"), cases(COMPARE))
 def test_comparisons(op: Op, d: Any) -> None:
     evaluate = TABLE[op].evaluate

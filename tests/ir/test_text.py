@@ -349,6 +349,7 @@ def test_garbage_never_crashes(text: str) -> None:
     assert parse(dump(u)) is u
 
 
+@pytest.mark.long
 @given(st.data())
 def test_damaged_text_never_crashes(data: Any) -> None:
     text = data.draw(st.sampled_from(_TEXTS))

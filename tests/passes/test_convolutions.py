@@ -43,6 +43,7 @@ def test_lanes_run_over_windows_where_these_are_whole_vectors() -> None:
     assert not any(o.startswith("PACK") for o in opts_of(convolution(32, 64, 3, 3, 1)))  # three outputs read what is copied
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("side", "tile"), [(3, ["UPCAST(1, 3)", "UPCAST(1, 3)", "UPCAST(0, 16)"]), (4, ["UPCAST(1, 4)"] * 2)])
 def test_few_pixels_are_one_tile(side: int, tile: list[str]) -> None:
     image, weight = Tensor(np.zeros((1, 64, side, side), np.float32)), Tensor(np.zeros((64, 64, 3, 3), np.float32))

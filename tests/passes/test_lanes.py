@@ -63,7 +63,7 @@ def test_columns_that_remain_have_tiles_too() -> None:
         np.testing.assert_array_equal((Tensor(a) @ Tensor(b)).numpy(), a @ b)
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize("columns", [2, 3, 4, 7, 9, 10, 15])
 @pytest.mark.parametrize("rows", [2, 5, 24])
 def test_values(rows: int, columns: int) -> None:

@@ -185,6 +185,7 @@ def test_sibling_reductions_share_a_range() -> None:
         check(ast, target)
 
 
+@pytest.mark.long
 def test_dependent_reductions_share_a_range() -> None:
     """The sum of distances from the mean: the second loop needs what the first one found."""
     i, k = K.loop(4, 0), K.fold(16, 1)

@@ -257,7 +257,7 @@ def test_a_number_is_searched_for(d: str, value: float) -> None:
     assert Tensor(x).searchsorted(value).item() == np.searchsorted(x, np.array(value, d))
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("value", [v for v in FLOATS if v == v])
 def test_lists_beside_f64(value: float) -> None:
     x = np.array([1.0, -3.0])
@@ -308,6 +308,7 @@ def test_ranges_of_floats(d: str, start: float, step: float, count: int) -> None
         np.testing.assert_array_equal(mine, expected)
 
 
+@pytest.mark.long
 @settings(max_examples=60)
 @given(st.data())
 def test_ranges_of_integers(data: st.DataObject) -> None:

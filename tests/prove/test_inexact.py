@@ -22,6 +22,7 @@ def corpus(name: str) -> list[CheckedRule]:
     return list(check_file(HERE / f"{name}.rules").rules())
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("rule", corpus("inexact"), ids=lambda r: r.name)
 def test_what_holds_within_every_tolerance_is_proved(rule: CheckedRule) -> None:
     found = judge(rule, DEFAULT_BUDGET, False)

@@ -576,7 +576,7 @@ def test_a_fact_that_denies_overflow_spoils_what_asks_for_it(folder: Path) -> No
         assert ("no_overflow" in message) == answer
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.long
 @pytest.mark.parametrize(
     "fact", ["rank(x) + 1 > 3", "constant(x) == 1", "free_of(x, y)", "whatever(x)", "rank(x) < 99", "same_shape(x, y)"]
 )

@@ -86,7 +86,7 @@ def test_what_is_true_at_every_size_is_proved(rule: CheckedRule) -> None:
     assert not found.extents or rule.name in OPEN
 
 
-@pytest.mark.sampled(30)
+@pytest.mark.long
 @pytest.mark.parametrize("rule", rules("pack_false"), ids=lambda r: r.name)
 def test_what_is_false_of_large_sizes_alone_is_refuted(rule: CheckedRule) -> None:
     found = judge(rule, DEFAULT_BUDGET, False)

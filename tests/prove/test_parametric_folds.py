@@ -87,7 +87,7 @@ def test_what_is_computed_of_items_may_be_computed_of_their_fold(kind: str, fold
     assert computed_of_the_fold(kind, fold, op, of) == "proved"
 
 
-@pytest.mark.sampled(14)
+@pytest.mark.long
 @pytest.mark.parametrize(("kind", "fold", "op", "of"), TAKEN)
 def test_of_no_other_fold(kind: str, fold: str, op: str, of: str) -> None:
     others = {"Max", "Min"} if kind == "bool" else set(OF_TRUTHS)

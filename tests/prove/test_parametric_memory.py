@@ -86,7 +86,7 @@ FALSE = {
 }
 
 
-@pytest.mark.sampled(9)
+@pytest.mark.long
 @pytest.mark.parametrize("name", ACCESSES)
 def test_wide_accesses_are_shown(name: str) -> None:
     assert shown(rule(name))

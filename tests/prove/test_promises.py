@@ -308,7 +308,7 @@ def test_a_tested_contract_is_remembered_until_its_code_changes(
             morok.load_rules(rules, trust_helpers=True)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.long
 @pytest.mark.parametrize(
     "change", ["STEP = 3", "inner = lambda n: 7", "f = morok.helper(lambda n: 7)", "f.__code__ = (lambda n: 7).__code__"]
 )

@@ -67,6 +67,7 @@ def test_a_template_is_expanded_over_the_ops_that_there_are(file: Path) -> None:
     assert load_rules(file).names == ("mine.g.s.Max",)
 
 
+@pytest.mark.long
 def test_rules_of_an_index_with_other_names_than_records_are_refused(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     saying(file, of_ops("Max", "Add"), TEMPLATE)
     make = files.RuleFile._make_index

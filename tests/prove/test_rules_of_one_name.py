@@ -97,7 +97,7 @@ def of_a_list(folder: Path) -> RuleSet:
     return RuleSet.of(load_rules(folder).rules)
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.long
 @pytest.mark.parametrize("put_together", [of_a_folder, of_a_list])
 @pytest.mark.parametrize("other", OTHERS)
 def test_a_bounded_rule_keeps_its_limits_beside_another_of_its_name(

@@ -255,6 +255,7 @@ d: Mod(x: i16, y) if vmin(x) >= 0 and vmax(x) < vmin(y) ~> x
 """
 
 
+@pytest.mark.long
 def test_a_rule_costs_the_same_under_another_order_of_rules() -> None:
     rules = list(check_text(RULES).rules())
 

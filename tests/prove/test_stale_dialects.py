@@ -400,6 +400,7 @@ def test_a_refusal_says_what_nobody_sees(tmp_path: Path, monkeypatch: pytest.Mon
         with_op(made, "Neg", evaluate=lambda d, a: next(values))
 
 
+@pytest.mark.long
 def test_a_contract_of_a_helper_that_builds_an_op_of_which_no_rule_speaks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

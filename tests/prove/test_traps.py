@@ -63,6 +63,7 @@ def test_guards_that_no_graph_meets_that_was_tried(text: str) -> None:
     assert verdict(text.replace("50", "5")).verdict == "proved"
 
 
+@pytest.mark.long
 def test_guards_that_large_graphs_meet_alone() -> None:
     right = "Gep { vector: Vectorize(xs..), indices: [i] } if len(xs) > 5 ~> xs[i]"
     assert verdict(right).verdict == "proved"
@@ -181,6 +182,7 @@ def test_floats_are_equal_by_bits() -> None:
     assert verdict("Max(x: f32, y) ~> Max(y, x)").verdict == "proved"
 
 
+@pytest.mark.long
 def test_reassociation_is_labelled() -> None:
     found = verdict("Add(Add(x: f32, y), z) ~> Add(x, Add(y, z)) assuming reassoc")
     assert found.verdict == "proved"
@@ -474,6 +476,7 @@ def test_a_helper_is_not_taken_to_decline_where_its_answer_hangs_on_values(said:
     assert found.verdict == "unknown", found.scope
 
 
+@pytest.mark.long
 def test_what_trust_in_its_helpers_would_show_is_said_of_a_rule() -> None:
     """It is shown at every size, and no graph is tried; that the other readings cannot say it was all that was told."""
     head = 'helpers "promised"\n\nextern unused(x: any) -> (k: int)\n\n'

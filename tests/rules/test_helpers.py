@@ -160,6 +160,7 @@ def sketched(x: UOp) -> UOp:
     return sketch(x, tuple([sketched(s) for s in x.src])) if x.op is Op.Add else rw(x)
 
 
+@pytest.mark.long
 @given(NESTED_SUM)
 def test_terms_are_distinct_and_no_sums(x: UOp) -> None:
     """Of a sum as it was written, and of the chain that it becomes, which they make again."""

@@ -109,6 +109,7 @@ def test_small_kernels_stay_on_one_thread() -> None:
     assert thread_pool.pool.shared == before + 2
 
 
+@pytest.mark.long
 def test_kernels_side_by_side() -> None:
     """A group of kernels that do not wait for each other is one job; threads run them at the same time."""
     kernels = [CPU.compile(busy(30_000_000, 50 + k), f"beside{k}") for k in range(3)]

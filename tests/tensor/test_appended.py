@@ -87,6 +87,7 @@ def test_kernels_compiled_with_and_without_are_told_apart(pack: Path) -> None:
     assert appended_key() == plain != first
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("stage", [pytest.param(14, marks=pytest.mark.long), 20])
 def test_appended_rules_do_not_fire_beyond_their_proofs(stage: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A rule that holds of three lanes and forgets the fourth, in a kernel with more: if nobody asked, the result were wrong.

@@ -65,7 +65,7 @@ PROGRAMS: dict[str, Callable[[Any, Callable[[Any], Any]], Any]] = {
 }
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_programs(name: str) -> None:
     wanted = PROGRAMS[name](np.concatenate, np.asarray)
@@ -73,6 +73,7 @@ def test_programs(name: str) -> None:
     np.testing.assert_array_equal(compute(PROGRAMS[name](Tensor.concat, Tensor)), wanted)
 
 
+@pytest.mark.long
 def test_a_convolution_reads_it_from_one_row() -> None:
     t = Tensor.concat([Tensor(X), Tensor(X) + 1], 1).conv2d(Tensor(W))
     windows = np.lib.stride_tricks.sliding_window_view(np.concatenate([X, X + 1], 1), (3, 3), axis=(2, 3))

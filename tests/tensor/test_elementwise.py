@@ -90,7 +90,7 @@ def test_arithmetic_and_comparisons_are_numpys(d: DType) -> None:
     agree(compute(x.minimum(y)), np.minimum(a, b))
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.long
 @pytest.mark.parametrize("d", INTS, ids=str)
 def test_bits_and_shifts_are_numpys(d: DType) -> None:
     a, b = pairs(d)
@@ -186,6 +186,7 @@ def test_powers() -> None:
         np.testing.assert_allclose(compute(Tensor(x) ** e), x**e, rtol=1e-6)
 
 
+@pytest.mark.long
 def test_powers_of_doubles_at_their_edges() -> None:
     edges = [0.0, 5e-324, 1e-310, 0.5, 1.0 - 2**-53, 1.0, 1.0 + 2**-52, 1.5, 3.0, 2.0**53, 1.7e308, math.inf]
     values = np.array([v for e in edges for v in (e, -e)] + [math.nan])

@@ -90,7 +90,7 @@ def test_every_pair_in_f16(d: DType) -> None:
         np.testing.assert_array_equal((x.reshape(256, 1) < x).numpy(), a[:, None] < a)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.long
 @pytest.mark.parametrize("d", KINDS, ids=ids)
 def test_tensors_of_codes_move(d: DType) -> None:
     x, a = Tensor(CODES).bitcast(d), theirs(d, np.float32)

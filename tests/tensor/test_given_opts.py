@@ -128,6 +128,7 @@ def test_the_last_word_counts() -> None:
     assert stored.contiguous(last).uop is stored.uop
 
 
+@pytest.mark.long
 def test_given_kernels_stay_apart() -> None:
     """Elementwise results that one kernel would store have one each; and so have results with an axis that nothing depends on."""
     x = Tensor(A)

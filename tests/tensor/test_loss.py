@@ -33,6 +33,7 @@ def test_distances() -> None:
     check(x.l1_loss(OTHER), np.abs(LOGITS - OTHER).mean())
 
 
+@pytest.mark.long
 def test_binary_cross_entropy() -> None:
     p = 1 / (1 + np.exp(-LOGITS.astype(np.float64)))
     theirs = -(OTHER * np.log(p) + (1 - OTHER) * np.log(1 - p))

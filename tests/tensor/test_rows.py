@@ -70,7 +70,7 @@ def test_softmax_at_the_edges() -> None:
     assert np.isnan(found[2:]).all()
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_one_kernel_a_row(program: str, shape: tuple[int, ...]) -> None:
@@ -230,6 +230,7 @@ def test_a_padded_operand_is_copied_once(size: tuple[int, ...], padding: int) ->
     np.testing.assert_allclose(out.numpy(), convolved(x, w, padding), rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.long
 def test_what_is_padded_is_interpreted_alike() -> None:
     x, w = data(1, 2, 4, 3), data(8, 2, 3, 3, seed=1)
     out = Tensor(x).conv2d(Tensor(w), padding=1)

@@ -25,7 +25,7 @@ def agree(ours: Tensor, theirs: np.ndarray[Any, Any]) -> None:
     np.testing.assert_array_equal(ours.numpy(), theirs)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("n", [0, 1, 2, 3, 8, 16, 17, 64, 65, 101, 1024, 1337])
 def test_every_length(n: int) -> None:
     x = whole((3, n))
@@ -36,7 +36,7 @@ def test_every_length(n: int) -> None:
     agree(Tensor(signs).cumprod(1), signs.cumprod(1))
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("d", ["bool", "int8", "uint8", "int32", "uint64", "float16", "float64"])
 def test_dtypes(d: str) -> None:
     x = abs(whole((70,), d)) if d != "bool" else whole((70,)) > 5

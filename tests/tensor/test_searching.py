@@ -33,7 +33,7 @@ def test_searchsorted(n: int, side: Any) -> None:
     agree(Tensor(x).searchsorted(v + 0.5, side), np.searchsorted(x, v + 0.5, side))
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.long
 @pytest.mark.parametrize("d", DTYPES)
 def test_searchsorted_of_every_dtype(d: str) -> None:
     x = np.sort(values(d, 19))

@@ -132,6 +132,7 @@ def test_a_program_that_raises_shows_its_own_frames(command: str, tmp_path: Path
     assert frames == [str(program)] * 2
 
 
+@pytest.mark.long
 def test_a_damaged_ledger(good: str, capsys: Captured) -> None:
     assert main(["prove", "--write", good]) == 0
     capsys.readouterr()

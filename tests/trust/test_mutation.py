@@ -105,6 +105,7 @@ def test_a_prover_that_calls_a_false_rule_true_is_found_out(monkeypatch: pytest.
     assert "the prover says it is true" in mutation_record.findings(found, {})[0]
 
 
+@pytest.mark.long
 def test_a_mutant_that_ends_its_process_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workers, "judge", lambda *_: os._exit(7))
     (found,) = outcomes(rule("Add(x: index, @const(c)) if c > 3 ~> Sub(x, const(-c, index))"), "guard 1: > to >=").values()
