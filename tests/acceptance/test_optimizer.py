@@ -286,6 +286,7 @@ def test_beam_search_is_never_slower_than_the_heuristics() -> None:
         assert chosen <= heuristic
 
 
+@pytest.mark.long
 def test_beam_search_reads_its_cache(quick: list[int]) -> None:
     def program() -> Tensor:
         return Tensor(np.ones((12, 20), np.float32)) * 2.5

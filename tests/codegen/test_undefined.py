@@ -119,6 +119,7 @@ def test_amounts_known_to_fit_are_not_masked() -> None:
     assert "31" not in render_cuda(b.list, "k").text.replace("& 31", "", 1)
 
 
+@pytest.mark.long
 def test_bounds_of_what_may_be_undefined_are_not_relied_on() -> None:
     x, n = UOp.var("x", i32, 0, 127), UOp.var("n", i32, 0, 100)
     assert bounded(x + n)

@@ -64,7 +64,7 @@ def test_pools_with_a_stride_run_side_by_side() -> None:
     assert [str(o) for o in image.avg_pool2d(2).kernels()[0].opts] == []
 
 
-@pytest.mark.sampled(16)
+@pytest.mark.sampled(100)
 @pytest.mark.parametrize("target", [K.CPU, K.AVX2, K.SCALAR], ids=["avx512", "avx2", "scalar"])
 @pytest.mark.parametrize("gated", [False, True])
 @pytest.mark.parametrize(("outputs", "width", "stride"), [(5, 4, 2), (16, 4, 3), (9, 7, 1), (18, 6, 2)])

@@ -115,7 +115,7 @@ def test_every_mode_of_devectorizing(mode: int) -> None:
             check(ast, K.AVX2)
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("d", [i8, u8, i32, i64, f64, dtypes.f16], ids=str)
 @pytest.mark.parametrize("target", ["avx512", "gpu"])
 def test_dtypes(d: DType, target: str) -> None:
@@ -237,7 +237,7 @@ def _shapes() -> list[UOp]:
     ]  # fmt: skip
 
 
-@pytest.mark.sampled(17)
+@pytest.mark.sampled(51)
 @pytest.mark.parametrize("number", range(len(_shapes())))
 @pytest.mark.parametrize("target", ["avx2", "threads", "gpu"])
 def test_any_optimizations(number: int, target: str) -> None:

@@ -78,6 +78,7 @@ def test_views_that_repeat_elements(data: st.DataObject) -> None:
         trees.check(out, exactly and d != "float32", 1e-5)  # a sum of -0.0 alone may be 0.0
 
 
+@pytest.mark.long
 @settings(max_examples=30)
 @given(st.data())
 def test_whole_programs(data: st.DataObject) -> None:

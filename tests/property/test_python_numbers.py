@@ -283,6 +283,7 @@ def test_comparisons_with_any_integer(d: str, value: int) -> None:
 # (test_arange.py).
 
 
+@pytest.mark.long
 @settings(max_examples=40)
 @given(
     d=st.just("float16"),
@@ -325,6 +326,7 @@ def test_ranges_of_integers(data: st.DataObject) -> None:
     assert [int(v) % (1 << limits.bits) for v in mine] == wrapped
 
 
+@pytest.mark.long
 @settings(max_examples=40)
 @given(
     d=st.sampled_from([*trees.FLOATS, *trees.INTS]),

@@ -189,7 +189,7 @@ VECTORS: dict[str, Any] = {
 }
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("state", "found"),
     [

@@ -37,7 +37,7 @@ def test_lanes_may_be_folded_in_another_order(old: str, new: str) -> None:
     assert shown_with(old, new)
 
 
-@pytest.mark.sampled(14)
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("old", "new"),
     [

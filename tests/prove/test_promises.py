@@ -195,6 +195,7 @@ def test_arguments_and_a_context_of_the_helpers_own(tested: Callable[..., State]
     assert tested(HALF, "def f(n, plan): return n // 2 + len(plan)", "(context=lambda: [1])", context).state == "false"
 
 
+@pytest.mark.long
 def test_a_helper_that_may_decline_and_never_does_is_said(tested: Callable[..., State]) -> None:
     assert "may decline (`?`), and never did" in tested(HALF, "def f(n): return n // 2").message
 

@@ -444,6 +444,7 @@ def test_a_dialect_that_calls_itself_otherwise_counts(negations: tuple[Saturatin
         load_rules(file, prove=False)
 
 
+@pytest.mark.long
 def test_a_dialect_that_is_registered_meanwhile_does_not_count(
     negations: tuple[Saturating, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -181,6 +181,7 @@ def test_many_callers(everything: None) -> None:
     assert not wrong
 
 
+@pytest.mark.long
 def test_without_workers_the_caller_does_it_all(everything: None, monkeypatch: pytest.MonkeyPatch) -> None:
     alone = thread_pool.ThreadPool()
     alone.refused = True  # as where the system lets nobody start a thread

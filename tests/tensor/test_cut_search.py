@@ -98,7 +98,7 @@ def test_it_is_off_by_default(timed: Callable[[Times], list[list[int]]]) -> None
     assert not asked
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("times", [few, many])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_values_are_equal_however_it_is_cut(name: str, times: Times, timed: Callable[[Times], list[list[int]]]) -> None:
