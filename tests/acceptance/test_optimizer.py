@@ -307,6 +307,7 @@ def test_the_action_space() -> None:
     assert {a.op for a in beam.actions(dataclasses.replace(K.AVX2, threads=2))} == {a.op for a in beam.ACTIONS} | {THREAD}
 
 
+@pytest.mark.long
 def test_beam_config(quick: list[int]) -> None:
     """The defaults of the text, from the environment, and built step by step."""
     assert Beam() == Beam(width=4, timeout=60.0, upcast_max=256, local_max=1024, uops_max=3000, runs=3)

@@ -192,6 +192,7 @@ def test_a_worse_record_cannot_hide_a_worse_sample(monkeypatch: pytest.MonkeyPat
     assert "more than the recorded" in found.message
 
 
+@pytest.mark.long
 def test_the_record_is_written_read_and_refused_where_it_is_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pack = tmp_path / "pack.rules"
     pack.write_text("group g\n\n" + TEXT[TEXT.index("sound:") : TEXT.index("signs:")])

@@ -22,7 +22,7 @@ RULES = sorted((ROOT / "rules").glob("**/*.rules"))
 EXAMPLES = sorted((ROOT / "examples").glob("**/*.rules"))
 
 
-@pytest.mark.sampled(9)
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("path", RULES, ids=lambda p: p.stem)
 def test_built_in_rules(path: Path) -> None:
     text = path.read_text(encoding="utf-8")

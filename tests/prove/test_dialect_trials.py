@@ -87,6 +87,7 @@ def converting(evaluate: Callable[..., int]) -> Saturating:
     return made
 
 
+@pytest.mark.long
 def test_every_choice_of_dtypes_is_tried() -> None:
     tried = set()
 

@@ -140,7 +140,7 @@ def test_dtypes_are_compared_by_equality_where_nodes_are_by_identity() -> None:
         assert rewritten(d, rule, term(d, "Flip", ("const", equal, 7))) == fires
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("written", "verdict"), [("Add(x, zero(x))", "broken"), ("Add(x, const(0, big))", "broken"), ("Mul(x, one(x))", "proved")]
 )

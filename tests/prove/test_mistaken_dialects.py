@@ -400,6 +400,7 @@ def test_encodings_are_told_apart_by_what_they_hold(held: str, folder: Path) -> 
     assert verdict_of(same, "r", true)[0] == "proved"
 
 
+@pytest.mark.long
 def test_a_file_of_rules_with_mistakes_and_without(folder: Path) -> None:
     """What `prove` says of the file: a verdict on each rule, and each rule that nothing spoils is proved."""
     made = with_op(with_op(dialect(), "Max", domains={"T": ("sat16",)}), "Sub", evaluate=lambda d, a, b: clip(a - b - 1))

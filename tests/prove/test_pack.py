@@ -95,7 +95,7 @@ def test_what_is_false_of_large_sizes_alone_is_refuted(rule: CheckedRule) -> Non
     assert found.counterexample["confirmed"]
 
 
-@pytest.mark.sampled(45)
+@pytest.mark.long
 @pytest.mark.parametrize("rule", rules("laws_false"), ids=lambda r: r.name)
 def test_what_is_false_beside_it_is_not_proved(rule: CheckedRule) -> None:
     assert judge(rule, DEFAULT_BUDGET, False).verdict in ("refuted", "unknown")

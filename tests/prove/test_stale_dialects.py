@@ -213,6 +213,7 @@ def test_an_edit_re_opens_the_rules_that_use_it(
     assert {r for r in RULES if before[r] != after[r]} == expected
 
 
+@pytest.mark.long
 def test_where_nothing_is_changed_nothing_is_re_opened(folder: Path, before: dict[str, str]) -> None:
     assert digests(folder) == before
 

@@ -110,15 +110,13 @@ def test_values_are_kept(seed, d, depth):
     assert graph_rewrite(after, symbolic(), trace=Trace()) is after
 
 
-def helpers_keep_their_contracts(seed, depth):
+@pytest.mark.long
+@settings(max_examples=60)
+@given(st.integers(0, 2**40), st.integers(2, 5))
+def test_helpers_keep_their_contracts(seed, depth):
     maker = Maker(seed)
     before = maker.node(dtypes.index, depth)
     with morok.config.settings(check=True):
         after = morok.simplify(before)
     compare(before, after, maker)
     assert after is morok.simplify(before)
-
-
-@pytest.mark.parametrize("examples", [10, pytest.param(60, marks=pytest.mark.long)])
-def test_helpers_keep_their_contracts(examples):
-    settings(max_examples=examples)(given(st.integers(0, 2**40), st.integers(2, 5))(helpers_keep_their_contracts))()

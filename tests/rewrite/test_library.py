@@ -201,6 +201,7 @@ print([m for m in ("lark", "z3", "numpy", "llvmlite", "rich", "morok.dsl.syntax"
 """
 
 
+@pytest.mark.long
 def test_the_first_simplify_of_a_process_loads_no_parser_and_no_solver():
     env = {**os.environ, "MOROK_CACHE_DIR": str(morok.config.cache_dir()), "PYTHONPATH": str(ROOT)}
     run = [sys.executable, "-c", PROBE]

@@ -62,6 +62,7 @@ def folds(node: UOp) -> bool:
     return False
 
 
+@pytest.mark.long
 def test_casts() -> None:
     rng = random.Random(0)
     for source in (dtypes.bool, *DTYPES):

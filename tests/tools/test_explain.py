@@ -33,6 +33,7 @@ def test_assumptions_and_orders(capsys: Captured) -> None:
         assert line in said
 
 
+@pytest.mark.long
 def test_what_was_measured_has_no_premises(capsys: Captured) -> None:
     assert main(["explain", "transcendental.exp2_f32"]) == 0
     said = capsys.readouterr().out
