@@ -180,6 +180,7 @@ def test_fmt(tmp_path: Path, capsys: Captured) -> None:
     capsys.readouterr()
 
 
+@pytest.mark.long
 def test_explain(tmp_path: Path, capsys: Captured) -> None:
     assert main(["explain", "identity_and_zero.add_zero"]) == 0
     said = capsys.readouterr().out
@@ -221,6 +222,7 @@ def test_simplify(tmp_path: Path, capsys: Captured) -> None:
 PROGRAM = "import sys\nfrom morok import Tensor\nprint((Tensor([1.0, 2.0]) + 1).tolist(), sys.argv[1:])\n"
 
 
+@pytest.mark.long
 def test_run_and_trace(tmp_path: Path) -> None:
     program = write(tmp_path, PROGRAM, "program.py")
     result = command("run", program, "a", "--b")

@@ -243,6 +243,7 @@ GROUPED = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", GROUPED)
 def test_heuristics_of_a_gpu_change_no_value(name: str) -> None:
     ast = GROUPED[name]
@@ -265,6 +266,7 @@ def quick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]
         yield calls
 
 
+@pytest.mark.long
 def test_beam_search_is_never_slower_than_the_heuristics() -> None:
     """Whatever the times are: what it chooses is at least as fast as what the heuristics choose."""
     ast = K.rows(8, 16)
@@ -284,6 +286,7 @@ def test_beam_search_is_never_slower_than_the_heuristics() -> None:
         assert chosen <= heuristic
 
 
+@pytest.mark.long
 def test_beam_search_reads_its_cache(quick: list[int]) -> None:
     def program() -> Tensor:
         return Tensor(np.ones((12, 20), np.float32)) * 2.5
@@ -304,6 +307,7 @@ def test_the_action_space() -> None:
     assert {a.op for a in beam.actions(dataclasses.replace(K.AVX2, threads=2))} == {a.op for a in beam.ACTIONS} | {THREAD}
 
 
+@pytest.mark.long
 def test_beam_config(quick: list[int]) -> None:
     """The defaults of the text, from the environment, and built step by step."""
     assert Beam() == Beam(width=4, timeout=60.0, upcast_max=256, local_max=1024, uops_max=3000, runs=3)
@@ -326,6 +330,7 @@ def test_what_a_renderer_can_do() -> None:
     assert Op.Exp2 in CUDA.unsupported & AVX2.unsupported
 
 
+@pytest.mark.long
 def test_optimizer_config(quick: list[int]) -> None:
     x = np.arange(24, dtype=np.float32).reshape(4, 6)
     t = (Tensor(x) * 3 + 1).realize(config=OptimizerConfig(strategy=Beam(8, timeout=5.0), threads=1))
@@ -346,7 +351,7 @@ def test_heuristics_choose_nothing_illegal_for_remainders(shape: tuple[int, int]
         assert heuristics.optimize(ast, target).arg.opts
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.long
 @pytest.mark.parametrize("target", [CPU, CUDA])
 def test_a_choice_that_a_kernel_cannot_have_ends_the_choices_and_no_program(
     target: Target, monkeypatch: pytest.MonkeyPatch

@@ -63,6 +63,7 @@ def test_tensors_on_cuda(tmp_path: Path) -> None:
         assert got.tolist() == [expected(d, float(v)) for v in x], p.texts[0].name
 
 
+@pytest.mark.long
 def test_the_op_saturates_in_both_renderers(tmp_path: Path) -> None:
     """Where the op has no value; an agreement of the two, so that a program that asks for none behaves the same on both."""
     texts: list[tuple[Rendered, DType, np.ndarray]] = []

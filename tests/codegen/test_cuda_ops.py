@@ -39,7 +39,7 @@ def test_every_op_runs_as_the_table_says(programs: dict[str, tuple[Program, Rend
                 assert same, f"{case.label}, row {i}: {g!r} where {w!r} is right"
 
 
-@pytest.mark.sampled(20)
+@pytest.mark.sampled(40)
 @pytest.mark.parametrize("name", [op.name for op in POINTWISE] + [f"Cast_{d.name}" for d in CASTS])
 def test_nvrtc_accepts_every_op(name: str, programs: dict[str, tuple[Program, Rendered, bool]]) -> None:
     rendered = programs[name][1]

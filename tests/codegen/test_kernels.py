@@ -134,6 +134,7 @@ def test_cuda_grid_of_a_variable() -> None:
     assert dimension(rendered.grid[0], {"n": 6}) == 24
 
 
+@pytest.mark.long
 def test_a_missing_barrier_shows(tmp_path: Path) -> None:
     """The tests' own machine: without its barrier the reversal differs by the order of threads."""
     e = GPU["reversal_through_shared_memory"]()
@@ -150,6 +151,7 @@ def test_a_missing_barrier_shows(tmp_path: Path) -> None:
     assert results[0] != results[1]
 
 
+@pytest.mark.long
 def test_shared_memory_is_poison_when_a_block_begins(tmp_path: Path) -> None:
     """The tests' own machine: a block that reads what it has not stored gets no number that one before it left there."""
     b = Listing()

@@ -49,19 +49,19 @@ def check(program: Program, name: str, exact: bool) -> None:
             assert same, f"{case.label}, row {i}: {g!r} where {w!r} is right"
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize("op", POINTWISE, ids=lambda op: op.name)
 def test_op_computes_what_the_table_says(op: Op) -> None:
     check(op_program(op), f"test_{op.name}", exact=op not in INEXACT)
 
 
-@pytest.mark.sampled(9)
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("source", [dtypes.bool, *INTS, *FLOATS, *STORAGE_FLOATS], ids=lambda d: d.name)
 def test_cast_rounds_once_and_wraps(source: DType) -> None:
     check(cast_program(source), f"cast_{source.name}", exact=True)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("op", [Op.Max, Op.Min], ids=lambda op: op.name)
 @pytest.mark.parametrize("d", FLOATS, ids=lambda d: d.name)
 def test_extremes_with_a_constant(op: Op, d: DType) -> None:

@@ -93,7 +93,7 @@ def test_cuda_run_on_the_cpu(built: dict[str, Program], tmp_path: Path) -> None:
             np.testing.assert_allclose(got.reshape(np.shape(expected)), expected, rtol=1e-5, atol=1e-5, err_msg=name)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.long
 @pytest.mark.parametrize("setting", ["k_vectorize", "no_output_upcast"])
 def test_settings_of_vectors_change_no_value_on_cuda(setting: str, tmp_path: Path) -> None:
     wanted = ("sum_of_all", "sum_of_rows", "sum_of_columns", "matmul", "layer", "wide_softmax", "padded_convolution", "matvec")
@@ -158,6 +158,7 @@ def test_symbolic_lengths_compile_for_cuda(name: str) -> None:
         assert compile_ptx(kernel.code, kernel.name).ptx
 
 
+@pytest.mark.long
 def test_grouped_and_padded_reductions_run_on_cuda(built: dict[str, Program], tmp_path: Path) -> None:
     """Threads fold their parts, wait for each other, and fold those, whichever thread comes first."""
     wanted = {

@@ -78,7 +78,7 @@ def test_a_lane_used_elsewhere_is_still_there() -> None:
     assert sum(u.op is Op.Gep for u in b.list) == 4
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16, np.int8, np.int64, np.bool_])
 def test_transposes_of_every_width(dtype: type) -> None:
     rng = np.random.default_rng(0)

@@ -86,7 +86,9 @@ def check(label: str, got: np.ndarray, expected: list[bool | None]) -> None:
         assert w is None or g is w, f"{label} of {row}: {g} where {w} is right"
 
 
-@pytest.mark.parametrize("lanes", [1, 8])  # a scalar loop goes through LLVM's optimizer, which is quick to use such promises
+@pytest.mark.parametrize(
+    "lanes", [pytest.param(1, marks=pytest.mark.long), 8]
+)  # a scalar loop goes through LLVM's optimizer, which is quick to use such promises
 def test_llvm(lanes: int) -> None:
     cpu = device("CPU")
     for value, use in EXAMPLES:
@@ -117,6 +119,7 @@ def test_amounts_known_to_fit_are_not_masked() -> None:
     assert "31" not in render_cuda(b.list, "k").text.replace("& 31", "", 1)
 
 
+@pytest.mark.long
 def test_bounds_of_what_may_be_undefined_are_not_relied_on() -> None:
     x, n = UOp.var("x", i32, 0, 127), UOp.var("n", i32, 0, 100)
     assert bounded(x + n)

@@ -181,6 +181,7 @@ CHANGES: list[Callable[[Net], Any]] = [
 ]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("way", ["module", "closure", "argument", "method"])
 def test_what_is_replaced_is_described_again(way: str) -> None:
     Tensor.manual_seed(1)
@@ -500,6 +501,7 @@ def test_an_exception_writes_nothing() -> None:
     assert state.numpy()[0] == 9
 
 
+@pytest.mark.long
 def test_at_most_64_plans_the_longest_unused_go_first() -> None:
     CALLS.clear()
 

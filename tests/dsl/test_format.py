@@ -22,7 +22,7 @@ RULES = sorted((ROOT / "rules").glob("**/*.rules"))
 EXAMPLES = sorted((ROOT / "examples").glob("**/*.rules"))
 
 
-@pytest.mark.sampled(9)
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("path", RULES, ids=lambda p: p.stem)
 def test_built_in_rules(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
@@ -309,7 +309,7 @@ NESTED = [
 ]
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("text", NESTED, ids=lambda t: t[:12])
 def test_names_of_every_length(text: str) -> None:
     for length in range(1, 120):

@@ -490,7 +490,7 @@ def test_guard(form: str) -> None:
     assert verdict(rule_of(f"Sub(x: i32, @const(a)) if {GUARDS[form]} ~> Add(x, -5)")) == "refuted"
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("flag", ASSUMING)
 def test_assumption(flag: str) -> None:
     check_row(ASSUMING[flag])

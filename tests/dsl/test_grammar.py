@@ -43,7 +43,7 @@ def test_tables_that_are_kept_read_what_the_grammar_does(folder: Path, monkeypat
     assert parsed() == made
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(40)
 @pytest.mark.parametrize("written", [b"", b"N", b"\xfb\x00\x00\x00\x00", b"no tables", b"\x00" * 100])
 def test_what_is_no_tables_is_made_again(folder: Path, written: bytes) -> None:
     made = parsed()

@@ -35,7 +35,7 @@ DEEP = {
 }
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", DEEP)
 def test_deep_nesting(name: str) -> None:
     with pytest.raises(RuleError) as caught:

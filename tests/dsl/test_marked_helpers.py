@@ -159,6 +159,7 @@ EXITS = "import os\nos._exit(7)\n"
 WRITES = "open({file!r}, 'w').close()\n"
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("where", ["module", "package", "parent", "namespace", "imported"])
 def test_no_command_runs_a_helper_module(folder: Path, where: str, capsys: pytest.CaptureFixture[str]) -> None:
     """The module would end the process, or its package would: checking, proving, laying out and explaining do not."""

@@ -30,6 +30,7 @@ def found(pattern: str, target: str, node: UOp) -> int | None:
     return None if made is None else int(made.arg)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("rank", [1, 2, 3])
 @pytest.mark.parametrize("written", ["begins", "ends", "both"])
 def test_each_name_is_the_item_at_its_place(rank: int, written: str) -> None:

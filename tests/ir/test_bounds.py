@@ -68,7 +68,7 @@ def operand_dtypes(op: Op) -> list[Any]:
     return [d for d in signature.domains["T"] if not d.is_float or TABLE[op].comparison]
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("op", [o for o in POINTWISE if o is not Op.Cast and operand_dtypes(o)], ids=lambda o: o.name)
 def test_every_op_at_every_integer_dtype(op: Op) -> None:
     rng = random.Random(op.name)
@@ -94,6 +94,7 @@ def test_every_op_at_every_integer_dtype(op: Op) -> None:
                         continue
 
 
+@pytest.mark.long
 def test_casts() -> None:
     rng = random.Random(1)
     for s in [*INTEGRAL, D.f16, D.f32, D.f64]:

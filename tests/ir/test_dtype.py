@@ -50,6 +50,7 @@ def test_float_formats(d) -> None:
     assert d.bits == info.bits
 
 
+@pytest.mark.long
 def test_every_code_of_the_narrow_floats() -> None:
     for d in (D.f8e4m3, D.f8e5m2, D.f16, D.bf16):
         codes = np.arange(1 << d.bits, dtype=np.uint8 if d.bits == 8 else np.uint16)

@@ -73,6 +73,7 @@ def cases(ops: Any) -> list[Any]:
     return [pytest.param(op, d, id=f"{op.name}-{d.name}") for op in ops for d in domain(op)]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("op", "d"), cases(BINARY))
 def test_arithmetic(op: Op, d: Any) -> None:
     evaluate = TABLE[op].evaluate
@@ -89,6 +90,7 @@ def test_arithmetic(op: Op, d: Any) -> None:
             assert same(d, evaluate(d, a, b), want), (a, b)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("op", "d"), cases(COMPARE))
 def test_comparisons(op: Op, d: Any) -> None:
     evaluate = TABLE[op].evaluate
@@ -177,6 +179,7 @@ def test_integer_unaries(d: Any) -> None:
                     TABLE[Op.Pow].evaluate(d, a, -1)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("d", [*INTS, *FLOATS])
 def test_fused_multiply_add(d: Any) -> None:
     from fractions import Fraction
@@ -270,6 +273,7 @@ NEAR = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("d", [D.f16, D.bf16, D.f32])
 @pytest.mark.parametrize("op", NEAR)
 def test_elementary_functions_round_correctly_to_narrow_dtypes(op: Op, d: Any) -> None:
@@ -320,6 +324,7 @@ def test_special_cases(op: Op, pairs: list[tuple[float, float]]) -> None:
         assert same(D.f64, f(D.f64, a), want), a
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("op", [*NEAR, Op.Erf, Op.Rsqrt])
 def test_the_quick_answer_is_the_exact_one(op: Op, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the C library's double decides, against decimal arithmetic alone."""

@@ -165,6 +165,7 @@ def test_every_op_of_the_bestiary_round_trips() -> None:
     assert parse(everything.text()) is everything
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("d", SCALARS, ids=lambda d: d.name)
 def test_constants_at_every_dtype(d: Any) -> None:
     rng = random.Random(d.name)
@@ -348,6 +349,7 @@ def test_garbage_never_crashes(text: str) -> None:
     assert parse(dump(u)) is u
 
 
+@pytest.mark.long
 @given(st.data())
 def test_damaged_text_never_crashes(data: Any) -> None:
     text = data.draw(st.sampled_from(_TEXTS))
@@ -397,6 +399,7 @@ def graphs(draw: Any) -> UOp:
     return UOp.new(Op.Group, tuple(pool[-4:]))
 
 
+@pytest.mark.long
 @given(graphs())
 def test_random_graphs_round_trip(u: UOp) -> None:
     assert parse(u.text()) is u

@@ -237,6 +237,7 @@ def test_what_nodes_without_facts_share_is_not_written() -> None:
     assert facts_of(node) is not facts_of(UOp.new(Op.Vectorize, node.src[::-1]))
 
 
+@pytest.mark.long
 def test_threads_that_drop_and_rebuild() -> None:
     problems: list[BaseException] = []
 
@@ -259,6 +260,7 @@ def test_threads_that_drop_and_rebuild() -> None:
     assert not problems
 
 
+@pytest.mark.long
 def test_dropped_nodes_leave_the_cache() -> None:
     gc.collect()
     before = morok.ir.live()

@@ -80,7 +80,7 @@ def test_gates_are_alike_where_they_are_one_node() -> None:
     assert A.alike(UOp.var("g", dtypes.bool.vec(4)), widths()) is None
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.long
 @pytest.mark.parametrize("target", [K.AVX2, K.GPU, K.SCALAR], ids=lambda t: t.name)
 def test_runs_keep_their_contracts(target: Target) -> None:
     """Places in any order, some twice, behind one gate or several; aligned accesses where the target asks for them."""

@@ -134,7 +134,7 @@ def test_whatever_the_axes(name: str) -> None:
     assert found[0].sectors == min(t.sectors for t in found)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", ["A @ B", "padded convolution", "sum of ragged columns", "rows by number", "transpose"])
 def test_the_count_is_of_what_is_interpreted(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The elements that this oracle counts are those that the interpreter loads and stores, as often."""
@@ -173,6 +173,7 @@ SHARED = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", SHARED)
 def test_neighbours_lie_side_by_side_in_shared_memory(name: str) -> None:
     """What the threads of a warp store of a reduction, and read of its parts, lies in one bank for two of them at most."""
@@ -182,6 +183,7 @@ def test_neighbours_lie_side_by_side_in_shared_memory(name: str) -> None:
     assert bank_conflicts(program) <= 2
 
 
+@pytest.mark.long
 def test_many_axes_are_ordered_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """Seven axes have 5040 orders. Few of them are tried, and the first axes are those along memory."""
     strides = [16, 1, 1024, 4, 64, 256, 8]

@@ -28,7 +28,7 @@ def convolution(outputs: int, inputs: int, width: int, window: int, stride: int,
     return K.kernel(K.buffer(0, outputs * width).index(o * width + x).store(total).end(o, x))
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(("width", "stride"), [(28, 2), (28, 3), (20, 1), (30, 1), (48, 2)])
 def test_lanes_run_over_output_channels_of_copied_weights(width: int, stride: int) -> None:
     """Windows with a stride do not lie side by side, and rows of 20 or 30 are no whole vectors: 32 channels are."""
@@ -43,6 +43,7 @@ def test_lanes_run_over_windows_where_these_are_whole_vectors() -> None:
     assert not any(o.startswith("PACK") for o in opts_of(convolution(32, 64, 3, 3, 1)))  # three outputs read what is copied
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("side", "tile"), [(3, ["UPCAST(1, 3)", "UPCAST(1, 3)", "UPCAST(0, 16)"]), (4, ["UPCAST(1, 4)"] * 2)])
 def test_few_pixels_are_one_tile(side: int, tile: list[str]) -> None:
     image, weight = Tensor(np.zeros((1, 64, side, side), np.float32)), Tensor(np.zeros((64, 64, 3, 3), np.float32))
@@ -63,7 +64,7 @@ def test_pools_with_a_stride_run_side_by_side() -> None:
     assert [str(o) for o in image.avg_pool2d(2).kernels()[0].opts] == []
 
 
-@pytest.mark.sampled(16)
+@pytest.mark.sampled(100)
 @pytest.mark.parametrize("target", [K.CPU, K.AVX2, K.SCALAR], ids=["avx512", "avx2", "scalar"])
 @pytest.mark.parametrize("gated", [False, True])
 @pytest.mark.parametrize(("outputs", "width", "stride"), [(5, 4, 2), (16, 4, 3), (9, 7, 1), (18, 6, 2)])
@@ -91,7 +92,7 @@ def correlate(x: np.ndarray, w: np.ndarray, stride: int, padding: int, dilation:
     return out
 
 
-@pytest.mark.sampled(24)
+@pytest.mark.sampled(40)
 @pytest.mark.parametrize("seed", range(40))
 def test_machine_code(seed: int) -> None:
     """Whole numbers, so that every order of the sums has the same value."""

@@ -75,6 +75,7 @@ def numpys_layernorm(x: np.ndarray) -> np.ndarray:
     return np.asarray(c / np.sqrt((c * c).mean(-1, keepdims=True) + 1e-5))
 
 
+@pytest.mark.long
 def test_symbolic_sizes_count_at_their_upper_bound() -> None:
     n = Variable("n", 1, 128)
     x, w = data(128, 512), data(512, 256, seed=1)
@@ -117,7 +118,7 @@ BEHIND: dict[str, tuple[Callable[[Tensor], Tensor], Callable[[np.ndarray], np.nd
 }
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("name", BEHIND)
 def test_a_norm_is_stored_behind(name: str) -> None:
     program, numpys = BEHIND[name]
@@ -155,6 +156,7 @@ def test_norms_of_what_is_repeated(shape: tuple[int, ...], times: int) -> None:
     np.testing.assert_allclose((t.mean((2, 3)) + t[:, :, 0, -1]).numpy(), wide.mean((2, 3)) + wide[:, :, 0, -1], atol=1e-4)
 
 
+@pytest.mark.long
 def test_of_what_is_repeated_and_cropped_no_more_is_stored_than_is_wanted() -> None:
     x = data(1, 12, 31, 31)
     wide = x.repeat(2, 2).repeat(2, 3)[:, :, :61, :61]
@@ -192,7 +194,7 @@ CUDA: dict[str, tuple[Callable[[Tensor], Tensor], Tensor, Callable[[Tensor], Ten
 }
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", CUDA)
 def test_no_thread_of_a_gpu_computes_a_function_for_each_of_its_products(name: str) -> None:
     """A function is known by the coefficients of its polynomial."""
@@ -207,7 +209,7 @@ def test_no_thread_of_a_gpu_computes_a_function_for_each_of_its_products(name: s
     assert last.isdisjoint(own - others)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "program",
     [

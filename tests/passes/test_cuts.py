@@ -94,6 +94,7 @@ STORED_ON_THE_WAY: dict[str, tuple[Callable[[], Tensor], int]] = {
 STORED |= STORED_ON_THE_WAY
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", STORED)
 def test_what_is_expensive_to_compute_again_is_stored(name: str) -> None:
     program, count = STORED[name]
@@ -161,6 +162,7 @@ def state_of(t: Tensor, nested: bool = True) -> State:
     return rangeify([t.uop], "CPU" if nested else "CUDA", nested=nested)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", STORED)
 def test_every_value_that_is_stored_has_its_decision(name: str) -> None:
     state = state_of(STORED[name][0]())

@@ -75,6 +75,7 @@ def test_a_loop_whose_iterations_are_not_independent_is_left_whole() -> None:
         assert stage(6, ast) is ast
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("ones", [(), (1,), (1, 1)])
 def test_a_loop_that_fills_a_buffer_inside_is_left_whole(ones: tuple[int, ...]) -> None:
     """Rows of joined tensors, gathered from a local buffer: pieces of the outer loop would share the one that fills it."""
@@ -84,6 +85,7 @@ def test_a_loop_that_fills_a_buffer_inside_is_left_whole(ones: tuple[int, ...]) 
     np.testing.assert_array_equal(t.numpy(), np.take_along_axis(np.concatenate([x, x + 1]), places, 1))
 
 
+@pytest.mark.long
 def test_any_loop_of_a_deep_nest_is_cut() -> None:
     """The innermost of eight loops, which a rule for each place would have to count up to."""
     loops = [K.loop(2 if i < 7 else 4, i) for i in range(8)]

@@ -95,7 +95,7 @@ def dtypes_of(op: Op) -> list[DType]:
     return [found.get(word) or getattr(dtypes, word) for word in signature.params]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("op", POINTWISE, ids=lambda op: op.name)
 def test_pointwise_ops(op: Op) -> None:
     """With all operands unrolled, over the same axes and over others, and with each of them alone."""

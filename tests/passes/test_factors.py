@@ -37,7 +37,7 @@ def run(program: UOp, n: int, rng: random.Random, d: DType) -> list[int]:
     return held[0]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("d", [i32, dtypes.i8, dtypes.u64], ids=str)
 def test_an_invariant_factor_of_integers(d: DType) -> None:
     """Wrapping, at every number of iterations, none of them too."""
@@ -106,6 +106,12 @@ def test_the_code_multiplies_behind_the_loop(n: int) -> None:
         assert " mul i32" in behind
         assert " mul " not in loop
     assert (rows.numpy() == (a * s[:, None]).sum(1, dtype=np.int32)).all()
+
+
+@pytest.mark.long  # all rules are compiled for that setting
+@pytest.mark.parametrize("n", [0, 1, 5, 64])
+def test_the_code_multiplies_floats_behind_the_loop_where_sums_may_be_regrouped(n: int) -> None:
+    rng = np.random.default_rng(n)
     x, g = rng.normal(size=(M, n)).astype(np.float32), rng.normal(size=M).astype(np.float32)
     with settings(fast_math={"reassoc"}):
         sums = (Tensor(x) * Tensor(g)[:, None]).sum(1)

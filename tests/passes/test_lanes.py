@@ -63,7 +63,7 @@ def test_columns_that_remain_have_tiles_too() -> None:
         np.testing.assert_array_equal((Tensor(a) @ Tensor(b)).numpy(), a @ b)
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize("columns", [2, 3, 4, 7, 9, 10, 15])
 @pytest.mark.parametrize("rows", [2, 5, 24])
 def test_values(rows: int, columns: int) -> None:
@@ -75,7 +75,7 @@ def test_values(rows: int, columns: int) -> None:
     np.testing.assert_array_equal((Tensor(a).cast(dtypes.f64) @ Tensor(b).cast(dtypes.f64)).numpy(), (a @ b).astype(np.float64))
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("lanes", [2, 3, 7, 15])
 def test_any_number_of_lanes(lanes: int) -> None:
     opts = (Opt(OptOp.UPCAST, 1, 10), Opt(OptOp.UPCAST, 0, 2), Opt(OptOp.LANES, None, lanes))

@@ -31,6 +31,7 @@ def opts_of(ast: UOp) -> list[str]:
     return [str(o) for o in found[0].arg.opts]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("depth", [0, 1])
 @pytest.mark.parametrize("slot", [1, 2])
 def test_a_factor_is_copied(slot: int, depth: int) -> None:
@@ -46,6 +47,7 @@ def test_a_factor_is_copied(slot: int, depth: int) -> None:
     assert copy.dtype.size == {(1, 0): 24, (1, 1): 4, (2, 0): 32, (2, 1): 16}[slot, depth]
 
 
+@pytest.mark.long
 def test_the_copy_of_a_transposed_factor_has_its_columns_side_by_side() -> None:
     ast = packed(K.matmul_transposed(2, 16, 32), Opt(OptOp.SWAP, 0, 1), Opt(OptOp.UPCAST, 0, 16), Opt(OptOp.PACK, 2, 1))
     check(ast, K.CPU)
@@ -124,6 +126,7 @@ def test_many_columns_are_copied_where_the_rows_are_far() -> None:
     assert "PACK(2, 0)" not in chosen(K.matmul(1024, 512, 128), replace(K.CPU, threads=2))  # each would make one
 
 
+@pytest.mark.long
 def test_tiles_fit_the_caches() -> None:
     """A first cache of 16 KiB keeps no eight rows of 512 numbers, a second one of 128 KiB no 32 columns of them."""
     product, caches = K.matmul(1024, 512, 128), replace(K.CPU, caches=(1 << 14, 1 << 21))
@@ -150,7 +153,7 @@ def test_caches_are_as_linux_says(tmp_path: Path) -> None:
     assert host_caches(tmp_path / "nothing") == (48 << 10, 2 << 20)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.long
 @pytest.mark.parametrize("columns", [64, 1120])
 def test_products_with_far_rows(columns: int) -> None:
     """All columns at once, and five blocks of 224."""
@@ -275,6 +278,7 @@ def test_a_product_that_an_outer_loop_repeats_is_tiled_as_it_is_alone() -> None:
     np.testing.assert_array_equal(again.numpy(), np.broadcast_to(a @ b, (3, 24, 32)))
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("batch", "rows", "inner", "outer"), [(2, 2, 12, 24), (2, 3, 12, 24), (3, 3, 16, 32), (2, 2, 24, 48)])
 @pytest.mark.parametrize("first", [True, False])
 def test_rows_around_the_columns_that_a_copy_holds(batch: int, rows: int, inner: int, outer: int, first: bool) -> None:

@@ -78,6 +78,7 @@ def test_what_is_kept_is_not_cut(small: None) -> None:
     np.testing.assert_allclose(scores.numpy(), A @ B, rtol=2e-4, atol=1e-5)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("make", "steps"),
     [

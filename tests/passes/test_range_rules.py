@@ -61,6 +61,7 @@ def test_the_eighth_of_nine_ranges_is_split() -> None:
     assert held(out, 4, 192) == held(ast, 4, 192)
 
 
+@pytest.mark.long
 def test_the_eighth_and_the_ninth_of_ten_ranges_are_merged() -> None:
     sizes = [2, 2, 2, 2, 2, 2, 2, 3, 2, 2]
     strides = [101, 211, 307, 401, 503, 601, 701, 14, 7, 53]

@@ -86,7 +86,7 @@ def results(program: UOp, seed: int) -> dict[int, list[Any]]:
     return held
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("seed", range(60))
 def test_values_stay_and_widths_do_not(seed: int) -> None:
     """Two accumulators, one of them of what was accumulated in the other, behind it or in the same loop."""

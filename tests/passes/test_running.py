@@ -61,7 +61,7 @@ OPTS = [
 ]
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize(("down", "whole"), [(True, True), (False, False)])
 @pytest.mark.parametrize("opts", OPTS, ids=lambda opts: " ".join(map(str, opts)))
 def test_optimized_otherwise(opts: list[Opt], down: bool, whole: bool) -> None:

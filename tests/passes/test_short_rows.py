@@ -56,6 +56,7 @@ def test_windows_are_folded_side_by_side_where_something_is_computed() -> None:
     assert "UPCAST(1, 16)" not in opts_of(K.pooled(32, 32, chain=False))  # nothing but reads, which would be gathered
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("ast", [K.scaled_rows(5, 70), K.scaled_rows(1, 16), K.pooled(3, 17, True), K.pooled(1, 33, True)])
 def test_values_as_optimized(ast: UOp) -> None:
     check(ast, K.CPU)
@@ -76,7 +77,7 @@ def test_numbers_that_lie_apart_are_folded_one_by_one() -> None:
     assert {n.dtype.count for n in folds} == {1}
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("length", [3, 15, 16, 17, 24, 32, 40, 48, 63, 64])
 def test_values_of_rows_that_are_read_whole(length: int) -> None:
     x = np.random.default_rng(length).integers(-9, 10, (70, length)).astype(np.float32)

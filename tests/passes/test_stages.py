@@ -559,6 +559,7 @@ def test_no_optimizations() -> None:
         assert {n.dtype.count for n in lower(K.elementwise(64), K.CPU)} == {1}
 
 
+@pytest.mark.long
 def test_products_are_fused_where_the_target_can() -> None:
     fused = lower(K.matmul(8, 8, 32), K.CPU)
     assert Op.MulAcc in ops(fused)

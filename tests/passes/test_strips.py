@@ -22,7 +22,7 @@ from tests.passes.test_values import check
 STRIP, UPCAST = OptOp.STRIP, OptOp.UPCAST
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("target", [K.CPU, K.AVX2, K.SCALAR], ids=["avx512", "avx2", "scalar"])
 @pytest.mark.parametrize(
     ("m", "n", "opts"),
@@ -110,6 +110,7 @@ def test_when_the_heuristics_keep_a_strip() -> None:
     check(packed(K.columns(8, 64), Opt(STRIP, 0, 32), Opt(OptOp.THREAD, 0, 0)), threads)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("shape", [(300, 2048), (601, 1021), (3, 300, 2048)])
 def test_machine_code(shape: tuple[int, ...], threads: int) -> None:

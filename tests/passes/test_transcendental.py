@@ -114,7 +114,7 @@ def test_a_machine_that_has_a_function_keeps_it() -> None:
     assert host().unsupported == TRANSCENDENTAL
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("d", [dtypes.f16, dtypes.f32, dtypes.f64], ids=str)
 @pytest.mark.parametrize("op", sorted(TOLERANCE, key=lambda op: op.name), ids=lambda op: op.name)
 def test_lanes_and_scalars_have_the_same_bits(op: Op, d: DType) -> None:

@@ -98,7 +98,7 @@ TWO_AXES = {
 }
 
 
-@pytest.mark.sampled(17)
+@pytest.mark.sampled(51)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("kernel", TWO_AXES)
 def test_two_axes(kernel: str, target: str) -> None:
@@ -115,7 +115,7 @@ def test_every_mode_of_devectorizing(mode: int) -> None:
             check(ast, K.AVX2)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("d", [i8, u8, i32, i64, f64, dtypes.f16], ids=str)
 @pytest.mark.parametrize("target", ["avx512", "gpu"])
 def test_dtypes(d: DType, target: str) -> None:
@@ -135,6 +135,7 @@ def test_reductions_of_bools(op: Op) -> None:
     check(K.rows(3, 20, op, dtypes.bool), K.CPU)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("d", [i8, i32, u8], ids=str)
 @pytest.mark.parametrize("target", TARGETS)
 def test_division(d: DType, target: str) -> None:
@@ -184,6 +185,7 @@ def test_sibling_reductions_share_a_range() -> None:
         check(ast, target)
 
 
+@pytest.mark.long
 def test_dependent_reductions_share_a_range() -> None:
     """The sum of distances from the mean: the second loop needs what the first one found."""
     i, k = K.loop(4, 0), K.fold(16, 1)
@@ -194,6 +196,7 @@ def test_dependent_reductions_share_a_range() -> None:
         check(ast, target)
 
 
+@pytest.mark.long
 def test_nested_reductions() -> None:
     """A reduction inside the body of another."""
     i, k, m = K.loop(3, 0), K.fold(4, 1), K.fold(20, 2)
@@ -203,6 +206,7 @@ def test_nested_reductions() -> None:
         check(ast, target)
 
 
+@pytest.mark.long
 def test_reduction_over_several_ranges() -> None:
     i, k, m = K.loop(3, 0), K.fold(5, 1), K.fold(7, 2)
     ast = K.kernel(K.buffer(0, 3).index(i).store(K.buffer(1, 105).index((i * 5 + k) * 7 + m).reduce(Op.Add, k, m)).end(i))
@@ -210,7 +214,7 @@ def test_reduction_over_several_ranges() -> None:
         check(ast, target)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("target", ["threads", "avx512", "avx2", "scalar"])
 def test_folds_up_to_each_element(target: str) -> None:
     check(K.scan(2, 18), TARGETS[target])
@@ -233,7 +237,7 @@ def _shapes() -> list[UOp]:
     ]  # fmt: skip
 
 
-@pytest.mark.sampled(17)
+@pytest.mark.sampled(51)
 @pytest.mark.parametrize("number", range(len(_shapes())))
 @pytest.mark.parametrize("target", ["avx2", "threads", "gpu"])
 def test_any_optimizations(number: int, target: str) -> None:

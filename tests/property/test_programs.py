@@ -23,14 +23,18 @@ def _as_written() -> Iterator[None]:
         yield
 
 
-@settings(max_examples=60)
-@given(st.data())
-def test_elementwise_trees(data: st.DataObject) -> None:
+def elementwise_trees(data: st.DataObject) -> None:
     shape = data.draw(trees.shapes())
     draw = data.draw
     trees.check(trees.tree(draw, draw(st.sampled_from(trees.DTYPES)), shape, 4, []))
 
 
+@pytest.mark.parametrize("examples", [10, pytest.param(60, marks=pytest.mark.long)])
+def test_elementwise_trees(examples: int) -> None:
+    settings(max_examples=examples)(given(st.data())(elementwise_trees))()
+
+
+@pytest.mark.long
 @settings(max_examples=40)
 @given(st.data())
 def test_chains_of_views(data: st.DataObject) -> None:
@@ -74,6 +78,7 @@ def test_views_that_repeat_elements(data: st.DataObject) -> None:
         trees.check(out, exactly and d != "float32", 1e-5)  # a sum of -0.0 alone may be 0.0
 
 
+@pytest.mark.long
 @settings(max_examples=30)
 @given(st.data())
 def test_whole_programs(data: st.DataObject) -> None:

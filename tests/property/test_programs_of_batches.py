@@ -113,6 +113,7 @@ def test_values_are_numpys(seed: int) -> None:
     agree(seed)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", [0, 19, 103])
 def test_values_are_numpys_of_a_few(seed: int) -> None:
     agree(seed)

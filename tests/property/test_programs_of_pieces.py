@@ -34,6 +34,7 @@ def test_values_are_numpys(seed: int, size: int, kept: int) -> None:
     agree(program, seed, kept)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("seed", range(4))
 def test_values_are_numpys_where_values_are_stored_for_speed(seed: int) -> None:
     agree(programs.drawn(np.random.default_rng(seed), 48, (4, 8)), seed, 0)

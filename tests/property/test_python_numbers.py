@@ -121,7 +121,7 @@ CREATED: Final[dict[str, tuple[Callable[[str, Any], Any], Callable[[str, Any], A
 }
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("how", CREATED)
 @settings(max_examples=40)
 @given(d=st.sampled_from(trees.DTYPES), value=st.sampled_from(NUMBERS))
@@ -204,6 +204,7 @@ def operations(d: str) -> list[str]:
     return [*OPERATIONS, *(ON_FLOATS if d in trees.FLOATS else ON_INTS)]
 
 
+@pytest.mark.long
 @settings(max_examples=150)
 @given(st.data())
 def test_a_number_is_an_operand(data: st.DataObject) -> None:
@@ -235,6 +236,7 @@ def test_powers(d: str, value: float, left: bool) -> None:
     np.testing.assert_allclose(mine, expected, rtol=8 * float(np.finfo(d).eps), atol=float(np.finfo(d).smallest_normal))
 
 
+@pytest.mark.long
 @settings(max_examples=60)
 @given(st.data())
 def test_a_number_is_chosen(data: st.DataObject) -> None:
@@ -255,7 +257,7 @@ def test_a_number_is_searched_for(d: str, value: float) -> None:
     assert Tensor(x).searchsorted(value).item() == np.searchsorted(x, np.array(value, d))
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("value", [v for v in FLOATS if v == v])
 def test_lists_beside_f64(value: float) -> None:
     x = np.array([1.0, -3.0])
@@ -267,7 +269,7 @@ def test_lists_beside_f64(value: float) -> None:
 # Comparisons with integers beyond the dtype: exact.
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("d", trees.INTS)
 @pytest.mark.parametrize("value", [-(2**70), -(2**63) - 1, -129, -1, 256, 2**31, 2**63, 2**64 - 1, 2**64, 2**70])
 def test_comparisons_with_any_integer(d: str, value: int) -> None:
@@ -281,6 +283,7 @@ def test_comparisons_with_any_integer(d: str, value: int) -> None:
 # (test_arange.py).
 
 
+@pytest.mark.long
 @settings(max_examples=40)
 @given(
     d=st.just("float16"),
@@ -306,6 +309,7 @@ def test_ranges_of_floats(d: str, start: float, step: float, count: int) -> None
         np.testing.assert_array_equal(mine, expected)
 
 
+@pytest.mark.long
 @settings(max_examples=60)
 @given(st.data())
 def test_ranges_of_integers(data: st.DataObject) -> None:
@@ -322,6 +326,7 @@ def test_ranges_of_integers(data: st.DataObject) -> None:
     assert [int(v) % (1 << limits.bits) for v in mine] == wrapped
 
 
+@pytest.mark.long
 @settings(max_examples=40)
 @given(
     d=st.sampled_from([*trees.FLOATS, *trees.INTS]),

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -95,9 +96,7 @@ class Caches:
 STEPS: Final = ["write", "write", "read", "read", "reader", "cache", "several", "forget"]
 
 
-@settings(max_examples=60)
-@given(st.data())
-def test_writes_and_readers(data: st.DataObject) -> None:
+def writes_and_readers(data: st.DataObject) -> None:
     caches, at = Caches(data.draw), 0
     for _ in range(caches.number(1, 3)):
         caches.add()
@@ -123,3 +122,8 @@ def test_writes_and_readers(data: st.DataObject) -> None:
     everything = [*[(t, v) for t, v, _ in caches.readers], *zip(caches.ours, caches.theirs, strict=True)]
     for t, v in data.draw(st.permutations(everything)):
         caches.check(t, v)
+
+
+@pytest.mark.parametrize("examples", [10, pytest.param(60, marks=pytest.mark.long)])
+def test_writes_and_readers(examples: int) -> None:
+    settings(max_examples=examples)(given(st.data())(writes_and_readers))()

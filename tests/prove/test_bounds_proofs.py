@@ -83,7 +83,7 @@ def the_chosen_branch_is_the_first(d: Any, src: Any, arg: Any) -> Any:
     return src[1].vmin, src[1].vmax
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize(
     ("op", "transfer", "dtype"),
     [
@@ -108,7 +108,7 @@ def test_a_wrong_function_is_refuted(op: Op, transfer: Callable[..., Any], dtype
     assert any(f.counterexample for f in found)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("op", "dtype"), [(Op.Add, dtypes.i32), (Op.Xor, dtypes.u8), (Op.FloorMod, dtypes.i8), (Op.Max, dtypes.index)]
 )

@@ -17,7 +17,7 @@ from morok.prove.workers import judge
 ROWS = json.loads((Path(__file__).parent / "catalogue.json").read_text())
 
 
-@pytest.mark.sampled(20)
+@pytest.mark.sampled(60)
 @pytest.mark.parametrize("row", ROWS, ids=lambda r: r["id"])
 def test_known_verdicts(row: dict[str, dict[str, list[str]]]) -> None:
     for dtype, (pattern, target, wanted) in row["rules"].items():

@@ -45,7 +45,7 @@ def test_the_corpora_are_large_enough() -> None:
     assert sum(len(corpus(name)) for name in ("false", "structure_false", "accesses_false", "contracts_false")) >= 170
 
 
-@pytest.mark.sampled(90)
+@pytest.mark.sampled(360)
 @pytest.mark.parametrize("rule", corpus("false"), ids=lambda r: r.name)
 def test_false_rules_are_refuted_and_run(rule: CheckedRule) -> None:
     found = verdict(rule)
@@ -101,7 +101,7 @@ BEYOND = {
 }
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize(("text", "holds"), BEYOND.items(), ids=BEYOND)
 def test_every_encoding_takes_a_number_for_what_its_dtype_makes_of_it(
     text: str, holds: bool, monkeypatch: pytest.MonkeyPatch
@@ -134,7 +134,7 @@ def test_false_rules_about_structure_are_refuted(rule: CheckedRule) -> None:
     assert verdict(rule).verdict == ("unknown" if unproved else "refuted"), verdict(rule).message
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(18)
 @pytest.mark.parametrize("rule", corpus("facts_false"), ids=lambda r: r.name)
 def test_facts_of_one_node_say_nothing_of_another(rule: CheckedRule) -> None:
     assert verdict(rule).verdict == "refuted", verdict(rule).message
@@ -146,7 +146,7 @@ def test_false_rules_that_nothing_refutes_are_not_usable(rule: CheckedRule) -> N
     assert verdict(rule).verdict == "unknown", verdict(rule).verdict
 
 
-@pytest.mark.sampled(20)
+@pytest.mark.sampled(60)
 @pytest.mark.parametrize("rule", corpus("true"), ids=lambda r: r.name)
 def test_true_rules_are_proved_at_every_dtype(rule: CheckedRule) -> None:
     found = verdict(rule)
@@ -157,7 +157,7 @@ def test_true_rules_are_proved_at_every_dtype(rule: CheckedRule) -> None:
             assert dtype in covered
 
 
-@pytest.mark.sampled(40)
+@pytest.mark.sampled(160)
 @pytest.mark.parametrize("rule", corpus("structure_true"), ids=lambda r: r.name)
 def test_true_rules_about_structure_are_proved(rule: CheckedRule) -> None:
     found = verdict(rule)
@@ -165,7 +165,7 @@ def test_true_rules_about_structure_are_proved(rule: CheckedRule) -> None:
     assert (found.verdict == "bounded") == any(s.startswith("bounded: ") for s in found.scope)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("rule", corpus("contracts_false"), ids=lambda r: r.name)
 def test_rules_that_ask_more_than_contracts_promise_are_refused(rule: CheckedRule) -> None:
     vacuous = rule.name.startswith("promised_too_much.")
@@ -255,7 +255,7 @@ def test_what_a_place_holds_behind_a_store_is_not_taken_for_less_than_it_may_be(
     assert not judge(rule, ENCODING_BUDGET, False).usable
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     ("dtype", "op", "least", "end", "target"),
     [

@@ -58,6 +58,7 @@ def meanings_of(made: Saturating, name: str) -> list[tuple[str, str]]:
     return [(m.field, m.message) for m in meaning_mistakes(made, theory_of(made), made.ops[name])]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("evaluate", [in_a_tuple, in_a_constant, in_a_table, in_a_default, behind_others, of_two])
 def test_the_numbers_that_an_evaluator_knows_are_tried(evaluate: Callable[..., int]) -> None:
     """Wherever they stand in its code and in what that refers to."""
@@ -86,6 +87,7 @@ def converting(evaluate: Callable[..., int]) -> Saturating:
     return made
 
 
+@pytest.mark.long
 def test_every_choice_of_dtypes_is_tried() -> None:
     tried = set()
 

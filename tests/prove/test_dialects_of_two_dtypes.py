@@ -68,7 +68,7 @@ def wrapping(evaluate: Any) -> OpInfo:
     return replace(OPS["Add"], evaluate=lambda d, a, b: Wrapping(evaluate(d, a, b)))
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("state", "field"),
     [
@@ -101,7 +101,7 @@ def looking_through(self: Any, n: Term) -> Any:
 NOTES: dict[str, dict[Any, Any]] = {}
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     ("state", "field"),
     [
@@ -115,6 +115,10 @@ NOTES: dict[str, dict[Any, Any]] = {}
 def test_methods_that_are_asked_about_nodes_of_every_op(state: dict[str, Any], field: str) -> None:
     """Their mistakes are no single op's: rules over others meet such nodes."""
     assert {(e.op, e.field) for e in verify(dialect(**state))} == {("", field)}
+
+
+@pytest.mark.long
+def test_a_dialect_may_remember_what_it_likes_of_each_node() -> None:
     assert verify(dialect(recall=lambda self, n: NOTES.setdefault(str(n), {}))) == []
 
 
@@ -136,7 +140,7 @@ def test_dtypes_are_compared_by_equality_where_nodes_are_by_identity() -> None:
         assert rewritten(d, rule, term(d, "Flip", ("const", equal, 7))) == fires
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("written", "verdict"), [("Add(x, zero(x))", "broken"), ("Add(x, const(0, big))", "broken"), ("Mul(x, one(x))", "proved")]
 )
@@ -185,7 +189,7 @@ VECTORS: dict[str, Any] = {
 }
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("state", "found"),
     [

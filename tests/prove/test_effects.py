@@ -53,7 +53,7 @@ STORES = {
 }
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("text", [*WAITS.values(), *STORES.values()], ids=[*WAITS, *STORES])
 def test_a_false_rule_about_effects_is_not_shown(text: str) -> None:
     assert not shown(text)

@@ -253,7 +253,7 @@ def digest(folder: Path) -> str:
     return done.stdout
 
 
-@pytest.mark.sampled(9)
+@pytest.mark.sampled(36)
 @pytest.mark.parametrize("name", EDITS)
 def test_an_edit_of_what_a_function_refers_to_is_seen(name: str, tmp_path: Path) -> None:
     helper, edited, before, after = EDITS[name]

@@ -80,6 +80,7 @@ def test_a_rule_that_applies_to_its_own_result() -> None:
     assert said("a: Add(x: index, y) if vmin(x) > vmax(y) ~> Add(y, x)", "MRK115") == []
 
 
+@pytest.mark.long
 def test_guards_that_decide_nothing() -> None:
     rules = "a: Mod(x: int, @const(c)) if c > 0 and vmin(x) <= vmax(x) and c >= 1 ~> x"
     always = " always holds where the pattern has a value and the guards before it hold"
@@ -121,6 +122,7 @@ def test_measures() -> None:
     assert len(left("a: Not(x: int) ~> Neg(Abs(x))\nb: Neg(x: int) ~> Not(Not(x))\nc: Abs(x: int) ~> Not(x)")) == 1
 
 
+@pytest.mark.long
 def test_a_reason_to_end() -> None:
     turn = "a: Add(x: index, y) if vmin(x) > vmax(y) ~> Add(y, x)"
     reason = 'group g\n@ends {} "the operand with the lower bounds stands first"'

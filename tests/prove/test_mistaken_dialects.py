@@ -342,7 +342,7 @@ def test_the_sound_dialect_has_no_mistakes(folder: Path) -> None:
         assert verdict in ("proved", "defined"), (name, message)
 
 
-@pytest.mark.sampled(69)
+@pytest.mark.sampled(138)
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS.keys())
 def test_a_mistake_names_op_and_field_and_spoils_what_uses_it(folder: Path, kind: Kind) -> None:
     made = kind.make()
@@ -377,6 +377,7 @@ def test_a_mistake_names_op_and_field_and_spoils_what_uses_it(folder: Path, kind
             load_rules(file)
 
 
+@pytest.mark.long
 def test_encodings_that_a_theory_has_for_no_op_alone(folder: Path) -> None:
     """Nobody has compared them with what runs: of two ops the theory knows 0 alone."""
     made = having(theory="mistaken:Paired")()
@@ -399,6 +400,7 @@ def test_encodings_are_told_apart_by_what_they_hold(held: str, folder: Path) -> 
     assert verdict_of(same, "r", true)[0] == "proved"
 
 
+@pytest.mark.long
 def test_a_file_of_rules_with_mistakes_and_without(folder: Path) -> None:
     """What `prove` says of the file: a verdict on each rule, and each rule that nothing spoils is proved."""
     made = with_op(with_op(dialect(), "Max", domains={"T": ("sat16",)}), "Sub", evaluate=lambda d, a, b: clip(a - b - 1))
@@ -429,7 +431,7 @@ LIES: dict[str, tuple[Callable[[Any, Any], Any], Any]] = {
 }
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.long
 @pytest.mark.parametrize(("opkey", "term"), LIES.values(), ids=LIES.keys())
 def test_a_rule_of_an_op_does_not_fire_at_another_whose_key_lies(folder: Path, opkey: Callable[..., Any], term: Any) -> None:
     """`Sub(x, x) ~> zero(x)` is true, and would make 0 of a node that says it is a difference and is none."""
@@ -575,7 +577,7 @@ def test_a_fact_that_denies_overflow_spoils_what_asks_for_it(folder: Path) -> No
         assert ("no_overflow" in message) == answer
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.long
 @pytest.mark.parametrize(
     "fact", ["rank(x) + 1 > 3", "constant(x) == 1", "free_of(x, y)", "whatever(x)", "rank(x) < 99", "same_shape(x, y)"]
 )

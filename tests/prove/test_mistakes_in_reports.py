@@ -175,7 +175,7 @@ called: Neg(x: index) let y = negative(x) => y
 """
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("line", NAMELESS)
 @pytest.mark.parametrize("place", range(AROUND.count("HERE")))
 def test_a_rule_without_a_name_costs_the_rules_around_it_nothing(place: int, line: str) -> None:

@@ -78,7 +78,7 @@ def test_a_third_of_the_pack_is_false() -> None:
     assert 3 * false >= true
 
 
-@pytest.mark.sampled(14)
+@pytest.mark.sampled(84)
 @pytest.mark.parametrize("rule", rules("pack_true"), ids=lambda r: r.name)
 def test_what_is_true_at_every_size_is_proved(rule: CheckedRule) -> None:
     found = judge(rule, DEFAULT_BUDGET, False)
@@ -86,7 +86,7 @@ def test_what_is_true_at_every_size_is_proved(rule: CheckedRule) -> None:
     assert not found.extents or rule.name in OPEN
 
 
-@pytest.mark.sampled(15)
+@pytest.mark.long
 @pytest.mark.parametrize("rule", rules("pack_false"), ids=lambda r: r.name)
 def test_what_is_false_of_large_sizes_alone_is_refuted(rule: CheckedRule) -> None:
     found = judge(rule, DEFAULT_BUDGET, False)
@@ -95,7 +95,7 @@ def test_what_is_false_of_large_sizes_alone_is_refuted(rule: CheckedRule) -> Non
     assert found.counterexample["confirmed"]
 
 
-@pytest.mark.sampled(15)
+@pytest.mark.long
 @pytest.mark.parametrize("rule", rules("laws_false"), ids=lambda r: r.name)
 def test_what_is_false_beside_it_is_not_proved(rule: CheckedRule) -> None:
     assert judge(rule, DEFAULT_BUDGET, False).verdict in ("refuted", "unknown")

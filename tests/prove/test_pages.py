@@ -97,6 +97,7 @@ def test_lines_are_those_of_the_present_file(pack: Path) -> None:
         assert all(v.recorded_earlier for v in found)
 
 
+@pytest.mark.long
 def test_branches_that_edit_different_rules_merge(pack: Path, tmp_path: Path) -> None:
     """Neighbouring rules, too."""
 
@@ -171,7 +172,7 @@ DAMAGED: dict[str, Callable[[dict[str, Any]], Any]] = {
 }
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize("damage", DAMAGED)
 def test_damage_is_an_error_in_a_ledger_and_repaired_in_a_machines_own(damage: str, pack: Path) -> None:
     api.prove(pack, jobs=1, write=True)

@@ -153,6 +153,7 @@ def test_a_law_of_lists_of_lists_holds(law: Callable[..., Expr]) -> None:
         assert valued(instance, {a: x, b: y, whole: x + y, e: at}), (x, y, at)
 
 
+@pytest.mark.long
 def test_axes_that_are_moved_at_once_are_moved_in_turn() -> None:
     """The law for lists without an axis in common: of axes in both, the one list would move back what the other has moved."""
     smt.forget()
@@ -284,6 +285,7 @@ def test_shapes_of_one_number_of_elements_are_one_or_differ_twice() -> None:
     assert met
 
 
+@pytest.mark.long
 def test_where_vectors_behind_one_another_begin() -> None:
     """All rows of up to three vectors of up to three lanes, at all lanes around them."""
     smt.forget()

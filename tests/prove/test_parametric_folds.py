@@ -37,7 +37,7 @@ def test_lanes_may_be_folded_in_another_order(old: str, new: str) -> None:
     assert shown_with(old, new)
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("old", "new"),
     [
@@ -81,13 +81,13 @@ def computed_of_the_fold(kind: str, fold: str, op: str, of: str) -> str:
     return judge(next(iter(check_text(text).rules())), DEFAULT_BUDGET, False).verdict
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize(("kind", "fold", "op", "of"), TAKEN)
 def test_what_is_computed_of_items_may_be_computed_of_their_fold(kind: str, fold: str, op: str, of: str) -> None:
     assert computed_of_the_fold(kind, fold, op, of) == "proved"
 
 
-@pytest.mark.sampled(14)
+@pytest.mark.long
 @pytest.mark.parametrize(("kind", "fold", "op", "of"), TAKEN)
 def test_of_no_other_fold(kind: str, fold: str, op: str, of: str) -> None:
     others = {"Max", "Min"} if kind == "bool" else set(OF_TRUTHS)

@@ -18,7 +18,7 @@ WAITED = "Index(After(b, Barrier(End(Store(Index(b, at), s), t))), subst(at, t, 
 TURNED = "    => Store { index: Index { buffer: b, indices: [is[len(is) - 1 - k] for k in 0..len(is)], gate: And(g, Eq(r, 0))"
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(36)
 @pytest.mark.parametrize(
     ("name", "old", "new"),
     [

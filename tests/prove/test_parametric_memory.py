@@ -86,13 +86,13 @@ FALSE = {
 }
 
 
-@pytest.mark.sampled(9)
+@pytest.mark.long
 @pytest.mark.parametrize("name", ACCESSES)
 def test_wide_accesses_are_shown(name: str) -> None:
     assert shown(rule(name))
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(15)
 @pytest.mark.parametrize("what", sorted(FALSE))
 def test_false_twins_are_not(what: str) -> None:
     assert not shown(rule(*FALSE[what]))

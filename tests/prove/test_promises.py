@@ -97,7 +97,7 @@ def test_contracts_that_hold(tested: Callable[..., State], pack: tuple[str, str]
     assert str(found).startswith("tested (1,")
 
 
-@pytest.mark.sampled(14)
+@pytest.mark.sampled(28)
 @pytest.mark.parametrize(
     ("pack", "body", "said"),
     [
@@ -195,6 +195,7 @@ def test_arguments_and_a_context_of_the_helpers_own(tested: Callable[..., State]
     assert tested(HALF, "def f(n, plan): return n // 2 + len(plan)", "(context=lambda: [1])", context).state == "false"
 
 
+@pytest.mark.long
 def test_a_helper_that_may_decline_and_never_does_is_said(tested: Callable[..., State]) -> None:
     assert "may decline (`?`), and never did" in tested(HALF, "def f(n): return n // 2").message
 
@@ -304,6 +305,7 @@ def test_a_result_of_other_lanes_than_its_place_has_makes_no_node(pack: tuple[Pa
     assert morok.rewrite(UOp.new(Op.Neg, (UOp.new(Op.Neg, (four,)),)), loaded).dtype is four.dtype
 
 
+@pytest.mark.long
 def test_rules_tested_together_are_tested_each(pack: tuple[Path, Path, str], capsys: pytest.CaptureFixture[str]) -> None:
     rules, _, name = pack
     other = 'q: Sub(x: index, @const(c)) if c % 2 == 0 let h = f(c) => Sub(Sub(x, h), h)\n    "and taken away"\n'
@@ -344,7 +346,7 @@ def test_a_tested_contract_is_remembered_until_its_code_changes(
             morok.load_rules(rules, trust_helpers=True)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.long
 @pytest.mark.parametrize(
     "change", ["STEP = 3", "inner = lambda n: 7", "f = morok.helper(lambda n: 7)", "f.__code__ = (lambda n: 7).__code__"]
 )
@@ -368,6 +370,7 @@ def test_a_constant_that_is_another_in_each_process(pack: tuple[Path, Path, str]
     assert loaded["g.r"].apply(UOp.var("x", dtypes.index, 0, 9) * 6) is not None
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("end", ["import os\nos._exit(3)\n", "raise SystemExit(3)\n", "1 // 0\n", "del f\n", "f = print\n"])
 def test_modules_that_do_not_survive_their_import(pack: tuple[Path, Path, str], end: str) -> None:
     rules, module, name = pack
@@ -438,6 +441,7 @@ def test_nodes_of_foreign_dialects_and_code_of_other_modules(tmp_path: Path, mon
     assert prove(rules, jobs=1)[0].contracts == "untested", "what it calls is another"
 
 
+@pytest.mark.long
 def test_helpers_of_a_rule_about_axes_are_called_where_it_is_tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """While nobody trusts them no graph can be tried, and what is shown of every size does not count; nor is that remembered."""
     monkeypatch.syspath_prepend(tmp_path)
@@ -464,6 +468,7 @@ def forgotten(module: Path) -> None:
     importlib.invalidate_caches()
 
 
+@pytest.mark.long
 def test_code_that_is_reached_dynamically_is_tested_again_when_it_changes(
     pack: tuple[Path, Path, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -483,6 +488,7 @@ def test_code_that_is_reached_dynamically_is_tested_again_when_it_changes(
     capsys.readouterr()
 
 
+@pytest.mark.long
 def test_the_class_of_a_context_counts_wherever_it_is_defined(pack: tuple[Path, Path, str]) -> None:
     """A context is asked by no name in the helper: its class counts apart."""
     rules, module, name = pack

@@ -52,6 +52,7 @@ def wrong() -> mistaken.Saturating:
     return mistaken.with_op(mistaken.dialect(), "Neg", evaluate=lambda d, a: mistaken.clip(1 - a))
 
 
+@pytest.mark.long
 def test_a_template_is_expanded_over_the_ops_that_there_are(file: Path) -> None:
     few, more = of_ops("Max"), of_ops("Max", "Add")
     saying(file, few, TEMPLATE)
@@ -66,6 +67,7 @@ def test_a_template_is_expanded_over_the_ops_that_there_are(file: Path) -> None:
     assert load_rules(file).names == ("mine.g.s.Max",)
 
 
+@pytest.mark.long
 def test_rules_of_an_index_with_other_names_than_records_are_refused(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     saying(file, of_ops("Max", "Add"), TEMPLATE)
     make = files.RuleFile._make_index
@@ -117,6 +119,7 @@ def test_rules_of_one_file_in_two_dialects_do_not_rewrite_alike(file: Path) -> N
     assert load_rules(file).identity == old.identity
 
 
+@pytest.mark.long
 def test_what_is_proved_of_one_dialect_is_not_remembered_of_the_next(file: Path) -> None:
     first, second = mistaken.dialect(), wrong()
     saying(file, first, TWICE)

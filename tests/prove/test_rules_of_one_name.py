@@ -46,7 +46,7 @@ def refused(file: Path) -> None:
             load_rules(file, prove=proving)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("texts", [(TRUE, FALSE), (FALSE, TRUE)], ids=["true first", "false first"])
 @pytest.mark.parametrize("kept", [{}, {"write": True}, {"use_cache": False, "remember": True}], ids=str)
 def test_two_rules_of_one_file_and_name_have_a_verdict_each(file: Path, texts: tuple[str, str], kept: dict[str, Any]) -> None:
@@ -97,7 +97,7 @@ def of_a_list(folder: Path) -> RuleSet:
     return RuleSet.of(load_rules(folder).rules)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.long
 @pytest.mark.parametrize("put_together", [of_a_folder, of_a_list])
 @pytest.mark.parametrize("other", OTHERS)
 def test_a_bounded_rule_keeps_its_limits_beside_another_of_its_name(

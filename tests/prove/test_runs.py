@@ -72,6 +72,7 @@ def test_an_answer_is_one_of_a_budget_and_a_meaning(pack: Path, asked: list[str]
     assert asked[6:] == ["g.wrong"]
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     "part", ["dsl/match/node_code.py", "ir/bounds.py", "rewrite/engine.py", "prove/replay.py", "dsl/grammar.lark"]
 )

@@ -102,7 +102,7 @@ def compare(entry: OpDef, d: DType, source: DType, options: dict[str, bool], val
     return True
 
 
-@pytest.mark.sampled(15)
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("entry", OPS, ids=lambda e: e.name)
 def test_solver_agrees_with_evaluator(entry: OpDef) -> None:
     rng = random.Random(entry.name)

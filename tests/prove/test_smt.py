@@ -241,7 +241,7 @@ def test_normal_forms_of_floats_are_equal_at_all_values(head: str) -> None:
                 assert computed(e, (x, a), (y, b)).data == computed(simple, (x, a), (y, b)).data, (e, simple, a, b)
 
 
-@pytest.mark.sampled(18)
+@pytest.mark.sampled(36)
 @pytest.mark.parametrize("factor", EVERY, ids=str)
 def test_normal_forms_of_fused_products_are_equal_at_all_values(factor: Expr) -> None:
     x, y = (smt.Const(named(n), SMALLEST) for n in "xy")
@@ -428,7 +428,7 @@ EXPRESSIONS = [
 ]  # fmt: skip
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("expression", EXPRESSIONS, ids=str)
 def test_expressions_of_the_library_become_the_terms_that_they_are(expression: Any) -> None:
     rng = random.Random(str(expression))

@@ -255,6 +255,7 @@ d: Mod(x: i16, y) if vmin(x) >= 0 and vmax(x) < vmin(y) ~> x
 """
 
 
+@pytest.mark.long
 def test_a_rule_costs_the_same_under_another_order_of_rules() -> None:
     rules = list(check_text(RULES).rules())
 
@@ -337,6 +338,7 @@ def test_a_forked_child_shares_the_server() -> None:
     assert ask(CIRCLE, 100_000).answer is Answer.UNSAT
 
 
+@pytest.mark.long
 def test_an_interrupt_ends_a_question_and_its_process() -> None:
     program = (
         "import signal, sys, threading, os\n"

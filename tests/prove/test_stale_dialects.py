@@ -196,7 +196,7 @@ EDITS = [
 ]
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize(("file", "old", "new", "affected"), [e[1:] for e in EDITS], ids=[e[0] for e in EDITS])
 def test_an_edit_re_opens_the_rules_that_use_it(
     folder: Path, before: dict[str, str], file: str, old: str, new: str, affected: set[str]
@@ -213,6 +213,7 @@ def test_an_edit_re_opens_the_rules_that_use_it(
     assert {r for r in RULES if before[r] != after[r]} == expected
 
 
+@pytest.mark.long
 def test_where_nothing_is_changed_nothing_is_re_opened(folder: Path, before: dict[str, str]) -> None:
     assert digests(folder) == before
 
@@ -370,6 +371,7 @@ def test_the_facts_that_the_language_asks_unasked_are_listed() -> None:
     assert asked - {"no_overflow"} == foreign.UNASKED  # that one is named by the rule
 
 
+@pytest.mark.long
 def test_a_constant_that_the_module_of_the_solver_finds_when_it_is_loaded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -399,6 +401,7 @@ def test_a_refusal_says_what_nobody_sees(tmp_path: Path, monkeypatch: pytest.Mon
         with_op(made, "Neg", evaluate=lambda d, a: next(values))
 
 
+@pytest.mark.long
 def test_a_contract_of_a_helper_that_builds_an_op_of_which_no_rule_speaks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -442,6 +445,7 @@ def test_a_dialect_that_calls_itself_otherwise_counts(negations: tuple[Saturatin
         load_rules(file, prove=False)
 
 
+@pytest.mark.long
 def test_a_dialect_that_is_registered_meanwhile_does_not_count(
     negations: tuple[Saturating, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -110,7 +110,7 @@ def corpus(name: str) -> list[CheckedRule]:
     return list(check_file(HERE / f"{name}.rules").rules())
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("rule", corpus("symbols_false"), ids=lambda r: r.name)
 def test_rules_that_rest_on_two_unknowns_of_one_name_are_refuted(rule: CheckedRule) -> None:
     found = judge(rule, DEFAULT_BUDGET, False)
@@ -153,7 +153,7 @@ RENAMED = {
 }
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize("name", RENAMED)
 def test_what_variables_are_called_changes_no_verdict(name: str) -> None:
     extern = (

@@ -79,6 +79,7 @@ def near(rule: CheckedRule) -> Iterator[CheckedRule]:
             yield recheck(rule, mutant.rule)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("rule", OPEN, ids=lambda r: r.name)
 def test_what_is_not_proved_holds_of_graphs_of_several_sizes(rule: CheckedRule) -> None:
     apply = differential.Rewriter(rule)

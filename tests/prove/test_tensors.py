@@ -85,7 +85,7 @@ def test_what_is_false_is_not_shown_and_a_graph_refutes_it_where_one_is_small(of
         assert found.counterexample["confirmed"]
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(36)
 @pytest.mark.parametrize("of", rules("true"), ids=lambda r: r.name)
 def test_graphs_of_several_ranks_are_met_and_agree(of: CheckedRule) -> None:
     """A second opinion: the rule's own matcher and the interpreter."""
@@ -101,6 +101,7 @@ def test_graphs_of_several_ranks_are_met_and_agree(of: CheckedRule) -> None:
     assert len(ranks) > 1 or of.name.split(".")[0] in ("numbers", "places", "marks")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("text", "sound"),
     [
@@ -171,6 +172,7 @@ def _digits(shape: tuple[int, ...], place: int) -> tuple[int, ...]:
     return tuple(reversed(found))
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", ["Add", "Sub", "Mul", "Max", "Min", "Idiv", "Mod", "FloorDiv", "FloorMod"])
 def test_proofs_and_the_interpreter_calculate_alike_with_indices(name: str) -> None:
     x, y = UOp.var("x", dtypes.index, -9, 9), UOp.var("y", dtypes.index, -9, 9)

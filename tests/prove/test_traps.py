@@ -48,6 +48,7 @@ def test_guards_that_no_size_meets_that_was_tried(text: str, tried: str) -> None
     assert tried in found.message
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "text",
     [
@@ -62,6 +63,7 @@ def test_guards_that_no_graph_meets_that_was_tried(text: str) -> None:
     assert verdict(text.replace("50", "5")).verdict == "proved"
 
 
+@pytest.mark.long
 def test_guards_that_large_graphs_meet_alone() -> None:
     right = "Gep { vector: Vectorize(xs..), indices: [i] } if len(xs) > 5 ~> xs[i]"
     assert verdict(right).verdict == "proved"
@@ -180,6 +182,7 @@ def test_floats_are_equal_by_bits() -> None:
     assert verdict("Max(x: f32, y) ~> Max(y, x)").verdict == "proved"
 
 
+@pytest.mark.long
 def test_reassociation_is_labelled() -> None:
     found = verdict("Add(Add(x: f32, y), z) ~> Add(x, Add(y, z)) assuming reassoc")
     assert found.verdict == "proved"
@@ -222,6 +225,7 @@ def test_undefined_may_become_defined_and_not_the_reverse() -> None:
     assert verdict("Where(Ne(y: i32, 0), Mod(x, y), 0) ~> Mod(x, y)").verdict == "refuted"
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "text",
     [
@@ -348,7 +352,7 @@ CUT = """End(s: void, a, r @ Range { end: @const(n): index, axis, renumbered, ..
 WHOLE = {"GUARD": "n > 7", "APART": "independent(s, r)", "FIRST": "7", "SECOND": "n - 7", "MAP": "Add(q, 7)"}
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize(
     ("wrong", "usable"),
     [
@@ -407,6 +411,7 @@ extern first(at: seq) -> (c: int)
 """
 
 
+@pytest.mark.long
 def test_a_helper_of_another_pack_is_another_helper() -> None:
     """Two packs in one process, each with a helper `first` of its own that promises the same."""
     text = "Gep(x, ls) if len(ls) == 1 let c = first(ls) ~> Gep(x, [c])"
@@ -429,6 +434,7 @@ extern size(x: {}) -> (c: int)
 """
 
 
+@pytest.mark.long
 def test_a_vector_of_so_many_lanes_is_no_sequence_of_that_number() -> None:
     """Nor is what a helper says of the one in one pack what it says of the other in the next."""
     right = "Gep(x, ls) let c = size(x) if lanes(x) == 2 ~> Gep(x, [l * c // 2 for l in ls])"
@@ -461,7 +467,7 @@ def test_the_least_number_is_tried_where_the_solver_gives_up() -> None:
     assert found.counterexample["confirmed"] is True
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("said", ["x[0] == 3", "any(k == 3 for k in x)", "not x[0] != 3", "x == 3", "vmin(x) >= 0"])
 @pytest.mark.parametrize("then", ["ls == [0]", "all(x[k] == x[0] + k for k in ls)"])
 def test_a_helper_is_not_taken_to_decline_where_its_answer_hangs_on_values(said: str, then: str) -> None:
@@ -470,6 +476,7 @@ def test_a_helper_is_not_taken_to_decline_where_its_answer_hangs_on_values(said:
     assert found.verdict == "unknown", found.scope
 
 
+@pytest.mark.long
 def test_what_trust_in_its_helpers_would_show_is_said_of_a_rule() -> None:
     """It is shown at every size, and no graph is tried; that the other readings cannot say it was all that was told."""
     head = 'helpers "promised"\n\nextern unused(x: any) -> (k: int)\n\n'

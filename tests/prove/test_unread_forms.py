@@ -79,7 +79,7 @@ def test_an_index_has_no_least_value() -> None:
     assert found[1][0].op is Op.Max
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("text", FORMS)
 def test_forms_end_in_a_verdict(text: str) -> None:
     (rule,) = check_text(f'group g "forms"\n\nr: {text}\n').rules()

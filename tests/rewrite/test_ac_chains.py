@@ -94,6 +94,7 @@ def test_a_deep_nest_needs_no_recursion() -> None:
     assert len(morok.simplify(x).toposort()) < 40
 
 
+@pytest.mark.long
 def test_a_nest_with_a_term_that_may_be_invalid_is_left_to_the_other_rules() -> None:
     x, y, z = (variable(i) for i in range(3))
     place = (x < 3).where(y, UOp.invalid_at())
@@ -119,6 +120,7 @@ def test_a_circle_through_a_nest_names_its_rules() -> None:
         graph_rewrite(variable(0).max(variable(1)), rules)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("made", "gathered"), [pytest.param("Add(Add(x, y), 3)", 0, marks=pytest.mark.long), ("Add(3, Add(y, Add(x, y)))", 1)]
 )

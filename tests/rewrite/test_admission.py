@@ -190,7 +190,7 @@ def ops_in(pattern: str) -> list[str]:
     return [w for w in re.findall(r"[A-Z][a-z]+", pattern) if w in Op.__members__]
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(8))
 def test_the_matcher_fires_where_the_proof_holds(seed: int) -> None:
     rng = random.Random(seed)

@@ -110,6 +110,7 @@ def test_values_are_kept(seed, d, depth):
     assert graph_rewrite(after, symbolic(), trace=Trace()) is after
 
 
+@pytest.mark.long
 @settings(max_examples=60)
 @given(st.integers(0, 2**40), st.integers(2, 5))
 def test_helpers_keep_their_contracts(seed, depth):

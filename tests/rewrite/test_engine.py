@@ -358,6 +358,7 @@ def test_trace_records_before_after_and_stage():
     assert f.row()["rule"] == "t.add_zero"
 
 
+@pytest.mark.long
 def test_trace_by_setting(tmp_path):
     import json
     import subprocess

@@ -87,7 +87,7 @@ def test_a_list_without_a_name_is_measured_too(pack: Pack) -> None:
     assert "_size(n0.arg) <= 3" in rules.code
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.long
 @pytest.mark.parametrize("lanes", [4, 5, 9, 12, 16, 64])
 def test_a_fold_that_forgets_lanes(pack: Pack, lanes: int) -> None:
     """It is true of few lanes: a rule about a fold has no extent, and none is loaded that is false of more."""
@@ -101,7 +101,7 @@ def test_a_fold_that_forgets_lanes(pack: Pack, lanes: int) -> None:
     assert pack_verdict(text).verdict in ("unknown", "refuted")
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("text", "kind"),
     [

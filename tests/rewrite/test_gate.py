@@ -72,6 +72,7 @@ def boolean() -> RuleSet:
     return group("boolean")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("way", range(len(WAYS)))
 @pytest.mark.parametrize("made", ["of rules", "of a file", "behind proved ones", "as a block", "as its whole"])
 def test_no_way_leads_past_the_gate(way: int, made: str, file: Path) -> None:

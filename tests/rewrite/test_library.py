@@ -100,6 +100,7 @@ def test_simplify_and_tiers():
     assert (a, b) == (x * 2, x)
 
 
+@pytest.mark.long
 def test_rules_that_assume_more_than_is_allowed_stay_out():
     f = UOp.var("f", dtypes.f32)
     rules = library.group("identity_and_zero")
@@ -200,11 +201,14 @@ print([m for m in ("lark", "z3", "numpy", "llvmlite", "rich", "morok.dsl.syntax"
 """
 
 
+@pytest.mark.long
 def test_the_first_simplify_of_a_process_loads_no_parser_and_no_solver():
     env = {**os.environ, "MOROK_CACHE_DIR": str(morok.config.cache_dir()), "PYTHONPATH": str(ROOT)}
     run = [sys.executable, "-c", PROBE]
-    subprocess.run(run, check=True, env=env, capture_output=True)
-    out = subprocess.run(run, check=True, env=env, capture_output=True, text=True).stdout.splitlines()
+    for _ in range(2):  # where caches are cold, the second one
+        out = subprocess.run(run, check=True, env=env, capture_output=True, text=True).stdout.splitlines()
+        if out[1] == "[]":
+            break
     assert out[1] == "[]"
 
 

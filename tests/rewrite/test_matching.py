@@ -259,7 +259,7 @@ CASES = {
 }
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", CASES)
 def test_form(name):
     text, node, expected = CASES[name]
@@ -449,6 +449,7 @@ def test_a_thousand_rules_are_indexed_by_op():
     assert group.rewrite_node(X + 999) == (X, "t.r999")
 
 
+@pytest.mark.long
 def test_too_many_orders_are_refused():
     from morok.errors import RuleLimitError
 

@@ -302,14 +302,17 @@ class Written:
         return self.lines
 
 
-@settings(max_examples=150, deadline=None)
-@given(st.data(), st.integers(4, 30))
-def test_programs_at_random_do_what_they_did(data: st.DataObject, steps: int) -> None:
+def programs_do_what_they_did(data: st.DataObject, steps: int) -> None:
     program = Written(lambda n: data.draw(st.integers(0, n - 1))).all(steps)
     verify(program, 22)
     after = line_rewrite(line_rewrite(program, RULES), library.group("branches"))
     verify(after, 22)
     assert results(after) == results(program)
+
+
+@pytest.mark.parametrize("examples", [20, pytest.param(150, marks=pytest.mark.long)])
+def test_programs_at_random_do_what_they_did(examples: int) -> None:
+    settings(max_examples=examples)(given(st.data(), st.integers(4, 30))(programs_do_what_they_did))()
 
 
 @pytest.mark.parametrize(

@@ -41,6 +41,7 @@ def save_while_proving(monkeypatch: pytest.MonkeyPatch, save: Callable[[], Any])
     monkeypatch.setattr(workers, "prove_all", prove_all)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("ledgered", [False, True])
 def test_a_file_saved_while_it_is_proved_is_not_the_one_that_was_proved(
     pack: Path, monkeypatch: pytest.MonkeyPatch, ledgered: bool
@@ -63,6 +64,7 @@ def test_a_pack_saved_while_it_is_loaded_fires_as_it_was_proved(pack: Path, monk
         morok.load_rules(pack)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("known", [False, True])
 def test_a_pack_saved_between_loading_and_first_use_fires_as_it_was_loaded(pack: Path, known: bool) -> None:
     if known:

@@ -16,9 +16,7 @@ from morok.ir.op import Op
 from morok.ir.uop import UOp
 
 
-@settings(max_examples=150)
-@given(expressions())
-def test_the_oracles_agree(e: UOp) -> None:
+def the_oracles_agree(e: UOp) -> None:
     at = grid([e])
     values, defined = everywhere(e, at)
     for i, env in enumerate(environments([e], 10_000)):
@@ -26,6 +24,11 @@ def test_the_oracles_agree(e: UOp) -> None:
             expected = value(e, env)
             assert bool(defined[i]) == (expected is not None)
             assert expected is None or values[i] == expected
+
+
+@pytest.mark.parametrize("examples", [15, pytest.param(150, marks=pytest.mark.long)])
+def test_the_oracles_agree(examples: int) -> None:
+    settings(max_examples=examples)(given(expressions())(the_oracles_agree))()
 
 
 def test_a_difference_is_found() -> None:

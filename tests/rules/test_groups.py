@@ -215,7 +215,7 @@ ROWS = [
 ]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize(("group", "before", "after"), ROWS, ids=[f"{n}-{row[0]}" for n, row in enumerate(ROWS)])
 def test_row(group: str, before: UOp, after: UOp) -> None:
     assert rw(before, *group.split()) is after

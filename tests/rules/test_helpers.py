@@ -123,6 +123,7 @@ def test_digits(x: UOp, d: int, k: int) -> None:
     assert keeps_contract("digits", x.max(0), d * k, d)
 
 
+@pytest.mark.long
 @given(SUM)
 def test_two_values(x: UOp) -> None:
     keeps_contract("two_values", x)
@@ -159,6 +160,7 @@ def sketched(x: UOp) -> UOp:
     return sketch(x, tuple([sketched(s) for s in x.src])) if x.op is Op.Add else rw(x)
 
 
+@pytest.mark.long
 @given(NESTED_SUM)
 def test_terms_are_distinct_and_no_sums(x: UOp) -> None:
     """Of a sum as it was written, and of the chain that it becomes, which they make again."""

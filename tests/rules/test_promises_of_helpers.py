@@ -56,8 +56,7 @@ def helper(name: str) -> Any:
     return getattr(importlib.import_module(str(of_helper(name)[0].helpers)), name)
 
 
-@pytest.mark.sampled(16)
-@pytest.mark.parametrize("name", HELPERS)
+@pytest.mark.parametrize("name", [pytest.param(n, marks=[] if n == "merged_below" else pytest.mark.long) for n in HELPERS])
 def test_the_contract_is_kept(name: str) -> None:
     made = examination(name, helper(name))
     state, message = made.run()
@@ -74,7 +73,7 @@ def off(result: Any) -> Any:
     return not result if isinstance(result, bool) else int(not result) if isinstance(result, int) else result + 1
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("name", PROMISING)
 def test_a_contract_that_is_not_kept_is_found(name: str) -> None:
     inner = helper(name)

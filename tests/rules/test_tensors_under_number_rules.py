@@ -156,6 +156,7 @@ def elementwise(draw: st.DrawFn, depth: int = 3) -> UOp:
     return UOp.new(Op.Where, (a.eq(b), made, a)) if draw(st.integers(0, 3)) == 0 else made
 
 
+@pytest.mark.long
 @given(elementwise(), st.sampled_from(["", "sum", "pad", "concat"]))
 def test_random_expressions_keep_their_elements(e: UOp, above: str) -> None:
     if not any(n.op is Op.Buffer for n in e.toposort()):

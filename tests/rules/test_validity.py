@@ -41,7 +41,7 @@ GATES = [
 ]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(("before", "after"), GATES, ids=map(str, range(len(GATES))))
 def test_gates(before: tuple[UOp, UOp], after: tuple[UOp, UOp] | None) -> None:
     out = rw(gated(*before), *SYM)

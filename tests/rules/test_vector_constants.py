@@ -62,6 +62,7 @@ def folds(node: UOp) -> bool:
     return False
 
 
+@pytest.mark.long
 def test_casts() -> None:
     rng = random.Random(0)
     for source in (dtypes.bool, *DTYPES):
@@ -71,7 +72,7 @@ def test_casts() -> None:
                 assert folds(x.cast(target.vec(count))) == (values(x.cast(target.vec(count))) is not None)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("op", [op for op, e in TABLE.entries.items() if e.pointwise and op not in (Op.Cast, Op.Where)], ids=str)
 def test_pointwise_operations(op: Op) -> None:
     rng = random.Random(op.name)

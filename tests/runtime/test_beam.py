@@ -131,6 +131,7 @@ def test_processes_survive_what_kernels_do(cache: Path) -> None:
     assert not workshop.processes
 
 
+@pytest.mark.long
 def test_only_compiled(cache: Path) -> None:
     workshop = Workshop()
     try:
@@ -156,6 +157,7 @@ def program() -> Tensor:
     return (Tensor(A) * 2).relu()
 
 
+@pytest.mark.long
 def test_the_second_run_times_nothing(quick: list[int]) -> None:
     before = replace(tune.COUNTERS)
     with config.settings(beam=1, threads=1):
@@ -195,6 +197,7 @@ def test_another_process_finds_what_was_found() -> None:
     assert len(keys) == 1
 
 
+@pytest.mark.long
 def test_results_of_a_search(quick: list[int]) -> None:
     expected = np.maximum(A * 2, 0)
     t = program().realize(config=OptimizerConfig(strategy=Beam(2, timeout=5.0), threads=1))
@@ -212,6 +215,7 @@ def test_results_of_a_search(quick: list[int]) -> None:
     assert not quick
 
 
+@pytest.mark.long
 def test_a_real_search(cache: Path) -> None:
     died = kernel_timing.workshop.died
     with config.settings(beam=1, beam_timeout=4, beam_runs=1, threads=1):
@@ -273,6 +277,7 @@ def _put_until_killed(folder: Path) -> None:
         found.put(f"{k}", OPTS)
 
 
+@pytest.mark.long
 def test_a_killed_writer(tmp_path: Path) -> None:
     found = tuned.Found(tmp_path)
     assert found.put("mine", OPTS)

@@ -129,6 +129,7 @@ def test_a_full_disk_costs_the_cache_only(tmp_path: Path, monkeypatch: pytest.Mo
     assert cache.get("abcd") == b"x"
 
 
+@pytest.mark.long
 def test_killed_writers_leave_whole_entries_only(tmp_path: Path) -> None:
     """A process that writes large entries is killed in the middle, several times."""
     script = textwrap.dedent(
@@ -180,6 +181,7 @@ def test_pruning_removes_the_longest_unused_and_abandoned_files(tmp_path: Path) 
     assert cache.get("0001") is None
 
 
+@pytest.mark.long
 def test_pruning_keeps_few_bytes_an_entry_in_memory(tmp_path: Path) -> None:
     """A process that compiles again and again prunes again and again: a list of all paths would be its peak of memory."""
     cache = DiskCache(tmp_path)

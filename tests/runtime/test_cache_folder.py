@@ -63,7 +63,7 @@ def contents(folder: Path) -> dict[Path, bytes]:
     return {p: p.read_bytes() for p in folder.rglob("*") if p.is_file()}
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("spoil", [spoil_mode, spoil_world, spoil_part, spoil_owner])
 def test_a_folder_that_others_can_write_to_is_not_used(
     spoil: Spoil, pack: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -166,6 +166,7 @@ def test_what_rules_became_is_bounded(cache: Path, monkeypatch: pytest.MonkeyPat
     assert not older.exists()
 
 
+@pytest.mark.long
 def test_flipped_bits_in_this_machines_verdicts(written: Path, pack: Path) -> None:
     page = ledger.machine_path(pack)
     assert page is not None

@@ -201,6 +201,7 @@ def test_a_daemonic_worker_of_a_pool(method: str, pack: Path) -> None:
     assert {text for _, text, _, _ in found} == {(UOp.const(7, dtypes.i32) + x).text()}
 
 
+@pytest.mark.long
 def test_what_is_pickled_is_the_same_in_another_process() -> None:
     x = UOp.var("x", dtypes.index, 0, 99)
     graph = (x * 3 + 1).idiv(2)

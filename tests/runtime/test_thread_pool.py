@@ -60,7 +60,7 @@ def computed(name: str, count: int) -> tuple[np.ndarray, ExecutionPlan]:
         return plan.execute().numpy().copy(), plan
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_results_do_not_depend_on_threads(name: str, everything: None) -> None:
     one, plan = computed(name, 1)
@@ -71,7 +71,7 @@ def test_results_do_not_depend_on_threads(name: str, everything: None) -> None:
         assert many.tobytes() == one.tobytes()
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_parts_are_a_whole_in_any_order(name: str, everything: None) -> None:
     """Each part stores what it should and nothing else: together, in any order and with any number, they are one run."""
@@ -109,6 +109,7 @@ def test_small_kernels_stay_on_one_thread() -> None:
     assert thread_pool.pool.shared == before + 2
 
 
+@pytest.mark.long
 def test_kernels_side_by_side() -> None:
     """A group of kernels that do not wait for each other is one job; threads run them at the same time."""
     kernels = [CPU.compile(busy(30_000_000, 50 + k), f"beside{k}") for k in range(3)]
@@ -180,6 +181,7 @@ def test_many_callers(everything: None) -> None:
     assert not wrong
 
 
+@pytest.mark.long
 def test_without_workers_the_caller_does_it_all(everything: None, monkeypatch: pytest.MonkeyPatch) -> None:
     alone = thread_pool.ThreadPool()
     alone.refused = True  # as where the system lets nobody start a thread

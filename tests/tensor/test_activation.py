@@ -54,7 +54,7 @@ FORMULAS: dict[str, Callable[[Array], Array]] = {
 POINTS = [0.0, -0.0, 1.0, -1.0, 1e-3, -1e-3, 0.49, -0.51, 3.0, -3.0, 6.5, -8.0, 60.0, -60.0, np.nan, np.inf]
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("d", ["float16", "float32", "float64"])
 @pytest.mark.parametrize("name", FORMULAS)
 def test_activations(name: str, d: str) -> None:
@@ -90,6 +90,7 @@ def test_parameters() -> None:
         t.gelu("exactly")
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("d", ["float32", "float64"])
 @pytest.mark.parametrize("name", ["expm1", "log1p"])
 def test_small_arguments_keep_their_digits(name: str, d: str) -> None:

@@ -67,7 +67,7 @@ def drawn(ast: UOp, draw: random.Random) -> tuple[Opt, ...]:
     return tuple(scheduler.applied)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_any_legal_optimizations(name: str) -> None:
     applied: Counter[OptOp] = Counter()

@@ -56,6 +56,7 @@ def test_a_pack_of_a_folder_composes_with_built_in_groups(pack: Path) -> None:
     assert morok.rewrite((N + 0) + N, rules + groups("identity_and_zero")) is N << 1
 
 
+@pytest.mark.long
 def test_appended_rules_run_in_their_stage_and_only_inside_the_block(pack: Path) -> None:
     rules = morok.load_rules(pack)
     assert Op.Shl not in ops(None)
@@ -86,6 +87,7 @@ def test_kernels_compiled_with_and_without_are_told_apart(pack: Path) -> None:
     assert appended_key() == plain != first
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("stage", [pytest.param(14, marks=pytest.mark.long), 20])
 def test_appended_rules_do_not_fire_beyond_their_proofs(stage: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A rule that holds of three lanes and forgets the fourth, in a kernel with more: if nobody asked, the result were wrong.

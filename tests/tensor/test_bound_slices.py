@@ -28,7 +28,7 @@ SLICES: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", SLICES)
 def test_elements_between_variables(name: str) -> None:
     for n in (1, 2, 4, 9, 10, 11, 20):
@@ -39,7 +39,7 @@ def test_elements_between_variables(name: str) -> None:
         np.testing.assert_array_equal(found.permute(*range(found.ndim)[::-1]).flip(0).numpy(), np.flip(wanted.T, 0))
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", SLICES)
 def test_elements_are_written_between_variables(name: str) -> None:
     for n in (1, 4, 10, 20):

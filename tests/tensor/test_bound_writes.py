@@ -53,6 +53,7 @@ class Layers:
             np.testing.assert_allclose(cache.numpy(), array, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("count", [1, 2, 3])
 def test_caches_realized_through_a_reader_alone(count: int) -> None:
     layers = Layers(count)

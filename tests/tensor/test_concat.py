@@ -65,7 +65,7 @@ PROGRAMS: dict[str, Callable[[Any, Callable[[Any], Any]], Any]] = {
 }
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_programs(name: str) -> None:
     wanted = PROGRAMS[name](np.concatenate, np.asarray)
@@ -73,6 +73,7 @@ def test_programs(name: str) -> None:
     np.testing.assert_array_equal(compute(PROGRAMS[name](Tensor.concat, Tensor)), wanted)
 
 
+@pytest.mark.long
 def test_a_convolution_reads_it_from_one_row() -> None:
     t = Tensor.concat([Tensor(X), Tensor(X) + 1], 1).conv2d(Tensor(W))
     windows = np.lib.stride_tricks.sliding_window_view(np.concatenate([X, X + 1], 1), (3, 3), axis=(2, 3))
@@ -147,6 +148,7 @@ def test_many(count: int) -> None:
         np.testing.assert_array_equal(compute(Tensor.stack([Tensor(x) for x in arrays], 1)), np.stack(arrays, 1))
 
 
+@pytest.mark.long
 def test_one_after_the_other() -> None:
     """What is joined to what has been joined is joined with its parts, at once."""
     arrays = [data(1 + k % 2, 3, seed=k) for k in range(100)]

@@ -22,20 +22,7 @@ def whole(shape: tuple[int, ...], dtype: str = "float32", seed: int = 0) -> np.n
 pair = st.tuples(st.integers(1, 3), st.integers(1, 3))
 
 
-@settings(max_examples=25)
-@given(
-    batch=st.integers(0, 2),
-    groups=st.integers(1, 3),
-    per=st.tuples(st.integers(1, 3), st.integers(1, 3)),
-    image=st.tuples(st.integers(1, 11), st.integers(1, 11)),
-    size=pair,
-    stride=pair,
-    padding=st.tuples(st.integers(0, 2), st.integers(0, 2)),
-    dilation=pair,
-)
-def test_conv2d_is_numpys(
-    batch: int, groups: int, per: Any, image: Any, size: Any, stride: Any, padding: Any, dilation: Any
-) -> None:
+def conv2d_is_numpys(batch: int, groups: int, per: Any, image: Any, size: Any, stride: Any, padding: Any, dilation: Any) -> None:
     x = whole((batch, groups * per[0], *image))
     w, b = whole((groups * per[1], per[0], *size), seed=1), whole((groups * per[1],), seed=2)
     if any(n + 2 * p < d * (k - 1) + 1 for n, p, d, k in zip(image, padding, dilation, size, strict=True)):
@@ -45,6 +32,22 @@ def test_conv2d_is_numpys(
     ours = Tensor(x).conv2d(Tensor(w), Tensor(b), stride, padding, dilation, groups)
     assert len(ours.schedule()) <= 1
     np.testing.assert_array_equal(ours.numpy(), references.conv2d(x, w, stride, padding, dilation, groups) + b[:, None, None])
+
+
+@pytest.mark.parametrize("examples", [5, pytest.param(25, marks=pytest.mark.long)])
+def test_conv2d_is_numpys(examples: int) -> None:
+    settings(max_examples=examples)(
+        given(
+            batch=st.integers(0, 2),
+            groups=st.integers(1, 3),
+            per=st.tuples(st.integers(1, 3), st.integers(1, 3)),
+            image=st.tuples(st.integers(1, 11), st.integers(1, 11)),
+            size=pair,
+            stride=pair,
+            padding=st.tuples(st.integers(0, 2), st.integers(0, 2)),
+            dilation=pair,
+        )(conv2d_is_numpys)
+    )()
 
 
 @pytest.mark.long

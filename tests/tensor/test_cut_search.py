@@ -98,7 +98,7 @@ def test_it_is_off_by_default(timed: Callable[[Times], list[list[int]]]) -> None
     assert not asked
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("times", [few, many])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_values_are_equal_however_it_is_cut(name: str, times: Times, timed: Callable[[Times], list[list[int]]]) -> None:
@@ -161,6 +161,7 @@ def test_what_was_found_is_remembered(timed: Callable[[Times], list[list[int]]])
     assert len(products().prepare().kernels) == len(products().schedule())  # off again: as decided by cost
 
 
+@pytest.mark.long
 def test_what_cannot_be_read_is_searched_again(timed: Callable[[Times], list[list[int]]], cache: Path) -> None:
     for text in ("", "{", "[true]", "[99]", "[-1]", '"a"', json.dumps(None)):
         with config.settings(search_cuts=2):
@@ -201,6 +202,7 @@ def test_several_outputs(timed: Callable[[Times], list[list[int]]]) -> None:
         np.testing.assert_allclose(b.numpy(), np.maximum(X, 0) @ V, rtol=1e-4, atol=1e-3)
 
 
+@pytest.mark.long
 def test_sizes_that_vary_are_timed_at_their_largest(timed: Callable[[Times], list[list[int]]]) -> None:
     n = Variable("n", 1, 64)
     bound: list[set[int]] = []
@@ -253,6 +255,7 @@ def test_it_can_be_asked_for_in_a_program(timed: Callable[[Times], list[list[int
         OptimizerConfig(search_cuts=-1)
 
 
+@pytest.mark.long
 def test_a_real_search(cache: Path) -> None:
     before = cut_search.COUNTERS.searches
     with config.settings(search_cuts=2, threads=1):

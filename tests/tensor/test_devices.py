@@ -56,7 +56,7 @@ def test_each_has_memory_of_its_own() -> None:
     np.testing.assert_array_equal((b * 2).sum(0).numpy(), np.vstack([np.full((1, 4), 9, np.float32), data(3, 4)[1:]]).sum(0) * 2)
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("op", FOLDS)
 @pytest.mark.parametrize("count", [1, 2, 3])
 def test_all_reduce(op: str, count: int) -> None:
@@ -76,7 +76,7 @@ def test_all_reduce(op: str, count: int) -> None:
             np.testing.assert_array_equal(t.numpy(), expected)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("dtype", ["bool", "i8", "u64", "f16", "bf16", "f64"])
 def test_all_reduce_at_every_dtype(dtype: str) -> None:
     """As the elements would be folded along an axis, in the same dtype; wrapped where they do not fit."""
@@ -134,6 +134,7 @@ def graphs(x: UOp, y: UOp) -> dict[str, UOp]:
     }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", graphs(Tensor(data(2, 3)).uop, Tensor(data(2, 3)).uop))
 def test_kernels_compute_what_is_interpreted(name: str) -> None:
     tensors = [Tensor(data(2, 3, seed=k) + 7, device=NAMES[k]) for k in range(2)]

@@ -128,7 +128,7 @@ def test_scalars_are_rounded_as_numbers() -> None:
         assert isinstance(caught.value, MorokError)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("d", ["int32", "uint8", "float32", "float64"])
 def test_divmod(d: str) -> None:
     x, y = np.array([7, 9, 0, 8], d), np.array([2, 3, 5, 7], d)

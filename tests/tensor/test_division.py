@@ -39,6 +39,7 @@ def same_bits(ours: Array, theirs: Array) -> None:
     np.testing.assert_array_equal(np.signbit(ours[number]), np.signbit(theirs[number]))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", KINDS)
 def test_quotients_and_remainders_of_all_pairs(kind: str) -> None:
     v = numbers(kind)
@@ -47,6 +48,7 @@ def test_quotients_and_remainders_of_all_pairs(kind: str) -> None:
     same_bits((Tensor(a) // Tensor(b)).numpy(), np.floor_divide(a, b))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", [*KINDS[:2], pytest.param(KINDS[2], marks=pytest.mark.long)])
 def test_remainders_of_constant_divisors(kind: str) -> None:
     v = numbers(kind)

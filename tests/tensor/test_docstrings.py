@@ -74,6 +74,7 @@ def test_every_public_name_has_an_example() -> None:
     assert without - POINTWISE == WITHOUT_AN_EXAMPLE
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("name", [name for name in PUBLIC if ">>> " in said(name)])
 def test_an_example_has_the_value_that_it_shows(name: str) -> None:
     example = doctest.DocTestParser().get_doctest(said(name), dict(NAMES), name, None, None)
@@ -86,6 +87,7 @@ def test_every_error_that_a_docstring_names_has_a_program_that_raises_it() -> No
     assert set(named_errors()) == set(RAISING)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(("name", "error"), list(RAISING), ids=lambda x: x)
 def test_an_error_that_a_docstring_names_is_raised(name: str, error: str) -> None:
     scope: dict[str, Any] = {}

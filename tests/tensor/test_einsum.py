@@ -34,7 +34,7 @@ def whole(shape: tuple[int, ...], dtype: str = "float32") -> np.ndarray[Any, Any
     return np.random.default_rng(len(shape)).integers(-3, 4, shape).astype(dtype)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize(("formula", "shapes"), FORMULAS, ids=[f for f, _ in FORMULAS])
 def test_einsum_is_numpys(formula: str, shapes: list[tuple[int, ...]]) -> None:
     arrays = [whole(s) for s in shapes]
@@ -43,7 +43,7 @@ def test_einsum_is_numpys(formula: str, shapes: list[tuple[int, ...]]) -> None:
     np.testing.assert_array_equal(ours.numpy(), np.einsum(formula, *arrays))
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("d", ["int8", "uint16", "int64", "float16", "float64", "bool"])
 def test_dtypes(d: str) -> None:
     a, b = abs(whole((3, 4), d)) if d != "bool" else whole((3, 4)) > 0, whole((4, 2)).astype(d)

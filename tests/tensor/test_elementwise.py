@@ -79,7 +79,7 @@ BITWISE: dict[str, Callable[[Any, Any], Any]] = {"and": lambda a, b: a & b, "or"
 SHIFTS: dict[str, Callable[[Any, Any], Any]] = {"shl": lambda a, b: a << b, "shr": lambda a, b: a >> b}
 
 
-@pytest.mark.sampled(9)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("d", INTS + FLOATS, ids=str)
 def test_arithmetic_and_comparisons_are_numpys(d: DType) -> None:
     a, b = pairs(d)
@@ -90,7 +90,7 @@ def test_arithmetic_and_comparisons_are_numpys(d: DType) -> None:
     agree(compute(x.minimum(y)), np.minimum(a, b))
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.long
 @pytest.mark.parametrize("d", INTS, ids=str)
 def test_bits_and_shifts_are_numpys(d: DType) -> None:
     a, b = pairs(d)
@@ -111,7 +111,7 @@ def test_bools_are_numpys() -> None:
         x - y
 
 
-@pytest.mark.sampled(9)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("d", INTS + FLOATS, ids=str)
 def test_functions_of_one_element(d: DType) -> None:
     a = samples(d)
@@ -131,7 +131,7 @@ def test_functions_of_one_element(d: DType) -> None:
         agree(compute(x.round()), np.round(a))
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.long
 @pytest.mark.parametrize("d", [dtypes.f32, dtypes.f64], ids=str)
 def test_transcendental_functions(d: DType) -> None:
     a = np.array([0.0, -0.0, 1.0, -1.0, 0.5, 10.0, -10.0, 87.0, -87.0, 1e-20, np.inf, -np.inf, np.nan], numpy_name(d))
@@ -174,6 +174,7 @@ def test_division_by_zero_and_overflow_do_not_trap() -> None:
     assert compute(Tensor([-7]) // 2).tolist() == [-4]
 
 
+@pytest.mark.long
 def test_powers() -> None:
     a = np.array([-3, -1, 0, 1, 2, 5], np.int64)
     b = np.array([3, 5, 0, 7, 10, 2], np.int64)
@@ -185,6 +186,7 @@ def test_powers() -> None:
         np.testing.assert_allclose(compute(Tensor(x) ** e), x**e, rtol=1e-6)
 
 
+@pytest.mark.long
 def test_powers_of_doubles_at_their_edges() -> None:
     edges = [0.0, 5e-324, 1e-310, 0.5, 1.0 - 2**-53, 1.0, 1.0 + 2**-52, 1.5, 3.0, 2.0**53, 1.7e308, math.inf]
     values = np.array([v for e in edges for v in (e, -e)] + [math.nan])

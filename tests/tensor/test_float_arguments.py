@@ -76,7 +76,7 @@ def replaced(x: Array, value: Any) -> Array:
     return out
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("name", METHODS)
 def test_float_arguments(name: str) -> None:
     ours, theirs = METHODS[name]
@@ -85,6 +85,7 @@ def test_float_arguments(name: str) -> None:
     np.testing.assert_allclose(mine, expected, rtol=1e-13, atol=1e-14)
 
 
+@pytest.mark.long
 def test_random_numbers_between_floats() -> None:
     assert Tensor.uniform(3, low=V, high=V, dtype="f64").tolist() == [V] * 3
     assert Tensor.normal(3, mean=V, std=0.0, dtype="f64").tolist() == [V] * 3

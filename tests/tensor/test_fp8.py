@@ -36,6 +36,7 @@ def theirs(d: DType, wide: type) -> np.ndarray[Any, Any]:
     return CODES.view(KINDS[d]).astype(np.float32).astype(wide)
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("d", KINDS, ids=ids)
 @pytest.mark.parametrize("wide", [np.float16, np.float32, np.float64])
 def test_every_code_read(d: DType, wide: type) -> None:
@@ -55,6 +56,7 @@ def written(d: DType, values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return out.astype(np.float32)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("d", KINDS, ids=ids)
 def test_every_half_rounded(d: DType) -> None:
     """All 65,536 halves, as f32: the evaluator on every seventh and all that are small."""
@@ -70,6 +72,7 @@ def test_every_half_rounded(d: DType) -> None:
         assert to_bits(d, v) == codes[k] or v != v
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("d", KINDS, ids=ids)
 def test_every_pair_in_f16(d: DType) -> None:
     """Sums and products of every code with every other are those of the halves that they are."""
@@ -87,6 +90,7 @@ def test_every_pair_in_f16(d: DType) -> None:
         np.testing.assert_array_equal((x.reshape(256, 1) < x).numpy(), a[:, None] < a)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("d", KINDS, ids=ids)
 def test_tensors_of_codes_move(d: DType) -> None:
     x, a = Tensor(CODES).bitcast(d), theirs(d, np.float32)

@@ -11,7 +11,7 @@ POINTS = [0.0, -0.0, 1e-12, -1e-5, 0.1, -0.3, 0.5, 0.75, -0.999, 1.0, -1.0, 1.5,
 POINTS += [np.inf, -np.inf, np.nan]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("d", ["float32", "float64"])
 @pytest.mark.parametrize("name", ["atan", "asin", "acos", "sinh", "cosh", "asinh", "acosh", "atanh"])
 def test_functions(name: str, d: str) -> None:

@@ -35,7 +35,7 @@ GIVEN: dict[str, tuple[Callable[[], Tensor], Array, tuple[Opt, ...]]] = {
 }
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", GIVEN)
 def test_kernels_have_what_is_given(name: str) -> None:
     make, expected, opts = GIVEN[name]
@@ -99,6 +99,7 @@ def test_whole_numbers_of_numpy_in_an_opt() -> None:
     assert str(Opt(OptOp.UPCAST, np.int64(1), np.int8(4))) == "UPCAST(1, 4)"  # type: ignore[arg-type]
 
 
+@pytest.mark.long
 def test_contiguous_gives_one_kernel_its_optimizations() -> None:
     opts = (Opt(OptOp.UPCAST, 1, 5), Opt(OptOp.UPCAST, 0, 2))
 
@@ -127,6 +128,7 @@ def test_the_last_word_counts() -> None:
     assert stored.contiguous(last).uop is stored.uop
 
 
+@pytest.mark.long
 def test_given_kernels_stay_apart() -> None:
     """Elementwise results that one kernel would store have one each; and so have results with an axis that nothing depends on."""
     x = Tensor(A)

@@ -39,7 +39,7 @@ KEYS: list[Any] = [
 ]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("key", KEYS, ids=[str(n) for n in range(len(KEYS))])
 def test_every_way_to_choose(key: tuple[Any, ...]) -> None:
     theirs = X[key]
@@ -48,6 +48,7 @@ def test_every_way_to_choose(key: tuple[Any, ...]) -> None:
     np.testing.assert_array_equal(Tensor(X)[lazy].numpy(), theirs)
 
 
+@pytest.mark.long
 @settings(max_examples=25)
 @given(st.data())
 def test_random_choices(data: st.DataObject) -> None:
@@ -67,6 +68,7 @@ def test_random_choices(data: st.DataObject) -> None:
     np.testing.assert_array_equal(Tensor(x)[lazy].numpy(), x[key])
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("d", ["bool", "int8", "uint16", "int64", "uint64", "float16", "float32", "float64"])
 def test_every_bit_arrives(d: str) -> None:
     x = np.array([0, 1, 0, 1], d)

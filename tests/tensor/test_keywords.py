@@ -55,7 +55,7 @@ def values(result: Any) -> list[Any]:
     return [t.numpy() for t in (result if isinstance(result, tuple) else (result,))]
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize(("name", "method"), [(n, m) for n in ("axis", "dim") for m in taking(n)])
 def test_an_axis_has_two_names(name: str, method: str) -> None:
     mine, other = values(call(method, **{name: 1})), values(call(method, **{OTHER[name]: 1}))
@@ -85,6 +85,7 @@ def test_keeping_an_axis_has_two_names(method: str) -> None:
             use()
 
 
+@pytest.mark.long
 def test_names_and_positions() -> None:
     t = Tensor(X)
     twice: list[Callable[[], Any]] = [

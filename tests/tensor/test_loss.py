@@ -23,6 +23,7 @@ def check(ours: Tensor, theirs: Any) -> None:
     np.testing.assert_allclose(ours.numpy(), theirs, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.long
 def test_distances() -> None:
     x = Tensor(LOGITS)
     squared = (LOGITS.astype(np.float64) - OTHER) ** 2
@@ -32,6 +33,7 @@ def test_distances() -> None:
     check(x.l1_loss(OTHER), np.abs(LOGITS - OTHER).mean())
 
 
+@pytest.mark.long
 def test_binary_cross_entropy() -> None:
     p = 1 / (1 + np.exp(-LOGITS.astype(np.float64)))
     theirs = -(OTHER * np.log(p) + (1 - OTHER) * np.log(1 - p))

@@ -75,6 +75,7 @@ def attention(q: Array, k: Array, v: Array, mask: Array, scale: float) -> Array:
     return out
 
 
+@pytest.mark.long
 def test_attention() -> None:
     q, k, v = data(2, 3, 7, 8), data(2, 3, 11, 8, seed=1), data(2, 3, 11, 5, seed=2)
     a, b, c = Tensor(q), Tensor(k), Tensor(v)

@@ -37,7 +37,7 @@ def test_pooling_is_numpys(image: Any, size: Any, stride: Any, pads: bool) -> No
     np.testing.assert_allclose(ours.numpy(), total / seen(0, np.ones_like(x)).sum((-2, -1)), rtol=1e-6)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("d", ["bool", "int8", "uint8", "int64", "float16", "float64"])
 def test_dtypes(d: str) -> None:
     x = np.random.default_rng(5).integers(0 if d in ("bool", "uint8") else -9, 2, (5, 7)).astype(d)

@@ -82,6 +82,7 @@ def test_uniform_numbers(d: str) -> None:
     assert -3 <= y.min() < -2.9 < 4.9 < y.max() <= 5
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("d", ["f16", "bf16", "f32", "f64"])
 def test_normal_numbers(d: str) -> None:
     Tensor.manual_seed(2)

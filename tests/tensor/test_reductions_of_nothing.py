@@ -21,7 +21,7 @@ def axes(ndim: int, name: str) -> list[Any]:
     return one if name.startswith("arg") else [*one, *several]
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("dtype", ["float32", "int16", "bool"])
 @pytest.mark.parametrize("name", NAMES)
 def test_reductions_of_nothing(name: str, dtype: str) -> None:

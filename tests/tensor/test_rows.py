@@ -70,7 +70,7 @@ def test_softmax_at_the_edges() -> None:
     assert np.isnan(found[2:]).all()
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_one_kernel_a_row(program: str, shape: tuple[int, ...]) -> None:
@@ -96,6 +96,7 @@ def test_specials() -> None:
         np.testing.assert_allclose(Tensor(x).softmax(-1).numpy(), softmax(x), rtol=1e-5, atol=1e-7)
 
 
+@pytest.mark.long
 def test_rows_along_another_axis() -> None:
     x = data(37, 5, 19)
     for axis in (0, 1):
@@ -131,6 +132,7 @@ def test_what_two_kernels_need_is_stored() -> None:
     np.testing.assert_array_equal(b.numpy(), x.max(-1, keepdims=True) * 2)
 
 
+@pytest.mark.long
 def test_a_product_of_normalised_rows() -> None:
     """A tile of a matrix product has no place for the rows' own sums: they are computed before."""
     x, w = data(12, 40), data(40, 24, seed=1)
@@ -139,6 +141,7 @@ def test_a_product_of_normalised_rows() -> None:
     np.testing.assert_allclose(out.numpy(), (x - x.mean(-1, keepdims=True)) @ w, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.long
 def test_integers_and_bools() -> None:
     x = (data(5, 45) * 100).astype(np.int32)
     np.testing.assert_array_equal((Tensor(x) - Tensor(x).max(-1, keepdim=True)).numpy(), x - x.max(-1, keepdims=True))
@@ -184,6 +187,7 @@ def test_threads_of_a_gpu_share_nothing() -> None:
     assert len(t.kernels(device="CUDA")) == 3
 
 
+@pytest.mark.long
 def test_settings_change_no_value(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the optimizer, and however vectors are split, rows come out as they do otherwise."""
     x = data(3, 45)
@@ -215,7 +219,7 @@ def convolved(x: Array, w: Array, padding: int) -> Array:
     return out
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("size", [(1, 1, 4, 5), (2, 3, 13, 17), (1, 5, 9, 40), (3, 2, 7, 1)], ids=str)
 @pytest.mark.parametrize("padding", [1, 2])
 def test_a_padded_operand_is_copied_once(size: tuple[int, ...], padding: int) -> None:
@@ -226,6 +230,7 @@ def test_a_padded_operand_is_copied_once(size: tuple[int, ...], padding: int) ->
     np.testing.assert_allclose(out.numpy(), convolved(x, w, padding), rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.long
 def test_what_is_padded_is_interpreted_alike() -> None:
     x, w = data(1, 2, 4, 3), data(8, 2, 3, 3, seed=1)
     out = Tensor(x).conv2d(Tensor(w), padding=1)
@@ -264,7 +269,7 @@ def test_merged_ranges_keep_their_place() -> None:
     assert seen == [[24, 40, 40]]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("operation", ["sum", "max", "cumsum", "cumprod", "cummax"])
 def test_rows_whose_elements_are_all_one(operation: str) -> None:
     """What lies behind a padded or joined column repeated along its rows has one element a row."""
@@ -284,6 +289,7 @@ def test_rows_whose_elements_are_all_one(operation: str) -> None:
         np.testing.assert_array_equal(out.numpy(), f(x, 1))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("shape", [(5, 1), (1, 1), (1, 8)], ids=str)
 def test_a_softmax_of_repeated_elements(shape: tuple[int, ...]) -> None:
     """A costly row of which every element is the same one."""

@@ -25,7 +25,7 @@ def agree(ours: Tensor, theirs: np.ndarray[Any, Any]) -> None:
     np.testing.assert_array_equal(ours.numpy(), theirs)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("n", [0, 1, 2, 3, 8, 16, 17, 64, 65, 101, 1024, 1337])
 def test_every_length(n: int) -> None:
     x = whole((3, n))
@@ -36,7 +36,7 @@ def test_every_length(n: int) -> None:
     agree(Tensor(signs).cumprod(1), signs.cumprod(1))
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("d", ["bool", "int8", "uint8", "int32", "uint64", "float16", "float64"])
 def test_dtypes(d: str) -> None:
     x = abs(whole((70,), d)) if d != "bool" else whole((70,)) > 5
@@ -141,7 +141,7 @@ def test_merged_loops_stay_around_those_they_were_around() -> None:
     assert ends[0] == 64 * 16
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("rows", "columns", "kept"), [(2, 26, 24), (3, 19, 16), (2, 26, 3), (5, 37, 32)])
 def test_of_columns_that_hold_one_number_in_part(rows: int, columns: int, kept: int) -> None:
     """Where they do, what is folded is the same in every row: each begins anew all the same."""

@@ -33,7 +33,7 @@ def test_searchsorted(n: int, side: Any) -> None:
     agree(Tensor(x).searchsorted(v + 0.5, side), np.searchsorted(x, v + 0.5, side))
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.long
 @pytest.mark.parametrize("d", DTYPES)
 def test_searchsorted_of_every_dtype(d: str) -> None:
     x = np.sort(values(d, 19))
@@ -69,7 +69,7 @@ def test_scatter(d: str, axis: int) -> None:
     agree(Tensor(x).scatter(axis, at, True if d == "bool" else 1), wanted)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("d", DTYPES[1:])
 def test_scatter_add(d: str) -> None:
     x, at, v = values(d, 3, 6), np.random.default_rng(1).integers(-6, 6, (3, 9)), values(d, 3, 9, seed=2)
@@ -114,6 +114,7 @@ def test_distinct_elements(d: str, shape: tuple[int, ...]) -> None:
         agree(ours, theirs)
 
 
+@pytest.mark.long
 def test_every_nan_is_distinct() -> None:
     x = np.array([np.nan, 1.0, -0.0, np.nan, 0.0, 1.0], np.float32)
     found = Tensor(x).unique_all()

@@ -37,7 +37,7 @@ PAIRS: dict[str, Callable[[Any, Any], tuple[Any, ...]]] = {
 SHAPES = ((1, 7), (13, 5), (16, 32), (3, 64), (0, 4))
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("name", PAIRS)
 def test_one_kernel_stores_them(name: str) -> None:
     for shape in SHAPES:
@@ -50,7 +50,7 @@ def test_one_kernel_stores_them(name: str) -> None:
             np.testing.assert_array_equal(found.numpy(), wanted)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("name", PAIRS)
 @pytest.mark.parametrize("values", [{"threads": 3}, {"noopt": True}, {"devectorize": 0}, {"cpu_backend": "interpreter"}], ids=str)
 def test_settings_change_no_value(name: str, values: dict[str, Any]) -> None:
@@ -148,6 +148,7 @@ def test_symbolic_lengths() -> None:
         np.testing.assert_array_equal(two.numpy(), a[:size] + 1)
 
 
+@pytest.mark.long
 def test_a_thousand_outputs() -> None:
     x = Tensor(data(4))
     many = [x.cast(dtypes.f64) * float(k) for k in range(2, 1002)]

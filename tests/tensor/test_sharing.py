@@ -37,6 +37,7 @@ SAME: list[Callable[[Tensor], Tensor]] = [
 ]
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("make", SAME, ids=[str(n) for n in range(len(SAME))])
 def test_what_equals_a_tensor_keeps_its_elements(make: Callable[[Tensor], Tensor]) -> None:
     for realized in (False, True):
@@ -138,7 +139,7 @@ OPS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("seed", range(60))
 def test_random_programs_are_numpy_with_copies(seed: int) -> None:
     """Views, values and assignments between realizations; each tensor is what it would be if every step copied."""

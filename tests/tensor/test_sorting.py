@@ -34,7 +34,7 @@ def test_short_axes(d: str, n: int) -> None:
     check(samples(d, n))
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.long
 @pytest.mark.parametrize("d", ["int8", "uint64", "float32", "float64"])
 def test_long_axes(d: str) -> None:
     check(samples(d, 1100))

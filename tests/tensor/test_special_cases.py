@@ -169,6 +169,7 @@ def verify(name: str, a: Any, b: Any, got: Any) -> None:
             assert got == expected, where
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("d", DTYPES)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_statements_hold_of_arrays(name: str, d: str) -> None:

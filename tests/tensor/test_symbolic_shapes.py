@@ -44,6 +44,7 @@ def test_other_sizes(shape: tuple[object, ...]) -> None:
         rows().reshape(*shape)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("correction", [0, 1, 0.5, 7, 9])
 def test_spread_over_fewer_than_there_are(correction: float) -> None:
     """As for known sizes: over 0 where the correction leaves nothing."""

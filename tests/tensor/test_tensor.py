@@ -79,7 +79,7 @@ def test_large_reductions() -> None:
     assert Tensor(np.ones(1 << 16, np.int32)).sum().item() == 1 << 16
 
 
-@pytest.mark.parametrize("sizes", [(4, 4, 4), (1, 5, 3), (17, 33, 9), (64, 64, 64)])
+@pytest.mark.parametrize("sizes", [(4, 4, 4), (1, 5, 3), (17, 33, 9), pytest.param((64, 64, 64), marks=pytest.mark.long)])
 def test_matrix_products(sizes: tuple[int, int, int]) -> None:
     m, k, n = sizes
     a, b = data(m, k), data(k, n)
@@ -318,6 +318,7 @@ def test_eight_threads() -> None:
     assert not wrong
 
 
+@pytest.mark.long
 def test_eight_threads_on_one_graph() -> None:
     x = data(12, 12)
     base = (Tensor(x) @ Tensor(x)).relu()
@@ -378,6 +379,7 @@ def test_book_linear() -> None:
     assert run_example("book_linear.py") == f"Output: {np.array2string(expected, separator=', ', precision=4)}\n"
 
 
+@pytest.mark.long
 def test_book_mnist() -> None:
     out = run_example("book_mnist.py")
     w1 = (np.sin(np.arange(784 * 128) * 0.1) * 0.1).astype(np.float32).reshape(128, 784)
@@ -395,6 +397,7 @@ def test_book_inspect() -> None:
     assert "define void" in out
 
 
+@pytest.mark.long
 def test_a_gather_reads_nothing_outside_its_table() -> None:
     table = np.arange(1, 1001)
     for q in (-(2**60), -1, 0, 999, 1000, 2**60):

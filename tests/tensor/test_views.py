@@ -196,6 +196,7 @@ MATRICES = [
 ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("a", "b"), MATRICES)
 def test_products(a: tuple[int, ...], b: tuple[int, ...]) -> None:
     for kind in (np.float32, np.int32):

@@ -53,7 +53,7 @@ def agrees(x: np.ndarray[Any, Any], key: Any, value: Any, lazy: bool = False, po
     assert lazy or t.buffer is memory
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("key", KEYS, ids=[str(n) for n in range(len(KEYS))])
 def test_every_way_to_write(key: Any) -> None:
     values = np.random.default_rng(1).standard_normal(X[key].shape).astype(np.float32)
@@ -63,6 +63,7 @@ def test_every_way_to_write(key: Any) -> None:
         agrees(X, key, values, lazy=True, positions=True)
 
 
+@pytest.mark.long
 @settings(max_examples=30)
 @given(st.data())
 def test_random_writes(data: st.DataObject) -> None:

@@ -120,6 +120,7 @@ def test_files_that_cannot_be_read_or_written(good: str, tmp_path: Path, capsys:
         assert "is no file" in refused(capsys, "MRK902", name, str(tmp_path))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("command", ["run", "trace"])
 def test_a_program_that_raises_shows_its_own_frames(command: str, tmp_path: Path) -> None:
     program = tmp_path / "raises.py"
@@ -131,6 +132,7 @@ def test_a_program_that_raises_shows_its_own_frames(command: str, tmp_path: Path
     assert frames == [str(program)] * 2
 
 
+@pytest.mark.long
 def test_a_damaged_ledger(good: str, capsys: Captured) -> None:
     assert main(["prove", "--write", good]) == 0
     capsys.readouterr()
@@ -143,6 +145,7 @@ def test_a_damaged_ledger(good: str, capsys: Captured) -> None:
     assert str(page) in refused(capsys, "MRK203", "prove", "--compare", good)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("folder", ["/proc/none", f"{os.devnull}/none"])
 def test_a_cache_folder_that_cannot_be(folder: str, good: str, monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
     """It costs time, and nothing else: what cannot be remembered is proved again."""

@@ -117,6 +117,7 @@ def test_every_dtype_goes_to_the_machine_and_back(tmp_path: Path, capsys: pytest
     assert "0 change their value" in capsys.readouterr().out
 
 
+@pytest.mark.long
 def test_large_kernels_are_passed_over(program: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bisect", "--limit", "1", program]) == 0
     said = capsys.readouterr()

@@ -33,6 +33,7 @@ def test_assumptions_and_orders(capsys: Captured) -> None:
         assert line in said
 
 
+@pytest.mark.long
 def test_what_was_measured_has_no_premises(capsys: Captured) -> None:
     assert main(["explain", "transcendental.exp2_f32"]) == 0
     said = capsys.readouterr().out
@@ -59,6 +60,7 @@ def test_which_nodes_have_which_dtypes(tmp_path: Path, capsys: Captured) -> None
     assert row["dtypes"] == {"x, y": ["i8", "i16"], "t, f": ["bool", "f16"]}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("name", "meant"),
     [

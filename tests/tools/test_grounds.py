@@ -63,6 +63,7 @@ def test_a_rule_about_numbers_is_among_the_grounds() -> None:
     assert any("Neg(Neg(x0: i32))" in law for law in found.laws)
 
 
+@pytest.mark.long
 def test_the_laws_and_the_question_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", "movement.flip"]) == 0
     said = capsys.readouterr().out

@@ -106,6 +106,7 @@ def test_programs_and_the_cache(odd: Path) -> None:
     assert (done.stdout, done.stderr) == ("9.0\n", "")
 
 
+@pytest.mark.long
 def test_an_error_in_a_program_names_its_line(odd: Path) -> None:
     program = odd / os.fsdecode(b"p\xff.py")
     program.write_text("from morok import Tensor\n\nTensor([1.0]).reshape(7)\n")

@@ -48,6 +48,7 @@ def test_console(folder: Path) -> None:
         assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.long
 def test_refuted_without_its_guard(folder: Path) -> None:
     text = (folder / "shifts.rules").read_text(encoding="utf-8")
     (folder / "shifts.rules").write_text(text.replace(" and vmin(x) >= 0", ""), encoding="utf-8")

@@ -106,6 +106,7 @@ def fields(document: str) -> set[str]:
     return set(re.findall(r"`(\w+)`", next(row[1] for row in rows("document") if row[0] == document)))
 
 
+@pytest.mark.long
 def test_json_documents_have_the_fields_of_the_page(tmp_path: Path, capsys: Captured) -> None:
     file = tmp_path / "mine.rules"
 
@@ -208,6 +209,7 @@ def test_hypothesis_draws_as_many_examples_as_the_page_says(campaign: str) -> No
     (row,) = (row for row in rows("campaign") if row[0].startswith(campaign))
     drawn = 0
     for file, test in TESTS.findall(row[-1]):
-        settings = [ast.unparse(d) for d in functions_in(file)[test].decorator_list]
-        drawn += sum(int(n) for text in settings for n in re.findall(r"max_examples=(\d+)", text))
+        for text in map(ast.unparse, functions_in(file)[test].decorator_list):
+            if "max_examples=" in text or "'examples'" in text:  # the quick run has a case with fewer
+                drawn += max(map(int, re.findall(r"\b\d+\b", text)))
     assert drawn >= int(row[1])

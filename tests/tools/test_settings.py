@@ -108,6 +108,7 @@ def test_a_variable_that_is_no_setting() -> None:
     assert run(code).stderr == ""
 
 
+@pytest.mark.long
 def test_a_warning_about_a_variable_names_the_users_line(tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text("import morok\n\nt = morok.Tensor([1.0])\n")

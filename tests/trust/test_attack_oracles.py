@@ -50,7 +50,7 @@ def test_a_rule_answers_for_what_it_assumes_alone(assumed: str, judged: bool) ->
     assert trial.holds(frozenset({assumed}), (x,), at) is judged
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize(
     ("text", "state"),
     [
@@ -83,7 +83,7 @@ r: r @ Range {{ end: @const(n): index, .. }} let (h, step) = coordinate(r) => {t
 """
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("target", "right"), [("Mod(Idiv(h, step), n)", True), ("Mod(Idiv(h, step), n - 1)", False), ("Idiv(h, step + 1)", False)]
 )
@@ -111,6 +111,7 @@ def test_machine_code_is_not_held_to_values_within_a_tolerance(op: Op) -> None:
     assert not machine_code.compilable(UOp.new(op, (x,) * len(TABLE[op].operands)))
 
 
+@pytest.mark.long
 def test_graphs_for_rules_about_tensors_have_up_to_eight_axes() -> None:
     """What is wrong beyond a few axes is met, and axes of no element and of one."""
     rule = trial.checked('group g "tensors"\n\nr: Flip { src: x, axes: a } if all(k > 4 or not a[k] for k in 0..len(a)) ~> x\n')

@@ -24,7 +24,7 @@ def recorded(text: str) -> list[cross_check.Question]:
     return [cross_check.Question("g.r", name, body) for name, body in prove_rule(rule, DEFAULT_BUDGET, True).obligations]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     ("text", "solver"),
     [

@@ -53,7 +53,7 @@ THROUGH = [
 ]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("clauses", THROUGH)
 def test_an_infinite_bound_is_only_compared(clauses: str) -> None:
     false = rule(f"Lt(x: index, 11) {clauses} ~> true")
@@ -88,7 +88,7 @@ NO_VALUE = [
 ]
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize("clauses", NO_VALUE)
 def test_what_has_no_value_fires_nothing(clauses: str) -> None:
     false = rule(f"Lt(x: index, 11) {clauses} ~> true")
@@ -114,7 +114,7 @@ FIRES = [
 ]
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("clauses", FIRES)
 def test_the_prover_sees_what_fires(clauses: str) -> None:
     false = rule(f"Lt(x: index, 11) {clauses} ~> true")
@@ -141,6 +141,7 @@ MISTAKES = [
 ]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("clauses", MISTAKES)
 def test_kinds_that_do_not_go_together(clauses: str) -> None:
     with pytest.raises(RuleError):
@@ -198,7 +199,6 @@ def test_what_takes_too_many_steps_has_no_value(name: str) -> None:
     subprocess.run([sys.executable, "-c", textwrap.dedent(program)], check=True, timeout=120)
 
 
-@pytest.mark.sampled(4)
-@pytest.mark.parametrize("name", ENDLESS)
+@pytest.mark.parametrize("name", [pytest.param(n, marks=[] if n == "doubled lists" else pytest.mark.long) for n in ENDLESS])
 def test_nothing_is_proved_of_what_takes_too_many_steps(name: str) -> None:
     assert not judge(rule(f"Lt(x: index, 11) {ENDLESS[name]} ~> true"), DEFAULT_BUDGET, False).usable

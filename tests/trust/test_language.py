@@ -64,7 +64,7 @@ def test_random_clauses_mean_one_thing(seed, bounds, a, b, depth):
     agree(lets, guard, a, b, *bounds)
 
 
-@pytest.mark.sampled(70)
+@pytest.mark.long
 @pytest.mark.parametrize(
     "guard",
     [

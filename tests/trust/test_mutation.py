@@ -53,6 +53,7 @@ def test_a_plainly_stronger_guard_is_no_mutant() -> None:
     assert "guard 1: 0 to 1" in changes
 
 
+@pytest.mark.long
 def test_guards_are_needed() -> None:
     found = outcomes(rule(IN_RANGE))
     for change in ("guard 1 dropped", "guard 1: < to <=", "guard 1: vmin to vmax", "guard 1: and to or", "guard 1: 0 to -1"):
@@ -104,6 +105,7 @@ def test_a_prover_that_calls_a_false_rule_true_is_found_out(monkeypatch: pytest.
     assert "the prover says it is true" in mutation_record.findings(found, {})[0]
 
 
+@pytest.mark.long
 def test_a_mutant_that_ends_its_process_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workers, "judge", lambda *_: os._exit(7))
     (found,) = outcomes(rule("Add(x: index, @const(c)) if c > 3 ~> Sub(x, const(-c, index))"), "guard 1: > to >=").values()
@@ -201,6 +203,7 @@ in_range: Mod(x: index, @const(n)) if 0 <= vmin(x) and vmax(x) + 1 < n ~> x
 """
 
 
+@pytest.mark.long
 def test_the_command_runs_what_changed_and_tries_the_record(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
