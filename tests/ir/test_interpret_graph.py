@@ -460,3 +460,21 @@ def test_an_iteration_of_a_fold_does_not_see_what_others_have_stored() -> None:
     assert evaluate(cell.after(added).index(zero).reduce(Op.Add, r)) == 4 * (0 + 1 + 2 + 3)
     outside = cell.index(zero).store(UOp.const(5, i32))
     assert evaluate((cell.after(outside).index(zero) + r.cast(i32)).reduce(Op.Add, r)) == 4 * 5 + 6
+
+
+def test_two_arguments_are_two_memories_where_one_is_stored_to() -> None:
+    r = UOp.range(2, 0)
+    copied = UOp.sink(param(0, 2, i32).index(r).store(param(1, 2, i32).index(r).load()).end(r))
+    buffer = UOp.new(Op.Buffer, (UOp.new(Op.Unique, (), 0), UOp.new(Op.Device, (), "CPU")), 4, i32)
+    halves = [UOp.new(Op.BufferView, (buffer,), (at, 2)) for at in (0, 1, 2)]
+    for graph, given in (
+        (copied, {0: (same := [1, 2]), 1: same}),
+        (UOp.sink(UOp.new(Op.Kernel, (copied, *halves[:2]))), {buffer: [1, 2, 3, 4]}),
+    ):
+        with pytest.raises(IRError, match="one memory"):
+            run(graph, given)
+    run(UOp.sink(UOp.new(Op.Kernel, (copied, halves[0], halves[2]))), apart := {buffer: [1, 2, 3, 4]})
+    assert apart[buffer] == [3, 4, 3, 4]
+    read = UOp.sink(param(2, 2, i32).index(r).store(param(0, 2, i32).index(r) + param(1, 2, i32).index(r)).end(r))
+    run(read, kept := {0: same, 1: same, 2: [0, 0]})
+    assert kept[2] == [2, 4]

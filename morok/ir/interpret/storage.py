@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
@@ -129,11 +130,27 @@ class Memory:
         storage.stored[offset] = self.tick()
 
     def check(self) -> None:
-        """UndefinedError if the caller's memory holds Poison."""
+        """UndefinedError if the caller's memory holds Poison. IRError if an element was stored that is another buffer's, too."""
+        given: dict[int, list[Storage]] = {}
         for storage in self.shared.values():
             if storage.space is AddrSpace.GLOBAL:
+                given.setdefault(id(getattr(storage.data, "base", storage.data)), []).append(storage)
                 for offset in storage.writers:
                     known(storage.data[offset])
+        for one, other in (pair for alike in given.values() for pair in itertools.permutations(alike, 2)):
+            _apart(one, other)
+
+
+def _apart(one: Storage, other: Storage) -> None:
+    """IRError if a buffer has an element that was stored to another one."""
+    shift = getattr(one.data, "offset", 0) - getattr(other.data, "offset", 0)
+    d = other.node.dtype
+    size = d.size * d.base.count if isinstance(d, PtrType) and d.size >= 0 else len(other.data)
+    if any(0 <= at + shift < size for at in one.writers):
+        raise IRError(
+            f"{one.node.text()} and {other.node.text()} are one memory, and it is stored to",
+            expected="memory of its own for each",
+        )
 
 
 def _unwritten(node: UOp) -> list[Any]:
