@@ -466,7 +466,7 @@ def test_two_arguments_are_two_memories_where_one_is_stored_to() -> None:
     r = UOp.range(2, 0)
     copied = UOp.sink(param(0, 2, i32).index(r).store(param(1, 2, i32).index(r).load()).end(r))
     buffer = UOp.new(Op.Buffer, (UOp.new(Op.Unique, (), 0), UOp.new(Op.Device, (), "CPU")), 4, i32)
-    halves = [UOp.new(Op.BufferView, (buffer,), (at, 2)) for at in (0, 1, 2)]
+    halves = [UOp.new(Op.BufferView, (buffer,), (at, 2), i32) for at in (0, 1, 2)]
     for graph, given in (
         (copied, {0: (same := [1, 2]), 1: same}),
         (UOp.sink(UOp.new(Op.Kernel, (copied, *halves[:2]))), {buffer: [1, 2, 3, 4]}),
