@@ -152,8 +152,8 @@ def _axis(k: int, size: int | UOp) -> UOp:
 def simplified(nodes: Sequence[UOp]) -> list[UOp]:
     """Indices and conditions under the symbolic rules. Ranges are kept as they are, even if a length could be simplified."""
     loops = {r: r for n in nodes for r in n.ranges if r.src[0].op is not _CONST}
-    known = InitialSubstitution(loops, {}, lambda rebuild: rebuild) if loops else None
-    return rewrite_all(nodes, library.groups(*SYMBOLIC), stage=STAGE, known=known)
+    initial = InitialSubstitution(loops, {}, lambda rebuild: rebuild) if loops else None
+    return rewrite_all(nodes, library.groups(*SYMBOLIC), stage=STAGE, initial=initial)
 
 
 @dataclass(frozen=True, slots=True)
