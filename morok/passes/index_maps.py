@@ -123,7 +123,10 @@ def _map_of(node: UOp) -> Map:
     while place.src[0] is not below:
         moved = fire(place, rules, stage=STAGE)
         if moved is None:
-            raise LoweringError(f"no rule moves an index through this {place.src[0].op.name}, to shape {shape_of(node)}")
+            raise LoweringError(
+                f"no rule turns an index of this {place.src[0].op.name}, of shape {shape_of(node)}, into one of its operand",
+                expected=f"a rule of the groups {', '.join(GROUPS)} for it",
+            )
         place = moved
     indices: list[UOp] = []
     gates: list[UOp] = []
