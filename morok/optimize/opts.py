@@ -461,8 +461,8 @@ class Scheduler:
             size = packing.copied_bytes(read, outer)
             if not packing.inner_ranges(read, outer):
                 raise OptError(
-                    f"{opt}: inside these {opt.arg} loops only one element of buffer {opt.axis} is read",
-                    hint="use a smaller number of loops",
+                    f"{opt}: the copy of buffer {opt.axis} would hold one element only",
+                    hint=f"use fewer loops around it than {opt.arg}",
                 )
             if not 0 < size <= packing.MAX_BYTES:
                 raise OptError(
