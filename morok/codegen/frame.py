@@ -44,20 +44,26 @@ class Frame:
         """Close the innermost Range or If by an End or EndIf. CompileError if `u` closes another."""
         inner = self.open.pop() if self.open else None
         if u.op is Op.End and (inner is not u.src[1] or len(u.src) != 2):
-            raise CompileError(f"kernel {self.name}: an End closes the innermost open loop, and exactly one")
+            raise CompileError(
+                f"kernel {self.name}: an End closes another loop than the innermost open one, or several",
+                expected="loops that nest, with one End each",
+            )
         if u.op is Op.EndIf and (inner is None or inner.op is not Op.If):
-            raise CompileError(f"kernel {self.name}: an EndIf without its If")
+            raise CompileError(f"kernel {self.name}: an EndIf without its If", expected="branches that nest, with one EndIf each")
 
     def unknown(self, u: UOp, language: str) -> NoReturn:
         """Raise CompileError for an instruction without code in the language."""
         raise CompileError(
             f"kernel {self.name}: {language} has no code for {u.op.name}",
-            expected="an instruction that stage 22 may leave",
-            hint="lower it in the pipeline; Target.unsupported names the ops to decompose",
+            expected="an instruction that may follow stage 22",
+            hint="run the stages of the pipeline first; the rules of stage 18 decompose the ops in Target.unsupported",
         )
 
     def takes(self) -> tuple[tuple[Argument, ...], tuple[Variable, ...]]:
         """(buffers by slot, run-time values) after the last instruction. CompileError if a loop or branch is still open."""
         if self.open:
-            raise CompileError(f"kernel {self.name}: a loop or IF is never closed")
+            raise CompileError(
+                f"kernel {self.name}: the {self.open[-1].op.name} is never closed",
+                expected="an End for each Range, an EndIf for each If",
+            )
         return tuple(self.arguments[slot] for slot in sorted(self.arguments)), tuple(self.variables.values())

@@ -43,7 +43,7 @@ def llvmlite() -> Any:
     try:
         import llvmlite.binding  # lazy: loads LLVM
     except (OSError, ImportError) as problem:
-        hint = "is llvmlite installed, and is there memory for its library? it takes some 200 MB of addresses"
+        hint = "check that llvmlite is installed, and that 200 MB of address space are free for its library"
         raise CompileError(f"LLVM cannot be loaded: {problem}", expected="the library of llvmlite", hint=hint) from None
     return llvmlite
 

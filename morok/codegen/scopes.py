@@ -62,6 +62,7 @@ class Values(Scopes[UOp, T]):
         if found is None:
             raise CompileError(
                 f"kernel {kernel}: {u.op.name} is used before it is computed, or outside the loop that computes it",
+                expected="operands before their uses, inside the same loop or around it",
                 hint="instructions are rendered in the order of the list",
             )
         return found

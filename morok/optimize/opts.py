@@ -97,7 +97,7 @@ def read(text: str) -> tuple[Opt, ...]:
     found: list[Opt] = []
     for name, first, second in _TEXT.findall(text):
         if name not in OptOp.__members__:
-            raise ConfigError(f"there is no optimization {name}", expected=", ".join(OptOp.__members__))
+            raise ConfigError(f"there is no optimization {name}", expected=f"one of {', '.join(OptOp.__members__)}")
         found.append(Opt(OptOp[name], int(first), int(second)) if second else Opt(OptOp[name], None, int(first)))
     return tuple(found)
 
@@ -270,20 +270,21 @@ class Scheduler:
     def _upcast(self, opt: Opt) -> None:
         r = self._range(opt, self.ranges)
         if r.arg[1] not in (*_PARALLEL, AxisType.Local):
-            raise OptError(f"{opt}: axis {opt.axis} is {r.arg[1].name}", expected="an output axis")
+            raise OptError(f"{opt}: axis {opt.axis} is of kind {r.arg[1].name}", expected="an output axis")
         self._vectorize(opt, r, AxisType.Upcast)
 
     def _unroll(self, opt: Opt) -> None:
         r = self._range(opt, self.reduced_ranges)
         if r.arg[1] is not AxisType.Reduce:
             raise OptError(
-                f"{opt}: axis {opt.axis} is {r.arg[1].name}; threads share it", expected="an axis that is reduced in a loop"
+                f"{opt}: axis {opt.axis} is of kind {r.arg[1].name}, which threads divide", expected="an axis of kind Reduce"
             )
         if r in self.ordered_ranges:
             amount = self._amount(opt, r)
             if amount > MAX_LANES or not prefix_scan.folds(self.ast, r) or any(n.op is Op.Contract for n in self.nodes):
                 raise OptError(
-                    f"{opt}: a sequential loop without a prefix scan, or in blocks already", expected=f"at most {MAX_LANES} lanes"
+                    f"{opt}: sequential axis {opt.axis} has no prefix scan, is in blocks already, or has too many lanes",
+                    expected=f"a prefix scan, not yet in blocks, and at most {MAX_LANES} lanes",
                 )
             self.ast = flatten_ranges(prefix_scan.in_blocks(self.ast, r, amount))
             return
@@ -292,14 +293,21 @@ class Scheduler:
     def _vectorize(self, opt: Opt, r: UOp, axis: AxisType) -> None:
         amount = self._amount(opt, r, may_cut=not self.target.has_local)
         if self.fills_within(r):
-            raise OptError(f"{opt}: a local buffer is refilled in every iteration of axis {opt.axis}")
+            raise OptError(
+                f"{opt}: each iteration of axis {opt.axis} fills a local buffer again",
+                hint=f"apply {opt.op.name} before PACK, STRIP or GROUP",
+            )
         end = const_end(r)
         assert end is not None
         lanes = self.lanes(r) * amount
         if lanes > MAX_LANES:
-            raise OptError(f"{opt}: {lanes} lanes", expected=f"at most {MAX_LANES}, with those of other axes")
+            raise OptError(
+                f"{opt}: the kernel would have vectors of {lanes} lanes", expected=f"at most {MAX_LANES} lanes over all axes"
+            )
         if any(r in s.src[1].ranges and r not in s.src[0].ranges for s in self._local_stores()):
-            raise OptError(f"{opt}: a local copy is made in each iteration of axis {opt.axis}", hint="vectorize before PACK")
+            raise OptError(
+                f"{opt}: each iteration of axis {opt.axis} makes a local copy", hint=f"apply {opt.op.name} before PACK"
+            )
         if end % amount:
             r = self.cut(r, end - end % amount)
         self.split(r, amount, axis)
@@ -311,16 +319,21 @@ class Scheduler:
 
     def _local(self, opt: Opt) -> None:
         if not self.target.has_local:
-            raise OptError(f"{opt}: {self.target.name} has no blocks of threads", expected="a GPU")
+            raise OptError(f"{opt}: device {self.target.name} has no blocks of threads", expected="a GPU")
         if not self.use_locals:
-            raise OptError(f"{opt}: NOLOCALS was applied", hint="leave NOLOCALS out")
+            raise OptError(f"{opt}: NOLOCALS excludes blocks of threads", hint="remove NOLOCALS")
         r = self._range(opt, self.ranges)
         if r.arg[1] not in _PARALLEL:
-            raise OptError(f"{opt}: axis {opt.axis} is {r.arg[1].name}", expected="a global axis")
+            raise OptError(f"{opt}: axis {opt.axis} is of kind {r.arg[1].name}", expected="an axis of kind Global")
         if any(x.arg[1] is AxisType.GroupReduce for x in self.ranges):
-            raise OptError(f"{opt}: GROUP was applied: its shared buffer has no room for another axis", hint="LOCAL before GROUP")
+            raise OptError(
+                f"{opt}: the shared buffer of GROUP has no room for another axis of threads", hint="apply LOCAL before GROUP"
+            )
         if self.fills_within(r):
-            raise OptError(f"{opt}: a local buffer, one for all threads, is refilled in every iteration of axis {opt.axis}")
+            raise OptError(
+                f"{opt}: each iteration of axis {opt.axis} fills a buffer that all threads of a block share",
+                hint="apply LOCAL before GROUP",
+            )
         amount = self._amount(opt, r)
         self._check_threads(opt, amount)
         self.split(r, amount, AxisType.Local)
@@ -333,17 +346,18 @@ class Scheduler:
                 block *= const_end(other) or 1
         if block > self.target.block_threads:
             raise OptError(
-                f"{opt}: {block} threads in a block", expected=f"at most {self.target.block_threads} on {self.target.name}"
+                f"{opt}: the kernel would have {block} threads in a block",
+                expected=f"at most {self.target.block_threads} on {self.target.name}",
             )
 
     def _group(self, opt: Opt) -> None:
         if not self.target.has_local:
-            raise OptError(f"{opt}: {self.target.name} has no blocks of threads", expected="a GPU")
+            raise OptError(f"{opt}: device {self.target.name} has no blocks of threads", expected="a GPU")
         if not self.use_locals:
-            raise OptError(f"{opt}: NOLOCALS was applied", hint="leave NOLOCALS out")
+            raise OptError(f"{opt}: NOLOCALS excludes blocks of threads", hint="remove NOLOCALS")
         r = self._range(opt, self.reduced_ranges)
         if r.arg[1] is not AxisType.Reduce or any(x.arg[1] is AxisType.GroupReduce for x in self.ranges):
-            raise OptError(f"{opt}: GROUP was applied already", expected="one axis that threads reduce")
+            raise OptError(f"{opt}: threads divide a reduction already", expected="GROUP or GROUPTOP at most once")
         amount = self._amount(opt, r)
         self._check_threads(opt, amount)
         self.ast = groups.group(self.ast, r, amount, opt.op is OptOp.GROUPTOP, self.target, str(opt))
@@ -351,25 +365,35 @@ class Scheduler:
     def _pad(self, opt: Opt) -> None:
         r = self._range(opt, self.ranges)
         if r.arg[1] not in (*_PARALLEL, AxisType.Reduce):
-            raise OptError(f"{opt}: axis {opt.axis} is {r.arg[1].name}", expected="an output or a reduced axis")
+            raise OptError(f"{opt}: axis {opt.axis} is of kind {r.arg[1].name}", expected="an output or a reduced axis")
         end = const_end(r)
         if end is None:
             raise OptError(f"{opt}: the length of axis {opt.axis} is not constant", expected="an axis of constant length")
         if r in self.ordered_ranges:
-            raise OptError(f"{opt}: a fold continues in that loop", expected="an axis with independent iterations")
+            raise OptError(
+                f"{opt}: axis {opt.axis} carries a prefix scan from iteration to iteration",
+                expected="an axis with independent iterations",
+            )
         if opt.arg < 2 or end % opt.arg == 0:
-            raise OptError(f"{opt}: {end} is a multiple of it already", expected="a number that does not divide the length")
+            raise OptError(
+                f"{opt}: axis {opt.axis} has {end} iterations, and {opt.arg} pads none",
+                expected=f"2 or more, and no divisor of {end}",
+            )
         if opt.arg > 4 * end:
-            raise OptError(f"{opt}: most of it would be padding", expected=f"at most four times {end}")
+            raise OptError(f"{opt}: more than three quarters of axis {opt.axis} would be padding", expected=f"at most {4 * end}")
         self.ast = padding.pad(self.ast, r, -(-end // opt.arg) * opt.arg)
 
     def _thread(self, opt: Opt) -> None:
         """Divide the iterations of an output loop among CPU threads: all of them, or `arg` contiguous parts."""
         if self.target.threads <= 1:
-            raise OptError(f"{opt}: {self.target.name} runs a kernel on one thread", hint="MOROK_THREADS")
+            raise OptError(
+                f"{opt}: device {self.target.name} runs a kernel on one thread",
+                expected="a CPU with threads",
+                hint="set MOROK_THREADS above 1",
+            )
         r = self._range(opt, self.ranges)
         if r.arg[1] not in _PARALLEL:
-            raise OptError(f"{opt}: axis {opt.axis} is {r.arg[1].name}", expected="an output axis")
+            raise OptError(f"{opt}: axis {opt.axis} is of kind {r.arg[1].name}", expected="an output axis")
         thread_loops.check(self.ast, r, str(opt))
         if opt.arg == 0:  # also for a loop of a length known only at run time
             threads = UOp.new(Op.Range, r.src, (r.arg[0], AxisType.Thread, r.arg[2]))
@@ -377,7 +401,7 @@ class Scheduler:
             return
         amount = self._amount(opt, r)
         if amount > self.target.threads:
-            raise OptError(f"{opt}: {self.target.name} has {self.target.threads} threads", hint="MOROK_THREADS")
+            raise OptError(f"{opt}: {amount} threads", expected=f"at most {self.target.threads}", hint="set MOROK_THREADS higher")
         end = const_end(r)
         assert end is not None
         id = next_range_id(self.ast)
@@ -387,15 +411,18 @@ class Scheduler:
         self.ast = flatten_ranges(substituted(self.ast, {r: value}))
 
     def _tensor_cores(self, opt: Opt) -> None:
-        raise OptError(f"{opt}: {self.target.name} has no matrix instruction that Morok knows", hint="UPCAST two axes")
+        raise OptError(f"{opt}: Morok has no matrix instructions for device {self.target.name}", hint="apply UPCAST to two axes")
 
     def _swap(self, opt: Opt) -> None:
         a = self._range(opt, self.ranges)
         if not 0 <= opt.arg < len(self.ranges):
-            raise OptError(f"{opt}: no axis {opt.arg}", expected=f"an axis below {len(self.ranges)}")
+            raise OptError(f"{opt}: there is no axis {opt.arg}", expected=f"a number below {len(self.ranges)}")
         b = self.ranges[opt.arg]
         if a is b or a.arg[1] is not b.arg[1] or a.arg[1] not in _PARALLEL:
-            raise OptError(f"{opt}: {a.arg[1].name} and {b.arg[1].name}", expected="two different output axes of one kind")
+            raise OptError(
+                f"{opt}: the axes are of kinds {a.arg[1].name} and {b.arg[1].name}",
+                expected="two different output axes of one kind",
+            )
         # among ranges of one axis type the id is the nesting order
         mapping = {
             a: UOp.new(Op.Range, a.src, (b.arg[0], *a.arg[1:])),
@@ -405,17 +432,19 @@ class Scheduler:
 
     def _no_locals(self, opt: Opt) -> None:
         if any(r.arg[1] in (AxisType.Local, AxisType.GroupReduce) for r in self.ranges):
-            raise OptError(f"{opt}: LOCAL or GROUP was applied already", hint="NOLOCALS first, or not at all")
+            raise OptError(f"{opt}: LOCAL or GROUP has made blocks of threads already", hint="apply NOLOCALS first, or remove it")
         self.use_locals = False
 
     def _pack(self, opt: Opt) -> None:
         if self.target.has_local:
-            raise OptError(f"{opt}: on {self.target.name} many threads would fill one copy", expected="a CPU")
+            raise OptError(f"{opt}: on device {self.target.name} all threads of a block would fill one copy", expected="a CPU")
         reads = [] if opt.axis is None else packing.reads_of(self.ast, opt.axis)
         if not reads:
-            raise OptError(f"{opt}: buffer {opt.axis} is not read", expected="the slot of an input")
+            raise OptError(f"{opt}: the kernel does not read buffer {opt.axis}", expected="the slot of an input")
         if packing.is_written(self.ast, reads[0].src[0].arg):
-            raise OptError(f"{opt}: buffer {opt.axis} is written", expected="the slot of an input")
+            raise OptError(
+                f"{opt}: buffer {opt.axis} is written by the kernel", expected="the slot of a buffer that is only read"
+            )
         if not all(map(packing.is_plain, reads)):
             raise OptError(
                 f"{opt}: buffer {opt.axis} is read under a gate, at an index from memory, or in blocks of a sequential loop",
@@ -423,26 +452,37 @@ class Scheduler:
             )
         loops = self.output_ranges
         if not 0 <= opt.arg <= len(loops):
-            raise OptError(f"{opt}: {opt.arg} loops outside the copy", expected=f"at most {len(loops)}")
+            raise OptError(
+                f"{opt}: the kernel has no {opt.arg} output loops to put around the copy",
+                expected=f"a number in 0..={len(loops)}",
+            )
         outer = loops[: opt.arg]
         for read in reads:
             size = packing.copied_bytes(read, outer)
             if not packing.inner_ranges(read, outer):
-                raise OptError(f"{opt}: buffer {opt.axis} depends on no loop inside the copy", hint="fewer loops outside")
+                raise OptError(
+                    f"{opt}: the copy of buffer {opt.axis} would hold one element only",
+                    hint=f"use fewer loops around it than {opt.arg}",
+                )
             if not 0 < size <= packing.MAX_BYTES:
-                raise OptError(f"{opt}: a copy of {size or 'unknown'} bytes", expected=f"at most {packing.MAX_BYTES}")
+                raise OptError(
+                    f"{opt}: the copy would have {size or 'an unknown number of'} bytes",
+                    expected=f"at most {packing.MAX_BYTES} bytes",
+                )
         self.ast = packing.pack(self.ast, reads[0].src[0].arg, outer, self.target)
 
     def _strip(self, opt: Opt) -> None:
         if self.target.has_local:
-            raise OptError(f"{opt}: on {self.target.name} many threads would share one strip", expected="a CPU")
+            raise OptError(f"{opt}: on device {self.target.name} all threads of a block would share one strip", expected="a CPU")
         r = self._range(opt, self.ranges)
         if r.arg[1] not in _PARALLEL:
-            raise OptError(f"{opt}: axis {opt.axis} is {r.arg[1].name}", expected="an output axis")
+            raise OptError(f"{opt}: axis {opt.axis} is of kind {r.arg[1].name}", expected="an output axis")
         amount = self._amount(opt, r)
         fold = strips.the_fold(self.ast, r, str(opt))
         if amount * fold.dtype.itemsize > strips.MAX_BYTES:
-            raise OptError(f"{opt}: a strip of {amount * fold.dtype.itemsize} bytes", expected=f"at most {strips.MAX_BYTES}")
+            raise OptError(
+                f"{opt}: the strip would have {amount * fold.dtype.itemsize} bytes", expected=f"at most {strips.MAX_BYTES} bytes"
+            )
         if amount < (const_end(r) or 0):
             r = self.split(r, amount, r.arg[1])
             fold = strips.the_fold(self.ast, r, str(opt))
@@ -450,30 +490,35 @@ class Scheduler:
 
     def _block(self, opt: Opt) -> None:
         if self.target.has_local:
-            raise OptError(f"{opt}: on {self.target.name} threads run in no order", expected="a CPU")
+            raise OptError(
+                f"{opt}: on device {self.target.name} threads run in no fixed order, so blocks are of no use", expected="a CPU"
+            )
         r = self._range(opt, self.ranges)
         if r.arg[1] not in _PARALLEL:
-            raise OptError(f"{opt}: axis {opt.axis} is {r.arg[1].name}", expected="an output axis")
+            raise OptError(f"{opt}: axis {opt.axis} is of kind {r.arg[1].name}", expected="an output axis")
         if self.fills_within(r):
-            raise OptError(f"{opt}: a local buffer is refilled in every iteration of axis {opt.axis}", hint="BLOCK before PACK")
+            raise OptError(f"{opt}: each iteration of axis {opt.axis} fills a local buffer again", hint="apply BLOCK before PACK")
         amount = self._amount(opt, r)
         if amount == const_end(r):
-            raise OptError(f"{opt}: all of axis {opt.axis} is one block", expected="a smaller one")
+            raise OptError(f"{opt}: the block would be the whole axis {opt.axis}", expected=f"a divisor of {amount} below it")
         self.split(r, amount, r.arg[1])
 
     def _lanes(self, opt: Opt) -> None:
         """Check LANES: it changes nothing here, but the vectors of later stages, by `vectors`."""
         most = self.target.vector_bytes // 4
         if most <= 2:
-            raise OptError(f"{opt}: {self.target.name} has no vectors, or of two lanes only", expected="a CPU with vectors")
+            raise OptError(
+                f"{opt}: device {self.target.name} has no vectors of more than two 32-bit lanes",
+                expected="a CPU with wider vectors",
+            )
         if not 2 <= opt.arg < most:
-            raise OptError(f"{opt}: vectors of {opt.arg} lanes", expected=f"a number in 2..{most}")
+            raise OptError(f"{opt}: there are no narrower vectors of {opt.arg} lanes", expected=f"a number in 2..{most}")
         if any(o.op is OptOp.LANES for o in self.applied):
-            raise OptError(f"{opt}: LANES was applied already", expected="LANES at most once")
+            raise OptError(f"{opt}: LANES is applied already", expected="LANES at most once")
 
     def _range(self, opt: Opt, among: list[UOp]) -> UOp:
         if opt.axis is None or not 0 <= opt.axis < len(among):
-            raise OptError(f"{opt}: no axis {opt.axis}", expected=f"an axis below {len(among)}")
+            raise OptError(f"{opt}: there is no axis {opt.axis}", expected=f"a number below {len(among)}")
         return among[opt.axis]
 
     def _amount(self, opt: Opt, r: UOp, may_cut: bool = False) -> int:
@@ -482,9 +527,15 @@ class Scheduler:
             raise OptError(f"{opt}: the length of axis {opt.axis} is not constant", expected="an axis of constant length")
         amount = opt.arg or end
         if amount < 2 or amount > end:
-            raise OptError(f"{opt}: {amount} iterations", expected=f"a number in 2..={end}")
+            raise OptError(
+                f"{opt}: axis {opt.axis} has {end} iterations, so {amount} cannot be split off", expected=f"a number in 2..={end}"
+            )
         if end % amount and not may_cut:
-            raise OptError(f"{opt}: {amount} does not divide {end}", hint="PADTO or a divisor")
+            raise OptError(
+                f"{opt}: {amount} does not divide the length {end} of axis {opt.axis}",
+                expected=f"a divisor of {end}",
+                hint="apply PADTO first",
+            )
         return amount
 
     def split(self, r: UOp, amount: int, axis: AxisType) -> UOp:

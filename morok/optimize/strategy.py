@@ -116,7 +116,9 @@ class Explicit:
 def optimizations(opts: Any) -> tuple[Opt, ...]:
     """A list or tuple of Opts, as a tuple. ConfigError for anything else."""
     if not isinstance(opts, (list, tuple)) or not all(isinstance(o, Opt) for o in opts):
-        raise ConfigError(f"{shown(opts)} is no list of optimizations", place=caller(), expected="[Opt(OptOp.UPCAST, 0, 4), ..]")
+        raise ConfigError(
+            f"{shown(opts)} is not a list of optimizations", place=caller(), expected="[Opt(OptOp.UPCAST, 0, 4), ..]"
+        )
     return tuple(opts)
 
 
@@ -148,7 +150,7 @@ class OptimizerConfig:
         if isinstance(self.strategy, (list, tuple)):
             object.__setattr__(self, "strategy", Explicit(self.strategy))
         if not isinstance(self.strategy, Strategy):
-            what = f"{shown(self.strategy)} is no strategy"
+            what = f"{shown(self.strategy)} is not a strategy"
             raise ConfigError(what, place=caller(), expected="Unoptimized(), Heuristics(), Beam(width), or a list of Opts")
         if self.threads is not None:
             whole(self.threads, "threads", 1, error=ConfigError)

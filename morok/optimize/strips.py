@@ -33,7 +33,7 @@ def the_fold(ast: UOp, r: UOp, what: str) -> UOp:
     nodes = ast.toposort()
     found = [n for n in nodes if n.op is Op.Reduce and r in n.ranges]
     if len(found) != 1:
-        raise OptError(f"{what}: {len(found)} folds depend on that axis", expected="one")
+        raise OptError(f"{what}: {len(found)} reductions depend on that axis", expected="exactly one")
     fold = found[0]
     if (
         fold.dtype.count > 1
@@ -41,19 +41,28 @@ def the_fold(ast: UOp, r: UOp, what: str) -> UOp:
         or fold.dtype.is_index
         or any(n.op in (Op.Reduce, Op.Unroll) for n in fold.src[0].toposort())
     ):
-        raise OptError(f"{what}: the fold is of vectors, bools or indices, or of other folds", expected="STRIP before UPCAST")
+        raise OptError(
+            f"{what}: the reduction is of vectors, bools or indices, or contains other reductions",
+            expected="one reduction of scalar numbers",
+            hint="apply STRIP before UPCAST",
+        )
     if any(x.arg[1] not in _LOOPS for x in fold.ranges) or any(x.op is not Op.Range or len(x.src) > 1 for x in fold.src[1:]):
-        raise OptError(f"{what}: a loop of or around the fold is vectorized, or waits for other nodes", expected="plain loops")
+        raise OptError(
+            f"{what}: a loop of the reduction, or around it, is vectorized or waits for other nodes", expected="sequential loops"
+        )
     if any(x.arg[1] is not AxisType.Reduce for x in fold.src[1:]) or any(x.src[0].op is not Op.Const for x in fold.src[1:]):
-        raise OptError(f"{what}: a loop of the fold is shared by threads, or not of constant length", expected="plain loops")
+        raise OptError(
+            f"{what}: threads divide a loop of the reduction, or its length is not constant",
+            expected="sequential loops of constant length",
+        )
     if max(fold.ranges, key=nesting) is not r:
-        raise OptError(f"{what}: another loop around the fold is inside that axis", hint="SWAP them")
+        raise OptError(f"{what}: another loop is between that axis and the reduction", hint="apply SWAP to the two axes first")
     if any(n.op in (Op.DefineLocal, Op.Bufferize) for n in nodes):
-        raise OptError(f"{what}: the kernel has a local buffer", expected="STRIP before PACK")
+        raise OptError(f"{what}: the kernel has a local buffer already", hint="apply STRIP before PACK")
     stored = {s.src[0] for s in nodes if s.op is Op.Store}
     written = {p.src[0] for p in stored}
     if any(n.op is Op.Index and n not in stored and n.src[0] in written for n in nodes):
-        raise OptError(f"{what}: the kernel reads a buffer that it writes", expected="no buffer both read and written")
+        raise OptError(f"{what}: the kernel reads a buffer that it writes", expected="no buffer that is both read and written")
     return fold
 
 

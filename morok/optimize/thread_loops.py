@@ -41,19 +41,22 @@ def check(ast: UOp, r: UOp, what: str) -> None:
     stores = _stores(ast)
     inside = [s for s in stores if r in s.ranges]
     if not inside:
-        raise OptError(f"{what}: no output is stored in that loop", expected="an axis of an output")
+        raise OptError(f"{what}: the loop over that axis stores no output", expected="an axis of an output")
     if any(n.op is Op.End and r in n.src[1:] and n.ranges for n in nodes_of(ast)):
-        raise OptError(f"{what}: that loop is inside another, beside the remainder of a cut", expected="an outermost loop")
+        raise OptError(f"{what}: the loop over that axis was cut, and is inside another loop", expected="an outermost loop")
     if any(x.arg[1] is AxisType.Thread for s in inside for x in s.ranges):
-        raise OptError(f"{what}: threads share a loop around it already", expected="one THREAD axis around an output")
+        raise OptError(f"{what}: threads divide a loop around that axis already", expected="one THREAD axis around an output")
     places = {s.src[0] for s in stores}
     written = {storage(p) for p in places}
     if any(n.op is Op.Index and n not in places and storage(n) in written for n in nodes_of(ast)):
         raise OptError(
-            f"{what}: the kernel reads what another thread may write", expected="a kernel that reads no output at other places"
+            f"{what}: the kernel reads an output at places that another thread may write",
+            expected="a kernel that reads an output only at the places that it writes",
         )
     if any(r not in place.ranges for place in (s.src[0] for s in inside)):
-        raise OptError(f"{what}: every iteration stores to the same place", expected="an axis in the index of the output")
+        raise OptError(
+            f"{what}: every iteration of that axis stores to the same place", expected="an axis in the index of the output"
+        )
 
 
 def _times(node: UOp) -> int:

@@ -53,9 +53,9 @@ def admit(rules: RuleSet) -> None:
     """Check that a stage can use these rules. UsageError for rules over other nodes than UOps, and for rules that need a context;
     UnprovedRuleError for a rule that no ledger records as proved.
     """
-    instance(rules, RuleSet, "what is appended to a stage", "rules, as load_rules(..) makes them")
+    instance(rules, RuleSet, "the second argument of append_rules()", "rules, as load_rules(..) returns them")
     if not built_in(rules.dialect):
-        raise UsageError(f"rules of dialect {rules.dialect.name} rewrite no UOps", expected="rules of dialect morok")
+        raise UsageError(f"rules of dialect {rules.dialect.name} cannot rewrite UOps", expected="rules of dialect morok")
     if rules.has_context:
         raise UsageError("rules with a @context cannot be appended to a stage", expected="rules that need no context object")
     gate.admit_proved(rules)

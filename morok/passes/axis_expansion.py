@@ -45,7 +45,9 @@ class AxisOrder:
         nodes = nodes_of(root)
         for n in nodes:
             if n.op is Op.Range and n.arg[1] in VECTOR_AXES and n.src[0].op is not Op.Const:
-                raise LoweringError(f"a vectorized range needs a constant length, not {n.src[0]}")
+                raise LoweringError(
+                    f"the vectorized loop {n} has the length {n.src[0]}, which is not constant", expected="a constant length"
+                )
         buffers = [n.arg for n in nodes if n.op is Op.DefineLocal]
         next_range, next_buffer = max(range_ids(nodes), default=-1) + 1, max(buffers, default=-1) + 1
         return cls(unit_stride_ids(nodes), {}, next_range, next_buffer, _thread_strides(nodes))
@@ -70,7 +72,7 @@ def union(parts: Sequence[Axes], order: AxisOrder) -> Axes:
     if known is None:
         found = {axis for part in key for axis in part}
         if len({i for i, _ in found}) != len(found):
-            raise LoweringError(f"one axis has two lengths: {sorted(found)}")
+            raise LoweringError(f"one axis has two lengths: (axis, length) {sorted(found)}", expected="one length for each axis")
         known = order.known[key] = tuple(sorted(found, key=lambda axis: (axis[0] in order.fast, axis[0])))
     return known
 
@@ -110,7 +112,11 @@ def shared(s: UOp, t: UOp, order: AxisOrder) -> tuple[UOp, UOp, UOp]:
     around = sorted(s.ranges - {t}, key=lambda r: (r.arg[1] is AxisType.Upcast, r.arg[0]))
     inside = [r for r in around if r.arg[1] not in BLOCKS]
     if any(r.arg[1] not in (AxisType.Local, AxisType.Upcast) for r in inside):
-        raise LoweringError(f"threads share a reduction that is inside another loop: {s}")
+        raise LoweringError(
+            f"threads share a reduction that is inside another loop, which would fill its buffer again: {s}",
+            expected="a shared reduction inside loops over blocks, threads and lanes only",
+            hint="leave out GROUP",
+        )
     threads = [*(r for r in inside if r.arg[1] is AxisType.Local), t]
     lanes = inside[len(threads) - 1 :]
     threads.sort(key=lambda r: order.strides.get(r, math.inf), reverse=True)
@@ -128,7 +134,11 @@ def refuse_unrolled(root: UOp) -> None:
     for node in nodes_of(root):
         for s in node.src:
             if s.op is Op.Unroll or s.op is Op.Contract:
-                raise LoweringError(f"{node.op.name} cannot be vectorized: {node}")
+                raise LoweringError(
+                    f"{node.op.name} cannot be vectorized: {node}",
+                    expected="ops that work lane by lane in a vectorized loop",
+                    hint="leave out UPCAST and UNROLL of the loops around it",
+                )
 
 
 __all__ = ["Axes", "AxisOrder", "refuse_unrolled", "swizzle", "union"]

@@ -15,8 +15,8 @@ from morok.ir.places import storage
 from morok.ir.uop import UOp
 from morok.marks import helper
 from morok.passes.affine import lane_offsets
+from morok.passes.barrier_check import check_barriers
 from morok.passes.coalescing import thread_order
-from morok.passes.fences import check_fences
 from morok.passes.range_stages import const_end
 from morok.passes.target import Target
 
@@ -37,7 +37,7 @@ def limit_dims(dims: Sequence[int], limits: Sequence[int]) -> tuple[int, ...]:
     while len(out) > len(limits):
         at = next((i for i in range(len(out) - 1) if i < len(limits) and out[i] * out[i + 1] <= limits[i]), None)
         if at is None:
-            raise LoweringError(f"cannot fit dimensions {tuple(dims)} into {tuple(limits)}")
+            raise _too_large(dims, limits)
         out[at : at + 2] = [out[at] * out[at + 1]]
     if any(d > m for d, m in zip(out, limits, strict=False)):
         out += [1] * (len(limits) - len(out))
@@ -45,15 +45,23 @@ def limit_dims(dims: Sequence[int], limits: Sequence[int]) -> tuple[int, ...]:
             while out[i] > limit:
                 d = _smallest_divisor(out[i])
                 if i + 1 == len(limits) and all(o * d > m for o, m in zip(out[:i], limits, strict=False)):
-                    raise LoweringError(f"cannot fit dimensions {tuple(dims)} into {tuple(limits)}")
+                    raise _too_large(dims, limits)
                 to = i + 1 if i + 1 < len(limits) else next(j for j in range(i) if out[j] * d <= limits[j])
                 out[i] //= d
                 out[to] *= d
                 if out[i] == 1 and out[to] > limits[to] and to <= i:
-                    raise LoweringError(f"cannot fit dimensions {tuple(dims)} into {tuple(limits)}")
+                    raise _too_large(dims, limits)
         if any(d > m for d, m in zip(out, limits, strict=True)):
-            raise LoweringError(f"cannot fit dimensions {tuple(dims)} into {tuple(limits)}")
+            raise _too_large(dims, limits)
     return tuple(out)
+
+
+def _too_large(dims: Sequence[int], limits: Sequence[int]) -> LoweringError:
+    return LoweringError(
+        f"cannot fit launch dimensions {tuple(dims)} into the hardware's {tuple(limits)}",
+        expected="sizes that can be merged and divided to fit",
+        hint="split the result into several kernels",
+    )
 
 
 @dataclass(slots=True)
@@ -73,14 +81,18 @@ class Launch:
     def of(cls, root: UOp, target: Target = SMALL) -> Launch:
         """The launch of a kernel. LoweringError if it does not fit the target's limits, or depends on an order of threads."""
         nodes = root.toposort()
-        check_fences(nodes)
+        check_barriers(nodes)
         ranges = [n for n in nodes if n.op is Op.Range]
         found = cls()
         blocks = _by_stride([r for r in ranges if r.arg[1] in BLOCKS], nodes)
         found.threads = thread_order(_by_stride([r for r in ranges if r.arg[1] in THREADS], nodes), nodes, target)
         threads = math.prod(int(r.vmax) + 1 for r in found.threads)
         if threads > target.block_threads:
-            raise LoweringError(f"{threads} threads in a block; {target.name} has at most {target.block_threads}")
+            raise LoweringError(
+                f"the kernel has {threads} threads in a block",
+                expected=f"at most {target.block_threads} on {target.name}",
+                hint="use smaller LOCAL or GROUP optimizations",
+            )
         found.dimensions("gidx", blocks, target.grid_max)
         found.dimensions("lidx", found.threads, target.block_max)
         return found
@@ -90,7 +102,11 @@ class Launch:
         sizes = [const_end(r) for r in ranges]
         dims = [n for n in sizes if n is not None]
         if len(dims) < len(sizes) and len(ranges) > len(limits):
-            raise LoweringError(f"{len(ranges)} ranges with symbolic lengths do not fit {len(limits)} dimensions")
+            raise LoweringError(
+                f"a launch with symbolic lengths has {len(ranges)} axes, and they cannot be merged",
+                expected=f"at most {len(limits)} parallel axes",
+                hint="bind the variables, or reshape the result to fewer axes",
+            )
         chosen = tuple(dims) if len(dims) < len(sizes) else limit_dims(dims, limits)
         if chosen == tuple(dims):
             self.own.update({r: UOp.new(Op.Special, (r.src[0],), f"{prefix}{i}") for i, r in enumerate(ranges)})

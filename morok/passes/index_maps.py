@@ -123,7 +123,10 @@ def _map_of(node: UOp) -> Map:
     while place.src[0] is not below:
         moved = fire(place, rules, stage=STAGE)
         if moved is None:
-            raise LoweringError(f"no rule moves an index through this {place.src[0].op.name}, to shape {shape_of(node)}")
+            raise LoweringError(
+                f"no rule turns an index of this {place.src[0].op.name}, of shape {shape_of(node)}, into one of its operand",
+                expected=f"a rule of the groups {', '.join(GROUPS)} for it",
+            )
         place = moved
     indices: list[UOp] = []
     gates: list[UOp] = []
@@ -152,8 +155,8 @@ def _axis(k: int, size: int | UOp) -> UOp:
 def simplified(nodes: Sequence[UOp]) -> list[UOp]:
     """Indices and conditions under the symbolic rules. Ranges are kept as they are, even if a length could be simplified."""
     loops = {r: r for n in nodes for r in n.ranges if r.src[0].op is not _CONST}
-    known = InitialSubstitution(loops, {}, lambda rebuild: rebuild) if loops else None
-    return rewrite_all(nodes, library.groups(*SYMBOLIC), stage=STAGE, known=known)
+    initial = InitialSubstitution(loops, {}, lambda rebuild: rebuild) if loops else None
+    return rewrite_all(nodes, library.groups(*SYMBOLIC), stage=STAGE, initial=initial)
 
 
 @dataclass(frozen=True, slots=True)

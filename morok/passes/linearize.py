@@ -89,8 +89,8 @@ def _waits(r: UOp) -> LoweringError:
         r,
         r,
         "waits for other nodes",
-        "a Range with nothing but its end: what a loop waits for means nothing before this stage",
-        "let what is done in the loop wait (After), and hang statements under the Sink",
+        "a Range without operands after its length: this stage adds the nodes that a loop waits for",
+        "let the statements inside the loop wait (After), and add other statements to the Sink",
     )
 
 

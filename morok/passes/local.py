@@ -25,11 +25,13 @@ def add_local_buffers(root: UOp) -> UOp:
         nonlocal next_id
         value, *ranges = src
         if node.arg[1] is not AddrSpace.LOCAL:
-            raise LoweringError(f"a kernel cannot hold a buffer in {node.arg[1]} memory: {node}")
+            raise LoweringError(
+                f"a kernel cannot allocate a buffer in {node.arg[1].name} memory: {node}", expected="a buffer in LOCAL memory"
+            )
         sizes = [const_end(r) for r in ranges]
         known = [n for n in sizes if n is not None]
         if len(known) != len(sizes):
-            raise LoweringError(f"shared memory needs constant sizes: {node}")
+            raise LoweringError(f"a buffer in local memory has a symbolic size: {node}", expected="constant sizes")
         place = UOp.const(0)
         for r, n in zip(ranges, known, strict=True):
             place = place * n + r

@@ -27,7 +27,11 @@ def concrete(x: UOp) -> DType:
     for d in (dtypes.i32, dtypes.i64):
         if d.min <= x.vmin and x.vmax <= d.max:
             return d
-    raise LoweringError(f"an index in {x.vmin}..={x.vmax} fits neither i32 nor i64: {x}")
+    raise LoweringError(
+        f"an index with the bounds {x.vmin}..={x.vmax} fits neither i32 nor i64: {x}",
+        expected="bounds within those of i64",
+        hint="use smaller shapes, or variables with closer bounds",
+    )
 
 
 def _named(node: UOp, src: tuple[UOp, ...]) -> UOp:

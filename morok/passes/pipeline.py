@@ -45,7 +45,7 @@ class Stage:
     adds       the field of Target with the target's own rules for this stage
     first      groups applied before the others, one after the other
     context    the context of `@context` groups, computed from the program; if it returns None, the groups are skipped
-    known      the initial substitution for the rules, computed from the program
+    initial    the initial substitution for the rules, computed from the program
     finish     the graph algorithm after the rules, or None
     """
 
@@ -56,7 +56,7 @@ class Stage:
     algorithm: Callable[[Any, Target], Any] | None = None
     adds: str = ""
     context: Callable[[UOp, Target], Any] | None = None
-    known: Callable[[UOp, Target], InitialSubstitution | None] | None = None
+    initial: Callable[[UOp, Target], InitialSubstitution | None] | None = None
     first: tuple[str, ...] = ()
     finish: Callable[[UOp, Target], UOp] | None = None
 
@@ -101,9 +101,9 @@ STAGES: Final[tuple[Stage, ...]] = (
     Stage(11, "Remove reduce",        FOLDS,                                   DOWN, steps.separate_loops,
           context=steps.accumulators, finish=steps.share_loops),
     Stage(12, "Add GPU dims",         GPU_DIMS,                                DOWN, context=steps.launch, first=("launch",)),
-    Stage(13, "Add loads",            ("add_loads",),                          DOWN, known=steps.images),
+    Stage(13, "Add loads",            ("add_loads",),                          DOWN, initial=steps.images),
     Stage(14, "Devectorize",          WIDTHS,                                  UP,   steps.split_accesses, context=steps.widths),
-    Stage(15, "Lower index dtype",    LOWER,                                   UP,   steps.lower_names, known=steps.names),
+    Stage(15, "Lower index dtype",    LOWER,                                   UP,   steps.lower_names, initial=steps.names),
     Stage(16, "Post-index symbolic",  SYMBOLIC,                                DOWN),
     Stage(17, "Pre-matcher",          (),                                      DOWN, adds="pre_matcher"),
     Stage(18, "Decompositions",       LATE,                                    DOWN),
@@ -217,8 +217,8 @@ def apply_groups(stage: Stage, program: UOp, target: Target, trial: RuleSet | No
         groups = () if context is None else groups
     for name in _wanted(stage.first, target) if groups else ():
         program = steps.rewrite(program, (name,), stage.number, context=context)
-    known = None if stage.known is None else stage.known(program, target)
-    return steps.rewrite(program, groups, stage.number, stage.direction == UP, trial, after, context, known)
+    initial = None if stage.initial is None else stage.initial(program, target)
+    return steps.rewrite(program, groups, stage.number, stage.direction == UP, trial, after, context, initial)
 
 
 def prepare(target: Target) -> None:

@@ -91,7 +91,11 @@ def _check_fold_fits(fold: UOp, source: UOp) -> None:
         largest = max(abs(low), abs(high))
         fits = largest <= 1 or (count <= 64 and largest <= dtypes.i64.max and int(largest) ** int(count) <= dtypes.i64.max)
     if not fits:
-        raise LoweringError(f"a fold of up to {count} indices in {low}..={high} may not fit i64: {fold}")
+        raise LoweringError(
+            f"a reduction of up to {count} indices with the bounds {low}..={high} may not fit i64: {fold}",
+            expected="partial results within the bounds of i64",
+            hint="use smaller shapes, or variables with closer bounds",
+        )
 
 
 def substitute_open(root: UOp, mapping: dict[UOp, UOp]) -> UOp:

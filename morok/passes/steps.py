@@ -40,14 +40,14 @@ def rewrite(
     before: RuleSet | None = None,
     after: RuleSet | None = None,
     context: Any = None,
-    known: InitialSubstitution | None = None,
+    initial: InitialSubstitution | None = None,
 ) -> UOp:
     """`x` after the rules of these built-in groups, applied until none fires. UnprovedRuleError if one of them is not proved.
 
     before     rules to try before those of the groups; ignored without groups
     after      rules to try after those of the groups
     context    the context object of `@context` groups
-    known      the initial substitution
+    initial    the initial substitution
     """
     rules = library.groups(*groups) if groups else None
     if before is not None and rules is not None:
@@ -58,7 +58,7 @@ def rewrite(
         return x
     name = str(stage)
     remember = stage < EXPANDED  # vectors and registers differ between kernels, so their results are not cached
-    out: UOp = graph_rewrite(x, rules, bottom_up=bottom_up, stage=name, context=context, known=known, remember=remember)
+    out: UOp = graph_rewrite(x, rules, bottom_up=bottom_up, stage=name, context=context, initial=initial, remember=remember)
     return out
 
 
@@ -156,12 +156,12 @@ def images(ast: UOp, target: Target) -> InitialSubstitution | None:
     there are none.
     """
     forms: dict[UOp, UOp] = {}
-    known = InitialSubstitution(forms, {}, lambda rebuild: rebuild)
+    initial = InitialSubstitution(forms, {}, lambda rebuild: rebuild)
     for place in nodes_of(ast):
         if place.op is Op.Index and place.dtype.kind == "image":
             storage, *coordinates = place.src
-            forms[place] = place.replace((storage, *(rewrite(s, ("add_loads",), 13, known=known) for s in coordinates)))
-    return known if forms else None
+            forms[place] = place.replace((storage, *(rewrite(s, ("add_loads",), 13, initial=initial) for s in coordinates)))
+    return initial if forms else None
 
 
 def names(ast: UOp, target: Target) -> InitialSubstitution | None:

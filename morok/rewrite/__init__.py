@@ -12,13 +12,13 @@ if TYPE_CHECKING:
 
 
 class _Package(ModuleType):
-    """`morok.rewrite` names this package and the function that users call; so the package is both."""
+    """The type of this package. `morok.rewrite` is both a package and a function that users call, so the package is callable."""
 
     def __call__(
         self, graph: Any, rules: RuleSet, *, context: Any = None, bottom_up: bool = False, trace: Trace | None = None
     ) -> Any:
         """`graph` rewritten until none of `rules` fires: morok.rewrite.library.rewrite."""
-        from morok.rewrite.library import rewrite  # lazy: the folder itself loads none of its modules
+        from morok.rewrite.library import rewrite  # lazy: importing the package loads none of its modules
 
         return rewrite(graph, rules, context=context, bottom_up=bottom_up, trace=trace)
 

@@ -1,4 +1,4 @@
-"""A node in a line of text, in any dialect: for traces and error messages, where a whole graph would not fit."""
+"""One-line text of a node of any dialect, for traces and error messages, where a whole graph would not fit."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _names: dict[str, tuple[Dialect, dict[Hashable, str]]] = {}
 
 
 def op_name(dialect: Dialect, key: Hashable) -> str:
-    """The name of the op whose nodes have this key, as rules spell it."""
+    """The name, as rules spell it, of the op whose nodes have this key."""
     found = _names.get(dialect.name)
     if found is None or found[0] is not dialect or len(found[1]) != len(dialect.ops):
         found = _names[dialect.name] = (dialect, {info.key: info.name for info in dialect.ops.values()})
@@ -18,7 +18,7 @@ def op_name(dialect: Dialect, key: Hashable) -> str:
 
 
 def abbreviate(dialect: Dialect, node: Node, depth: int = 4) -> str:
-    """`Add(Mul(x, 4), ..)`: cut off `depth` levels below the root, so the length is bounded in binary graphs."""
+    """The text of a node, such as `Add(Mul(x, 4), ..)`. It ends `depth` levels below the root, so its length is bounded."""
     value = dialect.const_value(node)
     if value is not NOT_CONST:
         return repr(value).lower() if isinstance(value, bool) else repr(value)

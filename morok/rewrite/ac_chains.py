@@ -1,11 +1,11 @@
-"""AC chains: nodes of one associative and commutative op inside each other, such as a sum of sums. The rules of
+"""AC chains: nested nodes of one associative and commutative op, such as a sum of sums. The rules of
 `morok.rewrite.tiers.WHOLE` match a chain as a whole.
 
-The terms of a chain are the operands of its nodes that are not nodes of the chain. They are finished first, then the rules match
-the chain. Its inner nodes are never finished: the result of the rules takes their place. So the terms of a long sum are brought
-into canonical order once, and not at each of its additions.
+The terms of a chain are the operands of its nodes, without the nodes of the chain itself. The engine finishes the terms first and
+matches the chain afterwards. It never finishes the inner nodes, because the result of the rules replaces them. So the terms of a
+long sum are sorted once, not once for each of its additions.
 
-Written against a dialect's accessors: `morok.rewrite.specialize` puts its own in their place.
+The code calls `opkey`, `operands` and `recall`, which `morok.rewrite.specialize` replaces by the dialect's own accessors.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 
 def flatten(state: RewriteState, root: Node) -> list[Node]:
-    """The terms of a chain, the last one first, finished or not. An inner node of two chains, or one that is twice in a chain,
-    counts as inner only the first time; after that it is a term.
+    """The terms of a chain, the last one first, finished or not. A node that belongs to two chains, or to one chain twice, is
+    an inner node the first time and a term after that.
     """
     lookup, in_chain, key = state.done.get, state.in_chain, state.memo_key
     op = opkey(root)
@@ -46,11 +46,11 @@ def flatten(state: RewriteState, root: Node) -> list[Node]:
 def gather(
     state: RewriteState, root: Node, terms: list[Node], written: bool, whole: Match, match: Match | None
 ) -> tuple[Node, int] | None:
-    """The result of a rule for whole chains, and the rule's number. The terms are finished; the rule sees an ephemeral view of
-    the chain that leans to the left.
+    """The result of a rule for whole chains, and the rule's number; None if no rule applies. The terms must be finished. The
+    rule sees a temporary left-leaning chain over their final forms.
 
-    written  True if no rule has changed the chain yet. A chain that a rule made is in canonical order most often: its nodes are
-             matched one by one first
+    written  True if no rule has changed the chain yet. A chain made by a rule is usually in canonical order already, so its
+             nodes are first matched one by one
     """
     done, in_chain, key, context = state.done, state.in_chain, state.memo_key, state.context
     lookup = done.get
@@ -68,7 +68,7 @@ def gather(
             if hit is None:
                 return None
             new = hit[0]
-        # A chain that leans to the left is finished from the inside out, as long as no rule fires.
+        # A left-leaning chain is finished from the inside out, until a rule fires.
         chain = []
         node = new
         while opkey(node) is op and lookup(node) is None:
@@ -94,6 +94,6 @@ def gather(
         if written or (leans and len(chain) == 1):
             break
         written = True
-    for node in chain[1:]:  # these are finished one by one
+    for node in chain[1:]:  # the remaining nodes are finished one by one
         in_chain[node] = True
     return None if new is root else hit

@@ -1,6 +1,7 @@
-"""Helpers' contracts, asserted at each call (MOROK_CHECK=1): `requires` on the arguments, `ensures` on the results.
+"""Checks of helpers' contracts at each call (MOROK_CHECK=1): `requires` on the arguments, `ensures` on the results.
 
-A contract is about values, a call is about nodes: both are evaluated on a few assignments to the leaves below the nodes.
+A contract constrains values, but a call passes nodes. So the nodes are evaluated under a few assignments of values to their
+leaves, and the contract is checked under each assignment.
 """
 
 from __future__ import annotations
@@ -21,12 +22,12 @@ from morok.errors import HelperContractError
 from morok.rewrite.abbreviate import abbreviate, op_name
 
 SAMPLES: Final = 6
-STEPS: Final = 1 << 22  # in one condition: nested over some hundred lanes, contracts take more of them than rules may
-FAR: Final = 1000  # how far from a finite bound leaves without the other one are tried
+STEPS: Final = 1 << 22  # of one condition. Contracts nested over some hundred lanes need more steps than guards of rules may take
+FAR: Final = 1000  # the width of the range of samples of a leaf that has at most one finite bound
 
 
 def asserting(rules: Sequence[CheckedRule]) -> Callable[[str, Any], Any]:
-    """The replacement of each helper of these rules: the same function, with its contract asserted."""
+    """A wrapper for the helpers of these rules: it returns the same function with its contract checked at each call."""
     externs = {name: (e, r.dialect) for r in rules for name, e in r.externs.items()}
 
     def wrap(name: str, helper: Any) -> Any:
@@ -43,7 +44,7 @@ def asserting(rules: Sequence[CheckedRule]) -> Callable[[str, Any], Any]:
 
 
 def check_call(extern: S.Extern, dialect: Dialect, args: Sequence[Any], result: Any, seed: int = 0) -> None:
-    """Raise HelperContractError where a call of a helper, or its result, breaks the contract."""
+    """Raise HelperContractError if the arguments or the result of a helper's call break its contract."""
     if result is None:
         if not extern.partial:
             raise HelperContractError(f"helper {extern.name} declined, which its declaration does not allow (`?`)")
@@ -53,26 +54,26 @@ def check_call(extern: S.Extern, dialect: Dialect, args: Sequence[Any], result: 
         raise HelperContractError(f"helper {extern.name} returned {len(results)} results, not {len(extern.results)}")
     call = Call(extern, dialect, args)
     made = {p.name: r for p, r in zip(extern.results, results, strict=True)}
-    objects = call.given | made
+    objects = call.arguments | made
     nodes = {p.name for p in extern.results if _is_node(p.type, made[p.name])}
     for at in call.assignments(seed):
         for lane in range(max([1, *(at.count(made[k]) for k in nodes - call.vectors), call.lanes(at)])):
             names = call.names(at, lane)
             if names is None:
                 continue
-            _hold(extern, "requires", extern.requires, names, dialect, call.given)
-            names |= {k: at.seen(v, k in call.vectors, lane) if k in nodes else v for k, v in made.items()}
+            _check_conditions(extern, "requires", extern.requires, names, dialect, call.arguments)
+            names |= {k: at.contract_value(v, k in call.vectors, lane) if k in nodes else v for k, v in made.items()}
             for k in made:
                 if k in nodes and names[k] is UNDEFINED:
                     raise HelperContractError(
                         f"helper {extern.name}: {k} has no value where the arguments have one",
-                        excerpt=_call(extern, dialect, objects),
+                        excerpt=_call_text(extern, dialect, objects),
                     )
-            _hold(extern, "ensures", extern.ensures, names, dialect, objects)
+            _check_conditions(extern, "ensures", extern.ensures, names, dialect, objects)
 
 
 def admissible(extern: S.Extern, dialect: Dialect, args: Sequence[Any], seed: int = 0) -> bool:
-    """True if arguments satisfy a helper's `requires`, and have values, as far as a few assignments tell."""
+    """True if the arguments have values and satisfy a helper's `requires`, under each of a few assignments."""
     call = Call(extern, dialect, args)
     valued = False
     for at in call.assignments(seed):
@@ -82,20 +83,20 @@ def admissible(extern: S.Extern, dialect: Dialect, args: Sequence[Any], seed: in
                 continue
             valued = True
             try:
-                _hold(extern, "requires", extern.requires, names, dialect, call.given)
+                _check_conditions(extern, "requires", extern.requires, names, dialect, call.arguments)
             except (HelperContractError, ArithmeticError, LookupError):
                 return False
     return valued
 
 
 class Call:
-    """The arguments of a call, and their values."""
+    """The arguments of a call, with their values under assignments."""
 
     def __init__(self, extern: S.Extern, dialect: Dialect, args: Sequence[Any]) -> None:
         self.dialect = dialect
-        self.given = {p.name: a for p, a in zip(extern.params, args, strict=True)}
-        self.nodes = {p.name for p in extern.params if _is_node(p.type, self.given[p.name])}
-        self.vectors = lanes_named(extern)
+        self.arguments = {p.name: a for p, a in zip(extern.params, args, strict=True)}
+        self.nodes = {p.name for p in extern.params if _is_node(p.type, self.arguments[p.name])}
+        self.vectors = lanewise_names(extern)
 
     def assignments(self, seed: int) -> Iterator[Assignment]:
         rng = random.Random(seed)
@@ -103,18 +104,18 @@ class Call:
             yield Assignment(self.dialect, rng)
 
     def lanes(self, at: Assignment) -> int:
-        """The number of lanes of the arguments of which the contract names none: it holds for each."""
-        return max([at.count(self.given[k]) for k in self.nodes - self.vectors], default=1)
+        """The most lanes of an argument whose lanes the contract does not name. The contract must hold in each of these lanes."""
+        return max([at.count(self.arguments[k]) for k in self.nodes - self.vectors], default=1)
 
     def names(self, at: Assignment, lane: int) -> dict[str, Any] | None:
-        """The values of the parameters in a lane; None where one of them has no value."""
+        """The values of the parameters in a lane; None if one of them has no value."""
         found = _Names(self.dialect)
-        found |= {k: at.seen(v, k in self.vectors, lane) if k in self.nodes else v for k, v in self.given.items()}
+        found |= {k: at.contract_value(v, k in self.vectors, lane) if k in self.nodes else v for k, v in self.arguments.items()}
         return None if any(found[k] is UNDEFINED for k in self.nodes) else found
 
 
 class _Names(dict[str, Any]):
-    """The values of parameters and results; what else may be named is a dtype."""
+    """The values of parameters and results. Any other name is a dtype."""
 
     def __init__(self, dialect: Dialect) -> None:
         self.dtypes = dialect.dtypes
@@ -123,8 +124,8 @@ class _Names(dict[str, Any]):
         return self.dtypes[name]
 
 
-def lanes_named(extern: S.Extern) -> set[str]:
-    """The arguments and results that a contract names lane by lane (`x[k]`, `len(x)`, `same(x, y)`): they are sequences to it."""
+def lanewise_names(extern: S.Extern) -> set[str]:
+    """The arguments and results that a contract uses as sequences of lanes: in `x[k]`, `len(x)` or `same(x, y)`."""
     found: set[str] = set()
     todo: list[Any] = [*extern.requires, *extern.ensures]
     while todo:
@@ -138,13 +139,13 @@ def lanes_named(extern: S.Extern) -> set[str]:
 
 
 def _is_node(kind: S.TypeSyntax, thing: Any) -> bool:
-    """True if a parameter was given a node: a `bool` may be one, or a compile-time truth value."""
+    """True if the argument is a node. An argument of type `bool` is either a node or a compile-time truth value."""
     if isinstance(kind, S.TName) and kind.name in COMPILE_TIME:
         return kind.name == "bool" and not isinstance(thing, bool)
     return True
 
 
-def _hold(
+def _check_conditions(
     extern: S.Extern,
     word: str,
     conditions: Sequence[S.Expr],
@@ -152,17 +153,18 @@ def _hold(
     dialect: Dialect,
     objects: Mapping[str, Any],
 ) -> None:
-    asked = _Facts(dialect, objects)
+    asked = _NodeFacts(dialect, objects)
     for c in conditions:
-        if not _has_and_holds(extern, c, names, asked):
+        if not _is_satisfied(extern, c, names, asked):
             at = ", ".join(f"{k} = {v}" for k, v in names.items())
             raise HelperContractError(
-                f"helper {extern.name} breaks what it {word} (line {c.span.line}): {at}", excerpt=_call(extern, dialect, objects)
+                f"helper {extern.name} breaks what it {word} (line {c.span.line}): {at}",
+                excerpt=_call_text(extern, dialect, objects),
             )
 
 
-def _has_and_holds(extern: S.Extern, c: S.Expr, names: Mapping[str, Any], asked: Asked) -> bool:
-    """True if a condition has a value, and the value is true."""
+def _is_satisfied(extern: S.Extern, c: S.Expr, names: Mapping[str, Any], asked: Asked) -> bool:
+    """True if the condition has a value and the value is true."""
     try:
         return bool(compiled(c)(names, Steps(STEPS), asked))
     except OutOfBudget:
@@ -172,8 +174,8 @@ def _has_and_holds(extern: S.Extern, c: S.Expr, names: Mapping[str, Any], asked:
         return False
 
 
-class _Facts(Asked):
-    """The answers to facts about the nodes of a call."""
+class _NodeFacts(Asked):
+    """The facts about the nodes of a call that a contract asks for."""
 
     def __init__(self, dialect: Dialect, objects: Mapping[str, Any]) -> None:
         self.dialect = dialect
@@ -184,13 +186,13 @@ class _Facts(Asked):
 
     def fact(self, name: str, *about: Any) -> Any:
         dialect = self.dialect
-        if name != "same" and any(a.__class__ is bool for a in about):  # of a parameter that may be a node or a truth value
+        if name != "same" and any(a.__class__ is bool for a in about):  # a truth value, which has no facts
             no_value()
         match name:
-            case "same":  # in each lane
+            case "same":  # lane by lane
                 return identical(*about)
-            case "free_of":  # of nodes, not of their values
-                return knows_nothing_of(dialect, *about)
+            case "free_of":  # a fact about nodes, not about their values
+                return is_free_of(dialect, *about)
             case "dtype":
                 return getattr(dialect, "element", lambda d: d)(dialect.type(*about))
             case "lanes" if name not in dialect.facts:
@@ -202,14 +204,14 @@ class _Facts(Asked):
 
 
 def identical(a: Any, b: Any) -> bool:
-    """True if two values are one: floats by their sign too, NaNs alike."""
+    """True if two values are identical. Zeros of different sign are different; NaNs are all alike."""
     if isinstance(a, tuple):
         return isinstance(b, tuple) and len(a) == len(b) and all(map(identical, a, b))
     return bool(a == b and math.copysign(1.0, a) == math.copysign(1.0, b)) or bool(a != a and b != b)
 
 
-def knows_nothing_of(dialect: Dialect, x: Node, y: Node) -> bool:
-    """True if a node depends on no such loop, and reaches no such storage."""
+def is_free_of(dialect: Dialect, x: Node, y: Node) -> bool:
+    """True if `x` depends on no loop of `y`; for a pointer `y`, if `x` does not reach its storage."""
     if not getattr(dialect.type(y), "is_ptr", False):
         return bool(dialect.facts["free_of"](x, y))
     while dialect.operands(y):
@@ -226,7 +228,7 @@ def knows_nothing_of(dialect: Dialect, x: Node, y: Node) -> bool:
     return True
 
 
-def _call(extern: S.Extern, dialect: Dialect, objects: Mapping[str, Any]) -> str:
+def _call_text(extern: S.Extern, dialect: Dialect, objects: Mapping[str, Any]) -> str:
     kinds = {p.name: p.type for p in (*extern.params, *extern.results)}
     shown = [f"{k} = {abbreviate(dialect, v) if _is_node(kinds[k], v) else v}" for k, v in objects.items()]
     return "  " + ", ".join(shown)
@@ -240,11 +242,11 @@ class _Undefined:
 UNDEFINED: Final = _Undefined()
 
 
-_DECIDES: Final = {"And": False, "Or": True}  # the operand that decides a connective of Morok's own
+_DECIDES: Final = {"And": False, "Or": True}  # the operand that decides the connective, whatever the other operand is
 
 
 class Assignment:
-    """Values for the leaves below nodes, made up when first asked for; pointwise ops follow by their evaluators."""
+    """An assignment of random values to leaves, each made on first use. Evaluators compute the values of pointwise ops."""
 
     def __init__(self, dialect: Dialect, rng: random.Random) -> None:
         self.dialect = dialect
@@ -252,15 +254,18 @@ class Assignment:
         self._values: dict[int, tuple[Node, Any]] = {}
         self._lanes_of: Callable[[Node], Sequence[Node]] = getattr(dialect, "lanes_of", lambda node: (node,))
         self._undefined: Any = getattr(dialect, "undefined", ArithmeticError)
-        self._own = built_in(dialect)  # elsewhere an op means what its evaluator says, whatever it is called
+        self._built_in = built_in(dialect)  # in other dialects only an op's evaluator defines it, never its name
 
     def count(self, root: Node) -> int:
-        """The number of lanes of `root`, where the dialect tells."""
+        """The number of lanes of `root`; 1 if the dialect has no fact `lanes`."""
         lanes = self.dialect.facts.get("lanes")
         return 1 if lanes is None else int(lanes(root))
 
-    def seen(self, root: Node, whole: bool, lane: int) -> Any:
-        """The values of all lanes, or the one of this lane: of a node with one lane that. UNDEFINED where there is none."""
+    def contract_value(self, root: Node, whole: bool, lane: int) -> Any:
+        """The values of all lanes of `root` if `whole`, else the value of one lane; UNDEFINED if it has no value.
+
+        A node of one lane has the same value in every lane, and one of fewer lanes repeats its last.
+        """
         if whole:
             return self.lanes(root)
         if self.count(root) == 1:
@@ -268,15 +273,15 @@ class Assignment:
         else:
             values = self.lanes(root)
             value = UNDEFINED if values is UNDEFINED else values[min(lane, len(values) - 1)]
-        return UNDEFINED if value != value else value  # a contract says nothing of what is no number
+        return UNDEFINED if value != value else value  # contracts do not speak of NaN
 
     def lanes(self, root: Node) -> Any:
-        """The values of all lanes of `root`, or UNDEFINED, where the dialect tells its lanes."""
+        """The values of all lanes of `root`; UNDEFINED if one of them has none."""
         values = tuple([self.value(lane) for lane in self._lanes_of(root)])
         return UNDEFINED if UNDEFINED in values else values
 
     def value(self, root: Node) -> Any:
-        """The value of one lane of `root`, or UNDEFINED."""
+        """The value of `root`, a node of one lane; UNDEFINED if it has none."""
         stack = [root]
         while stack:
             node = stack[-1]
@@ -301,24 +306,25 @@ class Assignment:
         return self._values[id(root)][1]
 
     def _computed(self, node: Node) -> OpInfo | None:
-        """The op of a node that has a value by its evaluator: of one without `params` nobody has compared that with what rules
-        are proved of, but for Morok's own.
+        """The op of a node, if its evaluator defines the node's value; else None, and the node is a leaf.
+
+        The evaluator of a foreign op without `params` has not been compared with the meaning that proofs use.
         """
         info = self.dialect.ops.get(op_name(self.dialect, self.dialect.opkey(node)))
-        return info if info is not None and info.evaluate is not None and (self._own or info.params) else None
+        return info if info is not None and info.evaluate is not None and (self._built_in or info.params) else None
 
     def _apply(self, node: Node, info: OpInfo, operands: Sequence[Node]) -> Any:
         args = [self._values[id(o)][1] for o in operands]
-        if self._own and info.name == "Where" and args[0] is not UNDEFINED:
+        if self._built_in and info.name == "Where" and args[0] is not UNDEFINED:
             return args[1] if args[0] else args[2]
-        if self._own and info.name in _DECIDES and any(a is _DECIDES[info.name] for a in args):
-            return _DECIDES[info.name]  # whatever the other operand is
+        if self._built_in and info.name in _DECIDES and any(a is _DECIDES[info.name] for a in args):
+            return _DECIDES[info.name]
         if UNDEFINED in args:
             return UNDEFINED
         scalar = getattr(self.dialect, "element", lambda d: d)
         kinds = [scalar(self.dialect.type(n)) for n in (node, *operands)]
         try:
-            if not info.params:  # a conversion of bits
+            if not info.params:  # a cast of bits
                 assert info.evaluate is not None
                 return info.evaluate(kinds[0], *args, kinds[1])
             return evaluated(self.dialect, info, kinds[1:], kinds[0], args)
@@ -337,7 +343,7 @@ class Assignment:
         if high == math.inf:
             high = max(low, 0) + FAR
         if low > high:
-            return UNDEFINED  # no value at all: Invalid
+            return UNDEFINED  # an empty range: Invalid
         if getattr(self.dialect.type(node), "is_bool", False):
             return self.rng.random() < 0.5 if low != high else bool(low)
         return self.rng.choice((low, high, self.rng.randint(int(low), int(high))))

@@ -1,8 +1,8 @@
 """Graph rewriting to a fixpoint.
 
-Every node is finished after its operands: rebuilt over their final forms, then matched; what a rule makes of it is
-finished in turn (stage 1). With `bottom_up` the rules see each node as it was before its operands were touched
-(stage 0), and again after a rebuild. One call cascades until no rule fires anywhere: Where(Lt(3, 5), t, f) becomes t.
+The engine finishes the operands of a node first, rebuilds the node over their final forms, and matches it. If a rule fires, the
+engine finishes the result in the same way. With `bottom_up` the rules see each node before its operands are rewritten, and again
+after each rebuild. One call ends when no rule fires anywhere: Where(Lt(3, 5), t, f) becomes t.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from morok.rewrite import trace as traces
 from morok.rewrite.matcher import Matcher
 from morok.rewrite.ruleset import RuleSet
 from morok.rewrite.specialize import specialize
-from morok.rewrite.state import Held, Limits, Planned, RewriteState, map_of
+from morok.rewrite.state import Frozen, Limits, Planned, RewriteState, map_of
 
 DEFAULT_LIMITS: Final = Limits()
 _NO_RULES: Final = Matcher({}, None, ())
@@ -31,22 +31,22 @@ Rebuild = Callable[[Node, tuple[Node, ...]], Node]
 _specialized: dict[tuple[str, int], tuple[Dialect, Mapping[str, Any]]] = {}
 
 
-def _for(module: ModuleType, dialect: Dialect) -> Mapping[str, Any]:
-    """The functions of a module, specialized for a dialect."""
+def _specialized_functions(module: ModuleType, dialect: Dialect) -> Mapping[str, Any]:
+    """The functions of a module by name, specialized for a dialect."""
     found = _specialized.get((module.__name__, id(dialect)))
     if found is None or found[0] is not dialect:
         found = _specialized[module.__name__, id(dialect)] = (dialect, specialize(module, dialect))
     return found[1]
 
 
-_held: dict[tuple[str, frozenset[str]], tuple[Dialect, Mapping[Hashable, Held]]] = {}
+_frozen_tables: dict[tuple[str, frozenset[str]], tuple[Dialect, Mapping[Hashable, Frozen]]] = {}
 
 
-def _positions(dialect: Dialect, fires: frozenset[str]) -> Mapping[Hashable, Held]:
-    """The held operands of each op that has any: those in positions where no rule fires."""
-    found = _held.get((dialect.name, fires))
+def _frozen_operands(dialect: Dialect, fires: frozenset[str]) -> Mapping[Hashable, Frozen]:
+    """The frozen operands of ops by op key: those in positions where no rule fires. Ops without any are left out."""
+    found = _frozen_tables.get((dialect.name, fires))
     if found is None or found[0] is not dialect:
-        table: dict[Hashable, Held] = {}
+        table: dict[Hashable, Frozen] = {}
         for info in dialect.ops.values():
             leading: list[bool] = []
             rest = False
@@ -58,27 +58,27 @@ def _positions(dialect: Dialect, fires: frozenset[str]) -> Mapping[Hashable, Hel
             if rest or any(leading):
                 first = leading.index(True) if any(leading) else len(leading)
                 table[info.key] = (tuple(leading), rest, first)
-        found = _held[(dialect.name, fires)] = (dialect, table)
+        found = _frozen_tables[(dialect.name, fires)] = (dialect, table)
     return found[1]
 
 
 class _Plan(dict[Hashable, Planned]):
-    """By op key: the match functions and the held operands. An op that no rule names has the rules for every op."""
+    """The match functions and the frozen operands by op key. An op that no rule names gets the rules that match every op."""
 
     def __init__(
-        self, before: Matcher, after: Matcher, whole: Matcher, held: Mapping[Hashable, Held], keys: Iterable[Hashable]
+        self, before: Matcher, after: Matcher, whole: Matcher, frozen: Mapping[Hashable, Frozen], keys: Iterable[Hashable]
     ) -> None:
         self.others: Planned = (before.default, after.default, None, None)
-        for k in {*keys, *before.table, *after.table, *held}:
+        for k in {*keys, *before.table, *after.table, *frozen}:
             first, match = before.table.get(k, before.default), after.table.get(k, after.default)
-            self[k] = (first, match, held.get(k), whole.table.get(k))
+            self[k] = (first, match, frozen.get(k), whole.table.get(k))
 
     def __missing__(self, key: Hashable) -> Planned:
         return self.others
 
 
 class _Program:
-    """The state that all calls of the engine with the same rules share."""
+    """The state shared by all calls of the engine with the same rules."""
 
     def __init__(
         self, dialect: Dialect, after: Matcher, before: Matcher | None, whole: Matcher | None, fires: frozenset[str]
@@ -90,13 +90,13 @@ class _Program:
         # rules that see original nodes see the inner nodes of chains too
         seen = whole if whole is not None and before is None and isinstance(dialect, Nests) else _NO_RULES
         keys = [info.key for info in dialect.ops.values()]
-        self.plan = _Plan(before or _NO_RULES, after, seen, _positions(dialect, fires), keys)
+        self.plan = _Plan(before or _NO_RULES, after, seen, _frozen_operands(dialect, fires), keys)
         self.inert_ops = frozenset(k for k, (first, match, *_) in self.plan.items() if first is match is None)
-        self.memo_key = _memo_key(_what(after, before, whole, fires))
-        self.rewrite_fixpoint = _for(fixpoint, dialect)["rewrite_fixpoint"]
+        self.memo_key = _memo_key(_program_key(after, before, whole, fires))
+        self.rewrite_fixpoint = _specialized_functions(fixpoint, dialect)["rewrite_fixpoint"]
         self.sketch: Any = getattr(dialect, "sketch", None)
-        self.flatten = _for(ac_chains, dialect)["flatten"]
-        self.gather = _for(ac_chains, dialect)["gather"]
+        self.flatten = _specialized_functions(ac_chains, dialect)["flatten"]
+        self.gather = _specialized_functions(ac_chains, dialect)["gather"]
         unproved = any(m is not None and m.unproved for m in (after, before, whole))
         self.memory = dialect if isinstance(dialect, Remembers) and not unproved else None
         self.new_map = map_of(dialect)
@@ -104,43 +104,43 @@ class _Program:
 
 
 class InitialSubstitution(NamedTuple):
-    """The initial substitution: nodes already mapped to their replacements, which the rules see in their places.
+    """The initial substitution: nodes already mapped to their replacements, which the rules see instead.
 
-    forms    where rules fire
-    held     where none does
+    forms    replacements in positions where rules fire
+    frozen   replacements in the other positions
     rebuild  wraps `rebuild` for stages that replace a node differently in value and in binder position
     """
 
     forms: Mapping[Node, Node]
-    held: Mapping[Node, Node]
+    frozen: Mapping[Node, Node]
     rebuild: Callable[[Rebuild], Rebuild]
 
 
-What = tuple[int, int, int, frozenset[str]]
-_programs: dict[tuple[str, What], _Program] = {}
+ProgramKey = tuple[int, int, int, frozenset[str]]
+_programs: dict[tuple[str, ProgramKey], _Program] = {}
 
 
-def _what(after: Matcher, before: Matcher | None, whole: Matcher | None, fires: frozenset[str]) -> What:
+def _program_key(after: Matcher, before: Matcher | None, whole: Matcher | None, fires: frozenset[str]) -> ProgramKey:
     return after.serial, 0 if before is None else before.serial, 0 if whole is None else whole.serial, fires
 
 
 def _program(dialect: Dialect, after: Matcher, before: Matcher | None, whole: Matcher | None, fires: frozenset[str]) -> _Program:
-    what = (dialect.name, _what(after, before, whole, fires))
-    found = _programs.get(what)
+    key = (dialect.name, _program_key(after, before, whole, fires))
+    found = _programs.get(key)
     if found is None or found.after is not after or found.before is not before or found.whole is not whole:
-        found = _programs[what] = _Program(dialect, after, before, whole, fires)
+        found = _programs[key] = _Program(dialect, after, before, whole, fires)
     return found
 
 
-_memo_keys: dict[What, int] = {}
+_memo_keys: dict[ProgramKey, int] = {}
 _next_memo_key = count(1)
 
 
-def _memo_key(what: What) -> int:
-    """A number for the effect of these rules on a node."""
-    found = _memo_keys.get(what)
+def _memo_key(key: ProgramKey) -> int:
+    """The key under which nodes remember their final forms under these rules."""
+    found = _memo_keys.get(key)
     if found is None:
-        found = _memo_keys.setdefault(what, next(_next_memo_key))
+        found = _memo_keys.setdefault(key, next(_next_memo_key))
     return found
 
 
@@ -152,7 +152,7 @@ def graph_rewrite(
     bottom_up: bool = False,
     before: RuleSet | None = None,
     positions: frozenset[str] | None = None,
-    known: InitialSubstitution | None = None,
+    initial: InitialSubstitution | None = None,
     limits: Limits = DEFAULT_LIMITS,
     trace: traces.Trace | None = None,
     stage: str = "",
@@ -160,16 +160,16 @@ def graph_rewrite(
 ) -> Node:
     """`root` rewritten until no rule fires.
 
-    rules      see each node over rewritten operands; with `bottom_up` they see the node as it was given instead
-    before     rules that see original nodes, together with `rules` that see rewritten ones
-    context    what rules of `@context` groups get as their helpers' last argument
-    positions  in which operand positions rules fire ("value", "place", "order", "binder"; default: in those that the rules say);
-               operands below are always reached
-    known      initial substitution: nodes already mapped to their replacements
-    limits     RewriteLimitError beyond them, and where rules lead in a circle; both name the rules
-    trace      where firings are recorded (default: the current trace, see morok.rewrite.trace)
-    stage      what traces and provenance call this rewriting
-    remember   whether nodes remember their final forms, for later calls with the same rules
+    rules      the rules; they see each node over rewritten operands, or with `bottom_up` the original node
+    before     further rules, which see original nodes while `rules` see rewritten ones
+    context    the last argument of the helpers of `@context` groups
+    positions  the operand positions in which rules fire: "value", "place", "order", "binder" (default: those of the rules).
+               Operands in other positions are kept, but nodes below them are rewritten
+    initial    the initial substitution: nodes already mapped to their replacements
+    limits     the limits on firings. RewriteLimitError beyond them, and for rules that form a cycle; it names the rules
+    trace      the record of firings (default: the current trace, see morok.rewrite.trace)
+    stage      the name of this rewriting in traces and provenance
+    remember   True if nodes remember their final forms for later calls with the same rules
     """
     return rewrite_all(
         (root,),
@@ -178,7 +178,7 @@ def graph_rewrite(
         bottom_up=bottom_up,
         before=before,
         positions=positions,
-        known=known,
+        initial=initial,
         limits=limits,
         trace=trace,
         stage=stage,
@@ -194,13 +194,13 @@ def rewrite_all(
     bottom_up: bool = False,
     before: RuleSet | None = None,
     positions: frozenset[str] | None = None,
-    known: InitialSubstitution | None = None,
+    initial: InitialSubstitution | None = None,
     limits: Limits = DEFAULT_LIMITS,
     trace: traces.Trace | None = None,
     stage: str = "",
     remember: bool = True,
 ) -> list[Node]:
-    """Several roots in one rewriting: what they share is rewritten once. The arguments are those of `graph_rewrite`."""
+    """The roots, rewritten together: shared nodes are rewritten once. The arguments are those of `graph_rewrite`."""
     if bottom_up:
         if before is not None:
             raise ValueError("bottom_up puts `rules` in the place of `before`: give one of them")
@@ -211,7 +211,7 @@ def rewrite_all(
     dialect = first.dialect
     if rules is not None and before is not None and rules.dialect is not before.dialect:
         raise ValueError(f"rules of dialect {rules.dialect.name} and of {before.dialect.name} rewrite different graphs")
-    if positions is None:  # value rules rewrite no binders (ops.md, Positions): what is below one is rewritten, the binder kept
+    if positions is None:  # by default rules keep binders and rewrite the nodes below them (ops.md, Positions)
         positions = first.fires if before is None or rules is None else rules.fires & before.fires
     check()
     flags, checked, path = config.REWRITING.values
@@ -219,25 +219,25 @@ def rewrite_all(
         trace = traces.current_or(path)
     program: _Program | None = None if rules is None or before is not None else rules.programs.get((flags, checked, positions))
     if program is None:
-        program = _made(dialect, rules, before, (flags, checked, positions))
+        program = _make_program(dialect, rules, before, (flags, checked, positions))
     contextual = (rules is not None and rules.has_context) or (before is not None and before.has_context)
-    # a trace is to show every firing, so what is remembered from earlier calls is not used
-    own = contextual or known is not None or trace is not None or not remember
-    rebuild: Rebuild = dialect.rebuild if known is None else known.rebuild(dialect.rebuild)
-    memo_key = None if own or program.memory is None else program.memo_key
+    # a trace must show every firing, so a traced call does not use results remembered from earlier calls
+    isolated = contextual or initial is not None or trace is not None or not remember
+    rebuild: Rebuild = dialect.rebuild if initial is None else initial.rebuild(dialect.rebuild)
+    memo_key = None if isolated or program.memory is None else program.memo_key
     state = RewriteState(program, context, limits, memo_key, trace, stage, rebuild)
-    if known is not None:
-        for node, form in known.forms.items():
+    if initial is not None:
+        for node, form in initial.forms.items():
             state.done[node] = form
-        for node, form in known.held.items():
-            state.held[node] = form
+        for node, form in initial.frozen.items():
+            state.frozen[node] = form
     if program.history is None:
         return [program.rewrite_fixpoint(state, root) for root in roots]
     return _traced(program, program.history, state, roots)
 
 
 def _traced(program: _Program, history: Traces, state: RewriteState, roots: Sequence[Node]) -> list[Node]:
-    """The final forms of some roots, whose nodes come from them, and from the stage of this call."""
+    """The final forms of the roots. New nodes get as provenance the root that they come from and the stage of this call."""
     maker, stage = history.maker, state.stage
     origin, maker_stage = maker.origin, maker.stage
     try:
@@ -254,11 +254,11 @@ def _traced(program: _Program, history: Traces, state: RewriteState, roots: Sequ
             maker.stage = maker_stage
 
 
-def _made(
-    dialect: Dialect, rules: RuleSet | None, before: RuleSet | None, how: tuple[frozenset[str], bool, frozenset[str]]
+def _make_program(
+    dialect: Dialect, rules: RuleSet | None, before: RuleSet | None, conditions: tuple[frozenset[str], bool, frozenset[str]]
 ) -> _Program:
-    """The state for these rules under flags, with checked helpers or not, in positions; `rules` alone keep it."""
-    flags, checked, positions = how
+    """The program of these rules under `conditions`: (flags, checked, positions). Without `before`, the rule set keeps it."""
+    flags, checked, positions = conditions
     with RULES:
         program = _program(
             dialect,
@@ -268,12 +268,12 @@ def _made(
             positions,
         )
     if rules is not None and before is None:
-        rules.programs[how] = program
+        rules.programs[conditions] = program
     return program
 
 
 def fire(node: Node, rules: RuleSet, *, stage: str = "") -> Node | None:
-    """The result of the first rule that applies to a node, once, at its root; None where none does. Traces record it."""
+    """The result of the first rule that applies at the root of a node; None if none applies. Traces record the firing."""
     check()
     dialect = rules.dialect
     maker = getattr(dialect, "maker", None)

@@ -1,4 +1,4 @@
-"""The `example` clauses of rules, run."""
+"""A runner of the `example` clauses of rules."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from morok.rewrite.ruleset import RuleSet
 
 @dataclass(slots=True)
 class Examples:
-    """The results of the `example` clauses of a file: the number that ran, and those that are wrong."""
+    """The results of running the examples of a file: how many ran, and an error for each wrong one."""
 
     count: int = 0
     errors: list[MorokError] = field(default_factory=list)
 
 
 def run_examples(checked: CheckedFile) -> Examples:
-    """Run every `example` of a file: its rule, applied at the root of the left side, must give the right side."""
+    """Results of all examples of a file. The rule, applied at the root of the left side, must give the right side."""
     outcome = Examples()
     rules = [r for r in checked.rules() if r.syntax.examples]
     if not rules:
@@ -36,7 +36,7 @@ def run_examples(checked: CheckedFile) -> Examples:
                 good.add(key)
             else:
                 wrong.setdefault(key, problem)
-    # an example in a template belongs to one of its ops: it is right if it is right for any
+    # a template makes a rule for each op of a list; its example is right if it is right for one of them
     outcome.count = len(good | wrong.keys())
     outcome.errors += [e for key, e in wrong.items() if key not in good]
     return outcome

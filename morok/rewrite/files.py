@@ -1,4 +1,4 @@
-"""Rule files seen from outside: which groups and rules they hold, without parsing a file that was parsed before."""
+"""Rule files and the index of their groups and rules. The index is cached on disk, so an unchanged file is not parsed again."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from morok.dialect import Dialect
 from morok.errors import DialectError, Place, UnknownDialectError
 from morok.names import data
 from morok.rewrite import gate, store
-from morok.rewrite.identity import Same
+from morok.rewrite.identity import ByIdentity
 from morok.rewrite.parts import Standing, mentions
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Entry(NamedTuple):
-    """One rule: its full name, where it stands, which liberties it takes (`assuming`)."""
+    """The index entry of a rule: its full name, its line, and the liberties that it takes (`assuming`)."""
 
     name: str
     line: int
@@ -41,9 +41,9 @@ class GroupEntry(NamedTuple):
 
 
 class Index(NamedTuple):
-    """The groups of a file, and its dialect: over the ops of another, templates are other rules.
+    """The index of a file: its groups and its dialect. Templates over ops depend on the dialect, so the index does too.
 
-    digest  of the dialect
+    digest  the digest of the dialect that the index was made for
     """
 
     dialect: str
@@ -68,7 +68,7 @@ class Index(NamedTuple):
 
 @lru_cache(maxsize=1)
 def generator_digest() -> str:
-    """A digest of the generator of matchers, without the dialect: the sources of morok.dsl, the interpreter and the machine."""
+    """A digest of the matcher generator: the sources of morok.dsl, the Python version and the machine, without the dialect."""
     digest = hashlib.sha256(importlib.util.MAGIC_NUMBER + f"{sys.version} {os.uname().machine}\0".encode())
     folder = Path(__file__).resolve().parent.parent / "dsl"
     for path in sorted([*folder.rglob("*.py"), *folder.glob("*.lark")]):
@@ -80,18 +80,18 @@ _dialect_digests: dict[str, tuple[Dialect, str]] = {}
 
 
 def dialect_digest(dialect: Dialect) -> str:
-    """A digest of a dialect's ops and dtypes, of its code templates, and of the code of a foreign one: the constants it makes of
-    the numbers in rules are part of matchers.
+    """A digest of a dialect's ops, dtypes and code templates; for a foreign dialect also of its code, because matchers contain
+    the constants that this code makes of numbers in rules.
     """
     if not dialects.built_in(dialect):
-        return f"{_said_digest(dialect)} {gate.gate().dialect_digest(dialect)}"
+        return f"{_declarations_digest(dialect)} {gate.gate().dialect_digest(dialect)}"
     found = _dialect_digests.get(dialect.name)
     if found is None or found[0] is not dialect:
-        found = _dialect_digests[dialect.name] = (dialect, _said_digest(dialect))
+        found = _dialect_digests[dialect.name] = (dialect, _declarations_digest(dialect))
     return found[1]
 
 
-def _said_digest(dialect: Dialect) -> str:
+def _declarations_digest(dialect: Dialect) -> str:
     ops = [
         (
             o.name,
@@ -112,13 +112,15 @@ def _said_digest(dialect: Dialect) -> str:
     classes = {k: sorted(v) for k, v in dialect.classes.items()}
     flags = [bool(getattr(dialect, f, False)) for f in ("hash_consed", "closed_types")]
     inline = sorted(dialect.inline.items())
-    said = repr((dialect.name, ops, list(dialect.dtypes), sorted(classes.items()), inline, sorted(dialect.facts), flags))
-    return hashlib.sha256(said.encode()).hexdigest()
+    declared = repr((dialect.name, ops, list(dialect.dtypes), sorted(classes.items()), inline, sorted(dialect.facts), flags))
+    return hashlib.sha256(declared.encode()).hexdigest()
 
 
 class RuleFile:
-    """A rule file as it was read, which is once: its path only says where. `pack` is put in front of its rules' names; "" for
-    the built-in ones. Its dialect is the one that had the name when it was first asked for, whatever is registered later.
+    """A rule file. Its content is read once, by the caller; its path serves messages and names.
+
+    pack     the prefix of its rules' names; "" for built-in files
+    dialect  the dialect that had the file's dialect name at the first look-up, even if the name is registered again later
     """
 
     def __init__(self, path: Path, content: bytes, pack: str) -> None:
@@ -134,30 +136,30 @@ class RuleFile:
     def index(self) -> Index:
         if self._index is None:
             key = hashlib.sha256(data(f"index {generator_digest()} {self.digest} {self.path} {self.pack}")).hexdigest()
-            self._index = self._kept_index(key)
+            self._index = self._cached_index(key)
             if self._index is None:
                 self._index = self._make_index()
                 store.save(key, self._index.dump())
         return self._index
 
-    def _kept_index(self, key: str) -> Index | None:
-        """The index that was made before; None where there is none, or the dialect is not what it was."""
+    def _cached_index(self, key: str) -> Index | None:
+        """The index from the cache; None if there is none, or if the dialect has changed since."""
         kept = store.load(key)
         if kept is None:
             return None
         index = Index.load(kept)
-        return index if index.digest == self._digest_now(index.dialect) else None
+        return index if index.digest == self._current_digest(index.dialect) else None
 
-    def _digest_now(self, name: str) -> str | None:
-        """The digest of its dialect, which has this name and is looked up no more; None where there is none. The built-in one is
-        not loaded for it.
+    def _current_digest(self, name: str) -> str | None:
+        """The present digest of the file's dialect, of this name; None if no dialect has the name. It does not load the built-in
+        dialect. A dialect is looked up once.
         """
         if name == dialects.BUILT_IN:
             return gate.gate().sources()
         if self._dialect is None:
             try:
                 self._dialect = dialects.find(name)
-            except UnknownDialectError:  # parsing says where
+            except UnknownDialectError:  # parsing raises it again, with the place
                 return None
         return dialect_digest(self._dialect)
 
@@ -167,11 +169,11 @@ class RuleFile:
             GroupEntry(g.name, g.doc, g.context, tuple(Entry(r.name, r.line, r.syntax.assuming) for r in g.rules))
             for g in checked.groups
         )
-        return Index(checked.syntax.dialect, self._digest_now(checked.syntax.dialect) or "", groups)
+        return Index(checked.syntax.dialect, self._current_digest(checked.syntax.dialect) or "", groups)
 
     @property
     def checked(self) -> CheckedFile:
-        """Parsed and checked; RuleError with every mistake in it. It is kept until `forget_syntax`."""
+        """The parsed and checked file, kept until `forget_syntax`. RuleError with every mistake in the file."""
         found = self._checked
         if found is None:
             from morok.dsl.check import check_bytes  # lazy: loads the parser
@@ -181,7 +183,7 @@ class RuleFile:
                 first = next(found.rules(), None)
                 self._dialect = dialects.find(found.syntax.dialect) if first is None else first.dialect
             self._checked = found
-            _parsed.append(self)
+            _parsed_files.append(self)
         return found
 
     @property
@@ -193,30 +195,30 @@ class RuleFile:
 
     @property
     def foreign(self) -> Dialect | None:
-        """Its dialect; None for the built-in one, which is not loaded for it."""
+        """The file's dialect; None for the built-in one, which this does not load."""
         return None if self.index.dialect == dialects.BUILT_IN else self.dialect
 
     def part(self, name: str) -> GroupPart:
-        """The group of that name, as a part of a rule set."""
+        """The group of this name, as a part of a rule set."""
         return GroupPart(self, next(g for g in self.index.groups if g.name == name))
 
     def parts(self) -> list[GroupPart]:
         return [GroupPart(self, g) for g in self.index.groups if g.rules]
 
 
-_parsed: list[RuleFile] = []
+_parsed_files: list[RuleFile] = []
 
 
 def forget_syntax() -> None:
-    """Let go of what rule files were parsed into, and of the parser: once the matchers are made, hardly anybody asks for them,
-    and then both are made again. With cold caches they are most objects of a process.
+    """Drop the parser and the syntax trees of rule files. They are rarely needed once the matchers exist, and are made again on
+    demand. After a start with cold caches they are most of the objects of the process.
     """
-    if not _parsed:
+    if not _parsed_files:
         return
     from morok.dsl import grammar, helpers  # lazy: loads the parser
 
-    done = _parsed[:]
-    del _parsed[: len(done)]
+    done = _parsed_files[:]
+    del _parsed_files[: len(done)]
     for file in done:
         file._checked = None
     helpers.forget_outlines()
@@ -224,7 +226,7 @@ def forget_syntax() -> None:
 
 
 class GroupPart:
-    """A group of a rule file, as a part of a rule set: parsed when its rules are asked for."""
+    """A group of a rule file, as a part of a rule set. The file is parsed when the rules are first needed."""
 
     def __init__(self, file: RuleFile, entry: GroupEntry) -> None:
         self.file = file
@@ -234,14 +236,14 @@ class GroupPart:
 
     @property
     def cache(self) -> str:
-        said = f"{self.file.digest} {self.file.path} {self.file.pack} {self.entry.name}"
+        key = f"{self.file.digest} {self.file.path} {self.file.pack} {self.entry.name}"
         if not self.limits:
-            return said
-        return f"{said} {hashlib.sha256(data(repr(sorted(self.limits.items())))).hexdigest()}"
+            return key
+        return f"{key} {hashlib.sha256(data(repr(sorted(self.limits.items())))).hexdigest()}"
 
     @property
     def identity(self) -> Hashable:
-        return ("file", Same(self.dialect), self.cache)
+        return ("file", ByIdentity(self.dialect), self.cache)
 
     @property
     def dialect(self) -> Dialect:
@@ -256,20 +258,20 @@ class GroupPart:
         return self.entry.context is not None
 
     def admit(self, limits: Mapping[int, Limits]) -> None:
-        """Let its rules fire, within these limits, by their places."""
+        """Let the rules fire within these limits, which are keyed by the rules' positions in the group."""
         self.limits = limits
         self.standing = Standing.ADMITTED
 
     def rules(self) -> Sequence[CheckedRule]:
         found = next(g for g in self.file.checked.groups if g.name == self.entry.name).rules
-        if tuple(r.name for r in found) != self.names:  # then places are other rules'
-            what = f"the rules of group {self.entry.name} are others than when {self.file.path} was loaded"
-            hint = f"the dialect {self.dialect.name} has changed: load the rules again"
+        if tuple(r.name for r in found) != self.names:  # positions would mean other rules
+            what = f"group {self.entry.name} of {self.file.path} has other rules than when the file was loaded"
+            hint = f"dialect {self.dialect.name} has changed; load the rules again with load_rules(..)"
             raise DialectError(what, place=Place(str(self.file.path), 1), hint=hint)
         return found
 
     def mentions(self, op: str) -> bool:
         text = self.file.content
         if op.encode() not in text and b"[*]" not in text:
-            return False  # and nothing is parsed
+            return False  # without parsing
         return any(mentions(r, op) for r in self.rules())

@@ -1,10 +1,10 @@
 """Rewriting to a fixpoint: every node is finished after its operands.
 
-A visit finishes one node. It is a generator, and reads like the recursive function that it stands for: where that one would call
-itself for an operand, a visit yields the operand's visit, and goes on once that has ended. `rewrite_fixpoint` runs visits from a
-stack of its own, so that memory alone bounds the depth of a graph.
+A visit finishes one node. It is a generator that reads like a recursive function: instead of calling itself for an operand, it
+yields the operand's visit and resumes when that visit has ended. `rewrite_fixpoint` keeps the suspended visits on an explicit
+stack, so only memory limits the depth of a graph.
 
-Written against a dialect's accessors: `morok.rewrite.specialize` puts its own in their place.
+The code calls `opkey`, `operands`, `recall` and `nests`; `morok.rewrite.specialize` replaces them by the dialect's own accessors.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from morok.dialect import Node
 from morok.interrupts import check, waiting
 from morok.rewrite.matcher import Match
 from morok.rewrite.pending import PENDING
-from morok.rewrite.state import BEFORE, REBUILT, WHOLE, Held, RewriteState, Trail, with_held
+from morok.rewrite.state import BEFORE, REBUILT, WHOLE, Frozen, RewriteState, Trail, with_frozen
 
 if TYPE_CHECKING:
     from morok.rewrite.specialize import nests, operands, opkey, recall
 
-Visit = Iterator["Visit"]  # it waits for what it yields
-Hit = tuple[Node, int]  # what a rule makes of a node, and the rule's number
+Visit = Iterator["Visit"]  # yields the visits of operands, and resumes when they have ended
+Hit = tuple[Node, int]  # the result of a rule, and the rule's number
 
 
 def rewrite_fixpoint(state: RewriteState, root: Node) -> Node:
@@ -46,28 +46,28 @@ def rewrite_fixpoint(state: RewriteState, root: Node) -> Node:
 
 
 def visit(state: RewriteState, node: Node) -> Visit:
-    """The visit of a node on which rules fire: afterwards its final form is in `state.done`."""
+    """The visit of a node in a position where rules fire. It puts the final form into `state.done`."""
     done = state.done
     lookup = done.get
     key = state.memo_key
     before = state.before is not None
     trail: Trail = []
     state.trails.append(trail)
-    form = node  # its present form
-    unseen = before  # by the rules that see original nodes
-    of_chain = False  # whether a rule for whole chains made this form
+    form = node  # the present form of the node
+    unseen = before  # True if the rules for original nodes have not seen this form
+    of_chain = False  # True if a rule for whole chains made this form
     while True:
-        original, match, held, whole = state.plan[opkey(form)]
+        original, match, frozen, whole = state.plan[opkey(form)]
         hit = match_original(state, form, original) if unseen and original is not None else None
         if hit is None:
             kids = operands(form)
             if whole is not None and not of_chain and opens_chain(state, form, kids):
                 hit = yield from match_chain(state, form, whole, match)
-                held = None
+                frozen = None
         if hit is None:
-            if held is None or len(kids) <= held[2]:
+            if frozen is None or len(kids) <= frozen[2]:
                 changed = False
-                for kid in kids:  # `finish_each` and `final_form`, without their calls
+                for kid in kids:  # `finish_each` and `final_form` inlined, for speed
                     final = lookup(kid)
                     if final is None:
                         if not operands(kid) and opkey(kid) in state.inert_ops:
@@ -82,17 +82,17 @@ def visit(state: RewriteState, node: Node) -> Visit:
                             done[kid] = done[final] = final
                     if final is not kid:
                         if final is PENDING:
-                            raise state.circle(kid)
+                            raise state.cycle_error(kid)
                         changed = True
                 fresh = tuple(map(lookup, kids)) if changed else None
             else:
-                fresh = yield from finish_held(state, kids, held)
+                fresh = yield from finish_frozen(state, kids, frozen)
             if fresh is not None:
                 form, known = rebuilt(state, form, fresh)
                 if not known and before:
                     unseen = True
                     continue
-                match = None if known else state.plan[opkey(form)][1]  # a constructor may have chosen another op
+                match = None if known else state.plan[opkey(form)][1]  # `rebuild` may return a node of another op
             hit = None if match is None else match(form, state.context)
         if hit is None:
             done[form] = form
@@ -109,14 +109,14 @@ def visit(state: RewriteState, node: Node) -> Visit:
     state.trails.pop()
 
 
-def visit_held(state: RewriteState, node: Node) -> Visit:
-    """The visit of a node on which no rule fires: afterwards `state.held` has it over the final forms of its operands."""
+def visit_frozen(state: RewriteState, node: Node) -> Visit:
+    """The visit of a node in a position where no rule fires. It puts the node over finished operands into `state.frozen`."""
     trail: Trail = []
     state.trails.append(trail)
     kids = operands(node)
-    held = state.plan[opkey(node)][2]
-    if held is not None and len(kids) > held[2]:
-        fresh = yield from finish_held(state, kids, held)
+    frozen = state.plan[opkey(node)][2]
+    if frozen is not None and len(kids) > frozen[2]:
+        fresh = yield from finish_frozen(state, kids, frozen)
     else:
         yield from finish_each(state, kids)
         fresh = tuple(map(state.done.get, kids))
@@ -124,44 +124,44 @@ def visit_held(state: RewriteState, node: Node) -> Visit:
     if fresh is not None and any(new is not kid for new, kid in zip(fresh, kids, strict=True)):
         trail += (node, REBUILT)
         form = state.rebuild(node, fresh)
-        known = state.held.get(form)
+        known = state.frozen.get(form)
         if known is not None:
             form = known
-    state.held[form] = state.held[node] = form
+    state.frozen[form] = state.frozen[node] = form
     state.trails.pop()
 
 
 def finish_each(state: RewriteState, nodes: Iterable[Node]) -> Visit:
-    """The visits of nodes on which rules fire, one after the other."""
+    """The visits of nodes in positions where rules fire, one after the other."""
     for node in nodes:
         final = final_form(state, node)
         if final is None:
             yield visit(state, node)
         elif final is PENDING:
-            raise state.circle(node)
+            raise state.cycle_error(node)
 
 
-def finish_held(state: RewriteState, kids: Sequence[Node], held: Held) -> Generator[Visit, None, tuple[Node, ...] | None]:
-    """The visits of operands some of which are held. Returns their final forms; None if these are the operands themselves."""
-    for kid, hold in with_held(kids, held):
-        if hold:
-            if state.held.get(kid) is None:
-                yield visit_held(state, kid)
+def finish_frozen(state: RewriteState, kids: Sequence[Node], frozen: Frozen) -> Generator[Visit, None, tuple[Node, ...] | None]:
+    """The visits of operands, some of them frozen. Returns their final forms; None if none of them has changed."""
+    for kid, is_frozen in with_frozen(kids, frozen):
+        if is_frozen:
+            if state.frozen.get(kid) is None:
+                yield visit_frozen(state, kid)
         elif final_form(state, kid) is None:
             yield visit(state, kid)
-    in_place = (state.done.get, state.held.get)
-    fresh = tuple([in_place[hold](kid) for kid, hold in with_held(kids, held)])
+    lookups = (state.done.get, state.frozen.get)
+    fresh = tuple([lookups[is_frozen](kid) for kid, is_frozen in with_frozen(kids, frozen)])
     changed = False
     for kid, final in zip(kids, fresh, strict=True):
         if final is PENDING:
-            raise state.circle(kid)
+            raise state.cycle_error(kid)
         if final is not kid:
             changed = True
     return fresh if changed else None
 
 
 def opens_chain(state: RewriteState, node: Node, kids: Sequence[Node]) -> bool:
-    """True for the outermost node of an AC chain the inner nodes of which are not finished."""
+    """True for the outermost node of an AC chain with unfinished inner nodes."""
     op = opkey(node)
     lookup = state.done.get
     first, last = kids[0], kids[-1]
@@ -169,7 +169,7 @@ def opens_chain(state: RewriteState, node: Node, kids: Sequence[Node]) -> bool:
 
 
 def match_chain(state: RewriteState, node: Node, whole: Match, match: Match | None) -> Generator[Visit, None, Hit | None]:
-    """The visits of the terms of an AC chain. Returns what a rule for whole chains makes of it; None if none applies."""
+    """The visits of the terms of an AC chain. Returns the result of a rule for whole chains; None if none applies."""
     terms = state.program.flatten(state, node)
     yield from finish_each(state, reversed(terms))
     if len(terms) == len(operands(node)):
@@ -179,26 +179,26 @@ def match_chain(state: RewriteState, node: Node, whole: Match, match: Match | No
 
 
 def match_original(state: RewriteState, node: Node, match: Match) -> Hit | None:
-    """The result of a rule that sees original nodes at one; None if none applies."""
+    """The result of a rule for original nodes at this node; None if none applies."""
     hit = match(node, state.context)
     return None if hit is None else (hit[0], hit[1] + BEFORE)
 
 
 def rebuilt(state: RewriteState, node: Node, fresh: tuple[Node, ...]) -> tuple[Node, bool]:
-    """A node over the final forms of its operands, and False; its final form and True, if there is one already."""
+    """(the node over the final forms of its operands, False); (its final form, True) if that is known already."""
     trail = state.trails[-1]
     trail += (node, REBUILT)
     form = state.rebuild(node, fresh)
     known = final_form(state, form)
     if known is PENDING:
-        raise state.circle(form)
+        raise state.cycle_error(form)
     return (form, False) if known is None else (known, True)
 
 
 def fire(state: RewriteState, node: Node, made: Node, number: int) -> tuple[Node, bool]:
-    """A rule's result for a node, and False; its final form and True, if there is one already. The firing is recorded.
+    """(the result of a rule, False); (its final form, True) if that is known already. The firing is recorded.
 
-    RewriteLimitError where there are too many, or where the rules form a cycle.
+    RewriteLimitError if too many rules have fired, or if the rules form a cycle.
     """
     state.fired += 1
     if waiting:
@@ -208,10 +208,10 @@ def fire(state: RewriteState, node: Node, made: Node, number: int) -> tuple[Node
     if state.trace is not None:
         state.record(number, node, made)
     if state.fired >= state.allowed or len(trail) > state.longest:
-        state.limit(trail)
+        state.check_limits(trail)
     known = final_form(state, made)
     if known is PENDING:
-        raise state.circle(made)
+        raise state.cycle_error(made)
     if known is not None:
         return known, True
     state.done[node] = PENDING
@@ -219,7 +219,7 @@ def fire(state: RewriteState, node: Node, made: Node, number: int) -> tuple[Node
 
 
 def remember(state: RewriteState, node: Node, final: Node) -> None:
-    """Note the final form of a node and of all forms that it had."""
+    """Record the final form for a node and for all its earlier forms."""
     done = state.done
     done[node] = final
     for form in state.trails[-1][2::2]:
@@ -230,8 +230,9 @@ def remember(state: RewriteState, node: Node, final: Node) -> None:
 
 
 def final_form(state: RewriteState, node: Node) -> Node | None:
-    """The final form of a node, if there is one: of this call, remembered from another, or itself if no rule names its op and it
-    has no operands. PENDING while its replacement is unfinished.
+    """The final form of a node; None if it is not finished; PENDING while its replacement is unfinished.
+
+    It was found in this call, or is remembered from another. A node without operands whose op no rule matches is final itself.
     """
     done = state.done
     known = done.get(node)

@@ -1,4 +1,4 @@
-"""The folders of the built-in rule files and of their ledger, and the test that tells built-in files from those of packs."""
+"""The folders of the built-in rule files and of their ledger, and a test whether a rule file is built in or of a pack."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _PACKAGE: Final = Path(__file__).resolve().parent.parent
 
 
 def rules_folder() -> Path:
-    """The built-in rule files: inside the package when installed, beside it in a checkout."""
+    """The folder of the built-in rule files: inside an installed package, beside the package in a checkout."""
     installed = _PACKAGE / "data" / "rules"
     return installed if installed.is_dir() else _PACKAGE.parent / "rules"
 
 
 def proofs_folder() -> Path:
-    """The built-in ledger: a page for each of these files, in folders of the same names."""
+    """The folder of the built-in ledger, with a page for each built-in rule file under the same relative path."""
     installed = _PACKAGE / "data" / "proofs"
     return installed if installed.is_dir() else _PACKAGE.parent / "proofs"
 
@@ -33,7 +33,7 @@ def _real(folder: Path) -> str:
 
 
 def inside(file: str | Path) -> str | None:
-    """The path of a built-in rule file in its folder, "" for the folder; None for any other file."""
+    """The path of a built-in rule file relative to its folder; "" for the folder itself; None for any other file."""
     folder, path = _real(rules_folder()), os.path.realpath(file)
     if path == folder:
         return ""
@@ -41,17 +41,17 @@ def inside(file: str | Path) -> str | None:
 
 
 def is_built_in(file: str | Path) -> bool:
-    """True for a file of the folder of the built-in rules, wherever a link to it stands."""
+    """True for a file in the folder of the built-in rules, also if the path is a link to it."""
     return inside(file) is not None
 
 
 def is_built_in_rule(rule: CheckedRule) -> bool:
-    """True for a rule that came from a built-in file: one of a pack did not, wherever a link to its file leads by now."""
+    """True for a rule of a built-in file. A rule of a pack is none, even if its file has become a link to a built-in file."""
     return rule.name == rule.own and is_built_in(rule.file)
 
 
 def page_path(file: str | Path) -> Path:
-    """The path of the page of a rule file: in the built-in ledger, or the folder `proofs` beside a pack's file."""
+    """The path of the ledger page of a rule file: in the built-in ledger, or in the folder `proofs` beside a pack's file."""
     built_in = inside(file)
     if built_in is not None:
         return (proofs_folder() / built_in).with_suffix(".json")
@@ -60,8 +60,8 @@ def page_path(file: str | Path) -> Path:
 
 
 def files_of(where: Path) -> list[Path]:
-    """The rule files that a path names: those below a folder, or the path itself. What is no regular file (a pipe, a device) is
-    none in a folder, but for a link to nothing, of which whoever reads it says so.
+    """The rule files below a folder, or the path itself if it is no folder. Pipes and devices in a folder are left out; dangling
+    links are kept, so that reading them raises an error.
     """
     if not where.is_dir():
         return [where]
@@ -69,5 +69,5 @@ def files_of(where: Path) -> list[Path]:
 
 
 def pack_of(where: str | Path) -> str:
-    """The prefix of the names of rules that come from this file or folder; "" for the built-in ones."""
+    """The name prefix of rules from this file or folder; "" for built-in rules."""
     return "" if is_built_in(where) else readable(Path(where).resolve().stem)

@@ -1,4 +1,4 @@
-"""The gate: rules become a matcher here, and a rule that nothing vouches for is refused."""
+"""The gate that rules pass before they become a matcher: it refuses rules without a usable verdict."""
 
 from __future__ import annotations
 
@@ -20,46 +20,46 @@ if TYPE_CHECKING:
 
 
 class Gate(Protocol):
-    """The authority that vouches for rules: the prover's ledger (morok.prove.admission).
+    """The authority that admits rules: the prover's ledger (morok.prove.admission).
 
-    Limits are what rules decline to do: to fire beyond the extents of their proofs. Of a file's rules they are given by name, of
-    others, of which two may have one name, by the place among them.
+    Limits are extents beyond which a rule must not fire, because its proof does not reach further. They are keyed by rule name
+    for a file, and by position for other sequences of rules, in which two rules may have the same name.
     """
 
     def unchanged(self, file: RuleFile) -> Mapping[str, Limits] | None:
-        """The limits of a built-in file's rules; None unless these bytes are known to be proved. Nothing is parsed."""
+        """The limits of a built-in file's rules; None unless exactly this content has been proved. Nothing is parsed."""
 
     def compared(self, file: RuleFile) -> Mapping[str, Limits] | None:
-        """The same, found out rule by rule, and remembered."""
+        """The same by a comparison with the ledger rule by rule; None unless all are proved. The result is remembered."""
 
     def admit(self, rules: Sequence[CheckedRule]) -> Mapping[int, Limits]:
-        """The limits of rules that may fire; UnprovedRuleError or UntrustedHelperError. Nothing is proved."""
+        """The limits of rules by position; UnprovedRuleError or UntrustedHelperError if one may not fire. Nothing is proved."""
 
     def admit_file(self, file: RuleFile, prove: bool, trust_ledger: bool, trust_helpers: bool) -> Mapping[str, Limits]:
-        """The limits of the rules of a pack's file, as `load_rules` admits them."""
+        """The limits of the rules of a pack's file; the flags and the errors are those of `load_rules`."""
 
     def checking(self, rules: Sequence[CheckedRule]) -> Mapping[int, Limits]:
-        """The limits of the built-in rules among these that fire at every size: each firing beyond its proof is checked."""
+        """The extents of the proofs of those built-in rules that fire at every size; firings beyond them are checked."""
 
     def verdicts(self, file: RuleFile) -> Mapping[str, str]:
-        """The recorded verdicts on the rules of a built-in file, by their own names."""
+        """The recorded verdicts on the rules of a built-in file, by rule name."""
 
     def sources(self) -> str:
-        """A digest of the files that the built-in dialect's ops and the prover are made of."""
+        """A digest of the source files of the built-in dialect's ops and of the prover."""
 
     def dialect_digest(self, dialect: Dialect) -> str:
-        """A digest of all that proofs about a foreign dialect may depend on, its own declarations included."""
+        """A digest of all that proofs about a foreign dialect may depend on, including its declarations."""
 
 
 def gate() -> Gate:
-    """The gate that the package hands in (morok/__init__.py); loaded when first asked for."""
+    """The gate that morok/__init__.py hands in; loaded on first use."""
     found: Gate = part("gate")
     return found
 
 
 def admit(rules: RuleSet) -> None:
-    """Let these rules fire: each has a usable verdict, and helpers that keep their contracts. Else UnprovedRuleError, or
-    UntrustedHelperError. Nothing is proved here. Those that are unproved by their maker's word pass, and stay marked.
+    """Let these rules fire. UnprovedRuleError if a rule has no usable verdict; UntrustedHelperError if it calls a helper that may
+    not run. Nothing is proved here. Rules of sets made with unproved=True pass and stay marked as unproved.
     """
     for mine in rules.parts:
         if mine.standing is Standing.ASK:
@@ -68,29 +68,29 @@ def admit(rules: RuleSet) -> None:
 
 
 def checking(mine: Part) -> Mapping[int, Limits]:
-    """The limits of the built-in rules that fire at every size, by their places: under MOROK_CHECK=1 each firing beyond its proof
-    is checked.
+    """The extents of the proofs of built-in rules that fire at every size, by position. Under MOROK_CHECK=1 each firing beyond
+    them is checked.
     """
     return gate().checking(mine.rules()) if mine.standing is Standing.ADMITTED else {}
 
 
 def admit_proved(rules: RuleSet) -> None:
-    """The same for a pipeline, which takes no unproved rules."""
+    """Let these rules fire in a pipeline, which takes no unproved rules: UnprovedRuleError for one."""
     refuse_unproved(rules)
     admit(rules)
 
 
 def refuse_unproved(rules: RuleSet) -> None:
-    """UnprovedRuleError for rules that are unproved by their maker's word."""
+    """UnprovedRuleError for a set that was made with unproved=True, or has such a part."""
     if rules.unproved:
-        what = f"rule {_first_unproved(rules)} is of a set that was made with unproved=True"
-        hint = "such a set serves `rewrite_node` and `apply`, one node at a time; load_rules(..) proves what a file says"
-        expected = "rules that the ledger vouches for, as load_rules(..) gives them"
+        what = f"rule {_first_unproved(rules)} belongs to a set made with unproved=True"
+        hint = "an unproved set supports only `rewrite_node` and `apply`, on one node; load_rules(..) proves the rules of a file"
+        expected = "proved rules, as load_rules(..) returns them"
         raise UnprovedRuleError(what, place=caller(), expected=expected, hint=hint)
 
 
 def _first_unproved(rules: RuleSet) -> str:
-    """The name of a rule that is unproved by its maker's word, in a set that has one."""
+    """The name of the first unproved rule of a set that has one."""
     for mine in rules.parts:
         if mine.standing is Standing.UNPROVED:
             return mine.names[0]

@@ -1,4 +1,4 @@
-"""Keys that are equal for one object alone, whether it is hashable or not."""
+"""Maps and keys by object identity, for objects that need not be hashable."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ from typing import Any
 
 
 class IdentityMap:
-    """The part of a dict that the engine needs. Keys are kept alive, so that an address is never reused."""
+    """A map keyed by object identity, with those methods of `dict` that the engine uses.
+
+    It keeps its keys alive, so their addresses are not reused.
+    """
 
     __slots__ = ("_items",)
 
@@ -25,8 +28,8 @@ class IdentityMap:
         return self._items[id(key)][1]
 
 
-class Same:
-    """A key that is equal to another of the same object alone, which it keeps alive."""
+class ByIdentity:
+    """A hashable key for an object, equal to other keys of the same object. It keeps the object alive."""
 
     __slots__ = ("of",)
 
@@ -34,7 +37,7 @@ class Same:
         self.of = of
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Same) and other.of is self.of
+        return isinstance(other, ByIdentity) and other.of is self.of
 
     def __hash__(self) -> int:
         return id(self.of)

@@ -1,4 +1,4 @@
-"""The rules there are: the built-in groups, rule packs, and the gate that both pass: no rule runs unproved."""
+"""The built-in rule groups and rule packs. Both pass the gate, so no rule runs unproved."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from morok.names import nearest, readable
 from morok.out_of_memory import needs_memory
 from morok.rewrite import engine, folders, gate
 from morok.rewrite.files import GroupPart, RuleFile
-from morok.rewrite.parts import Part, placed
+from morok.rewrite.parts import Part, limits_by_position
 from morok.rewrite.ruleset import RuleSet, check_context, check_node
 from morok.rewrite.tiers import FIRES, FIRES_IN, SYMBOLIC_SIMPLE, TIERS, WHOLE
 from morok.rewrite.trace import Trace
@@ -39,12 +39,12 @@ def proofs_dir() -> Path:
 
 _HEADS: Final = re.compile(rb"^group[ \t]+([A-Za-z_][A-Za-z0-9_]*)", re.MULTILINE)
 _homes: dict[Path, dict[str, Path]] = {}
-_files: dict[Path, _Built] = {}
+_files: dict[Path, _BuiltInFile] = {}
 _sets: dict[tuple[Path, tuple[str, ...]], RuleSet] = {}
 
 
 def _group_homes() -> dict[str, Path]:
-    """The file of each built-in group; the files are searched for their group lines only."""
+    """The file of each built-in group, found by a search for group lines; nothing is parsed."""
     folder = rules_dir()
     homes = _homes.get(folder)
     if homes is None:
@@ -53,7 +53,9 @@ def _group_homes() -> dict[str, Path]:
             for m in _HEADS.finditer(path.read_bytes()):
                 name = m.group(1).decode()
                 if name in homes:
-                    raise DuplicateRuleError(f"the rule group {name} is in {homes[name]} already", place=Place(str(path), 1))
+                    raise DuplicateRuleError(
+                        f"rule group {name} is defined twice: here and in {homes[name]}", place=Place(str(path), 1)
+                    )
                 homes[name] = path
         _homes[folder] = homes
     return homes
@@ -68,26 +70,27 @@ def _home_of(group_name: str) -> Path:
     return found
 
 
-_page_path: Final = cache(folders.page_path)  # finding it costs more than looking at both files
+_page_path: Final = cache(folders.page_path)  # computing it costs more than two calls of `stat`
 
-Stamp = tuple[int, int, int]  # of a rule file and of its page of the ledger: what the gate's answer depends on
+FileVersion = tuple[int, int, int]  # of a rule file and its ledger page: (time and size of the file, time of the page)
 
 
-def _stamp(path: Path) -> Stamp:
+def _file_version(path: Path) -> FileVersion:
     status = path.stat()
     page = _page_path(path)
     return status.st_mtime_ns, status.st_size, page.stat().st_mtime_ns if page.is_file() else 0
 
 
-class _Built:
-    """A built-in file, and the gate's answers about its groups.
+class _BuiltInFile:
+    """A built-in file and the gate's verdicts on its groups.
 
-    limits    of its rules by name, where all are as they were proved: nothing need be parsed. None where that is not known
-    compared  the file has been compared with its page rule by rule, if that was necessary
+    limits    the limits of its rules by name, if all are unchanged since they were proved; None if that is not known
+    compared  True if the rules need no comparison with the ledger, or have been compared
+    refused   the errors of groups with a rule that was not admitted
     """
 
-    def __init__(self, path: Path, stamp: Stamp) -> None:
-        self.stamp = stamp
+    def __init__(self, path: Path, version: FileVersion) -> None:
+        self.version = version
         self.file = RuleFile(path, path.read_bytes(), "")
         self.limits = gate.gate().unchanged(self.file)
         self.compared = self.limits is not None
@@ -95,17 +98,17 @@ class _Built:
         self.parts: dict[str, GroupPart] = {}
 
     def part(self, name: str) -> GroupPart:
-        """A group whose rules may run; UnprovedRuleError otherwise."""
+        """The group of this name, admitted. UnprovedRuleError if one of its rules is not proved."""
         if name in self.refused:
             raise self.refused[name].with_traceback(None)
         part = self.parts.get(name)
         if part is None:
             part = self.file.part(name)
             if not self.compared:
-                self.compared = True  # once: what is measured asks for groups in turn
+                self.compared = True  # once for all groups of the file
                 self.limits = gate.gate().compared(self.file)
             if self.limits is not None:
-                part.admit(placed(part.names, self.limits))
+                part.admit(limits_by_position(part.names, self.limits))
             else:
                 try:
                     part.admit(gate.gate().admit(part.rules()))
@@ -116,29 +119,29 @@ class _Built:
         return part
 
 
-def _built_in(path: Path) -> _Built:
-    stamp = _stamp(path)
+def _built_in_file(path: Path) -> _BuiltInFile:
+    version = _file_version(path)
     found = _files.get(path)
-    if found is None or found.stamp != stamp:
-        found = _files[path] = _Built(path, stamp)
+    if found is None or found.version != version:
+        found = _files[path] = _BuiltInFile(path, version)
     return found
 
 
 def groups(*names: str) -> RuleSet:
-    """The built-in groups of those names, the first one's rules first. UnprovedRuleError if one of their rules is not proved."""
+    """A rule set of the built-in groups of these names, in this order. UnprovedRuleError if one of their rules is not proved."""
     if not names:
         raise UsageError("groups() of no names", place=caller(), expected="at least one; `morok rules` lists them")
     key = (rules_dir(), names)
     try:
         found = _sets.get(key)
-    except TypeError:  # what has no hash is no name: said below
+    except TypeError:  # an unhashable object is no name: `text` raises the error
         found = None
     if found is None:
         for name in names:
             text(name, "the name of a group of rules", UnknownNameError)
         with RULES:
             homes = {name: _home_of(name) for name in names}
-            files = {path: _built_in(path) for path in homes.values()}
+            files = {path: _built_in_file(path) for path in homes.values()}
             parts: list[Part] = [files[homes[name]].part(name) for name in names]
             whole = [WHOLE[name] for name in names if name in WHOLE]
             blocks = [groups(*block) for block in _blocks(names)]
@@ -148,12 +151,15 @@ def groups(*names: str) -> RuleSet:
 
 
 def _blocks(names: tuple[str, ...]) -> list[tuple[str, ...]]:
-    """These groups around those of SYMBOLIC_SIMPLE, which many sets hold; nothing where they are not among them, or alone."""
-    many = len(SYMBOLIC_SIMPLE)
-    at = next((i for i in range(len(names) - many + 1) if names[i : i + many] == SYMBOLIC_SIMPLE), None)
-    if at is None or len(names) == many:
+    """The groups as up to three blocks: before, of and after SYMBOLIC_SIMPLE. Many sets hold that block, and share its matcher.
+
+    Empty if the names do not hold SYMBOLIC_SIMPLE, or nothing else.
+    """
+    length = len(SYMBOLIC_SIMPLE)
+    at = next((i for i in range(len(names) - length + 1) if names[i : i + length] == SYMBOLIC_SIMPLE), None)
+    if at is None or len(names) == length:
         return []
-    return [block for block in (names[:at], SYMBOLIC_SIMPLE, names[at + many :]) if block]
+    return [block for block in (names[:at], SYMBOLIC_SIMPLE, names[at + length :]) if block]
 
 
 def group(name: str) -> RuleSet:
@@ -162,7 +168,7 @@ def group(name: str) -> RuleSet:
 
 
 def tier(name: str) -> RuleSet:
-    """The groups of a tier of morok.rewrite.tiers: "symbolic_simple", "symbolic" or "sym"."""
+    """A rule set of the groups of a tier (morok.rewrite.tiers): "symbolic_simple", "symbolic" or "sym"."""
     return groups(*TIERS[choice(name, "the tier", tuple(TIERS), UnknownNameError)])
 
 
@@ -173,12 +179,12 @@ def symbolic() -> RuleSet:
 
 
 def group_names() -> list[str]:
-    """Every built-in group, file by file."""
+    """The names of all built-in groups, file by file."""
     return list(_group_homes())
 
 
 class Catalogued(NamedTuple):
-    """One built-in rule; `verdict` is "unproved" where the ledger knows none for its present text."""
+    """A built-in rule; `verdict` is "unproved" if the ledger has none for its present text."""
 
     name: str
     verdict: str
@@ -187,11 +193,11 @@ class Catalogued(NamedTuple):
 
 
 def catalogue() -> list[Catalogued]:
-    """All built-in rules, file by file, proved or not. No solver is loaded."""
+    """All built-in rules, file by file, proved or not. It loads no solver."""
     out = []
     folder = rules_dir()
     for path in sorted(folder.rglob("*.rules")):
-        file = _built_in(path).file
+        file = _built_in_file(path).file
         verdicts = gate.gate().verdicts(file)
         shown = str(path.relative_to(folder.parent))
         for g in file.index.groups:
@@ -233,7 +239,7 @@ def load_rules(
         loaded = RuleFile(file, content, pack)
         limits = gate.gate().admit_file(loaded, prove, trust_ledger, trust_helpers)
         for part in loaded.parts():
-            part.admit(placed(part.names, limits))
+            part.admit(limits_by_position(part.names, limits))
             parts.append(part)
     if not parts:
         raise RuleError(

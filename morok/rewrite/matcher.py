@@ -1,4 +1,4 @@
-"""Compiled rules: one function per op, and several compiled sets as one."""
+"""Compiled rule sets: a match function for each op, and the combination of several sets into one."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from morok.dialect import Node
 
-# (node, context) -> (what replaces it, number of the rule), or None
+# (node, context) -> (replacement, number of the rule), or None if no rule applies
 Match = Callable[[Node, Any], "tuple[Node, int] | None"]
 
 
@@ -16,10 +16,10 @@ class Matcher(NamedTuple):
 
     table    one generated function per op key
     default  the function for nodes of any other op: the rules whose pattern is a bare variable
-    names    of the rules, by number
-    source   gives the generated Python text
-    serial   one number for all matchers that rewrite alike
-    unproved True if some of the rules are loaded as unproved: nodes remember nothing of their results
+    names    the names of the rules, by number
+    source   a function that returns the generated Python text
+    serial   a number, the same for all matchers of the same rules under the same conditions
+    unproved True if the set was made with unproved=True: nodes do not remember its results
     """
 
     table: Mapping[Hashable, Match]
@@ -34,18 +34,18 @@ _serials: dict[Hashable, int] = {}
 
 
 def serial_of(identity: Hashable) -> int:
-    """The number of an identity: small, so that it is quickly hashed."""
+    """The number of an identity: a small integer, because its hash is cheap."""
     return _serials.setdefault(identity, len(_serials) + 1)
 
 
-def in_turn(matchers: Sequence[Matcher], serial: int) -> Matcher:
-    """One matcher of several: the first rule that applies fires, in the order of the matchers."""
+def first_match(matchers: Sequence[Matcher], serial: int) -> Matcher:
+    """The combination of several matchers: they are tried in order, and the first rule that applies fires."""
     keys = dict.fromkeys(key for m in matchers for key in m.table)
     firsts = [sum(len(m.names) for m in matchers[:i]) for i in range(len(matchers))]
-    table = {k: _first_hit([(m.table.get(k, m.default), first) for m, first in zip(matchers, firsts, strict=True)]) for k in keys}
+    table = {k: _combined([(m.table.get(k, m.default), first) for m, first in zip(matchers, firsts, strict=True)]) for k in keys}
     return Matcher(
         {key: match for key, match in table.items() if match is not None},
-        _first_hit([(m.default, first) for m, first in zip(matchers, firsts, strict=True)]),
+        _combined([(m.default, first) for m, first in zip(matchers, firsts, strict=True)]),
         tuple(name for m in matchers for name in m.names),
         lambda: "\n".join(m.source() for m in matchers),
         serial,
@@ -53,13 +53,13 @@ def in_turn(matchers: Sequence[Matcher], serial: int) -> Matcher:
     )
 
 
-def _first_hit(matches: Sequence[tuple[Match | None, int]]) -> Match | None:
-    """One match function of several, each with the number added to those of its rules."""
+def _combined(matches: Sequence[tuple[Match | None, int]]) -> Match | None:
+    """The combination of several match functions, each given with the number of its first rule; None if there are none."""
     found: Match | None = None
     for match, first in matches:
         if match is not None:
             own = match if first == 0 else _renumbered(match, first)
-            found = own if found is None else _either(found, own)
+            found = own if found is None else _one_or_other(found, own)
     return found
 
 
@@ -71,7 +71,7 @@ def _renumbered(match: Match, first: int) -> Match:
     return renumbered
 
 
-def _either(one: Match, other: Match) -> Match:
+def _one_or_other(one: Match, other: Match) -> Match:
     def either(node: Node, context: Any) -> tuple[Node, int] | None:
         return one(node, context) or other(node, context)
 

@@ -1,4 +1,4 @@
-"""From a rule set to its compiled matcher: out of the cache on disk where its rules come from files that did not change."""
+"""Matchers of rule sets. If all rules of a set come from files that did not change, the matcher comes from the cache on disk."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ if TYPE_CHECKING:
 
 
 def matcher_for(rules: RuleSet, flags: frozenset[str], checked: bool) -> Matcher:
-    """The matcher of those of `rules` that assume nothing beyond `flags`; `checked`: helper calls assert their contracts, and
-    what built-in rules make beyond the extents of their proofs is checked.
-    UnprovedRuleError where nothing vouches for one of `rules`.
+    """The matcher of those rules that assume no liberty beyond `flags`. UnprovedRuleError if one of `rules` may not fire.
+
+    checked  True if helper calls check their contracts, and firings of built-in rules beyond the extents of their proofs are
+             checked
     """
     gate.admit(rules)
     wrap = None
@@ -41,7 +42,7 @@ def matcher_for(rules: RuleSet, flags: frozenset[str], checked: bool) -> Matcher
         made = _generate(rules, flags, checked)
         if key is not None:
             _save(key, made)
-    # the text is made of the rules anew: nobody keeps their syntax
+    # the text is generated again on demand, so the matcher does not keep the syntax trees alive
     made = made._replace(source=lambda: _generate(rules, flags, checked).source())
     found = link(made, rules.dialect, wrap)
     table = {rules.dialect.ops[op].key: f for op, f in found.items() if op}
@@ -49,8 +50,8 @@ def matcher_for(rules: RuleSet, flags: frozenset[str], checked: bool) -> Matcher
 
 
 def tried(rules: RuleSet, node: Node, context: Any = None) -> list[str]:
-    """The rules that are tried on `node` until one fires, in order: all others were ruled out by its op and its operands' ops
-    before anything of theirs was looked at. A matcher is made for the purpose: for tests, and for the curious.
+    """The names of the rules that are tried on `node`, in order, until one fires. The other rules are excluded by the op of the
+    node and the ops of its operands alone. Each call generates a matcher; this serves tests and inspection.
     """
     gate.admit(rules)
     numbers: dict[int, None] = {}
@@ -70,7 +71,7 @@ def _load(key: str) -> Generated | None:
         return None
     size = int.from_bytes(kept[:8], "little")
     names, helpers = json.loads(kept[8 : 8 + size])
-    code: CodeType = marshal.loads(kept[8 + size :])  # written by this user, whole, and by this interpreter
+    code: CodeType = marshal.loads(kept[8 + size :])  # safe: an intact entry of this user and this Python
     return Generated(code, str, tuple(names), helpers)
 
 
@@ -87,7 +88,7 @@ def _generate(rules: RuleSet, flags: frozenset[str], checked: bool, counting: bo
 
 
 def _allowed(rules: RuleSet, flags: frozenset[str], checked: bool) -> tuple[list[CheckedRule], dict[int, Limits]]:
-    """(the rules that assume nothing beyond `flags`, the limits of these beyond the extents of their proofs, by their numbers)"""
+    """(the rules that assume no liberty beyond `flags`, their limits by rule number)"""
     allowed: list[CheckedRule] = []
     limits: dict[int, Limits] = {}
     for p in rules.parts:
@@ -100,9 +101,9 @@ def _allowed(rules: RuleSet, flags: frozenset[str], checked: bool) -> tuple[list
 
 
 def _key(rules: RuleSet, flags: frozenset[str]) -> str | None:
-    """A key of the generated text; None where some rules come from no file."""
+    """The cache key of the generated code; None if some rules come from no file."""
     parts = [p.cache for p in rules.parts]
     if not all(parts):
         return None
-    said = "\n".join(["matcher", generator_digest(), dialect_digest(rules.dialect), " ".join(sorted(flags)), *parts])
-    return hashlib.sha256(data(said)).hexdigest()
+    inputs = "\n".join(["matcher", generator_digest(), dialect_digest(rules.dialect), " ".join(sorted(flags)), *parts])
+    return hashlib.sha256(data(inputs)).hexdigest()

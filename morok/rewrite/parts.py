@@ -1,4 +1,4 @@
-"""The parts of rule sets: rules that stand together, and their admission."""
+"""The parts of rule sets: sequences of rules that are admitted together."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Standing(enum.Enum):
-    """The reason that rules may fire (morok.rewrite.gate)."""
+    """The admission of rules by the gate (morok.rewrite.gate)."""
 
     ASK = "the ledger is asked when they become a matcher"
     ADMITTED = "the gate has let them pass"
@@ -24,12 +24,13 @@ class Standing(enum.Enum):
 
 
 class Part(Protocol):
-    """Rules that a rule set holds together: one group of a file, or a list of rules.
+    """The rules of one group of a file, or of a list, as a part of a rule set.
 
-    standing  changed by the gate alone
-    limits    of rules what they do beyond the extents of their proofs, by the rules' places in the part, as two of them may have
-              one name: known where the gate has let them pass
-    identity  equal for parts that rewrite alike; `cache` is the same for use across processes, "" where there is none
+    standing  the admission of the rules; only the gate changes it
+    limits    the extents beyond which rules must not fire, by the rules' positions in the part, because two rules may have the
+              same name. Empty until the gate has admitted the rules
+    identity  a key that is equal for parts with the same rules, in this process
+    cache     a key that is equal for parts with the same rules in any process; "" if there is none
     """
 
     standing: Standing
@@ -47,18 +48,18 @@ class Part(Protocol):
     def cache(self) -> str: ...
     def rules(self) -> Sequence[CheckedRule]: ...
     def mentions(self, op: str) -> bool:
-        """False if no rule of these names that op."""
+        """True if one of these rules names the op."""
 
 
 def mentions(rule: CheckedRule, op: str) -> bool:
-    """True if the op of that name is in the rule's pattern, a clause or its target."""
-    from morok.dsl.syntax import ops_named  # lazy: rules that are compiled run without it
+    """True if the op of this name occurs in the rule's pattern, in a clause or in its target."""
+    from morok.dsl.syntax import ops_named  # lazy: compiled rules run without the syntax module
 
     return op in ops_named(rule.syntax.pattern, *rule.syntax.clauses, rule.syntax.target)
 
 
 def names_in_pattern(rule: CheckedRule, op: str) -> bool:
-    """True if the op of that name is in the rule's pattern."""
+    """True if the op of this name occurs in the rule's pattern."""
     from morok.dsl.syntax import ops_named  # lazy: as above
 
     return op in ops_named(rule.syntax.pattern)
@@ -67,21 +68,21 @@ def names_in_pattern(rule: CheckedRule, op: str) -> bool:
 NO_LIMITS: Final[Mapping[str, Limits]] = {}
 
 
-def placed(names: Sequence[str], limits: Mapping[str, Limits]) -> dict[int, Limits]:
-    """The limits of rules by their places, out of those by name: of names that are one rule's each."""
+def limits_by_position(names: Sequence[str], limits: Mapping[str, Limits]) -> dict[int, Limits]:
+    """The limits of rules by position, from limits by name. The names must be distinct."""
     return {i: limits[name] for i, name in enumerate(names) if name in limits} if limits else {}
 
 
 def several_dialects(one: Dialect, other: Dialect) -> UsageError:
-    """The error of rules of two dialects in one set."""
-    what = f"rules of dialect {one.name} and of {other.name} cannot be put together"
+    """The error for rules of two dialects in one set."""
+    what = f"one rule set cannot hold rules of dialect {one.name} and of dialect {other.name}"
     again = one.name == other.name
-    hint = f"{one.name} was registered again after some of the rules were loaded: load these again" if again else ""
+    hint = f"dialect {one.name} was registered again after some of the rules were loaded; load these rules again" if again else ""
     return UsageError(what, place=caller(), expected="rules of one dialect", hint=hint)
 
 
 class Listed:
-    """A part made of checked rules at hand. `limits`: by the rules' names."""
+    """A part made from a list of checked rules. `limits` are keyed by rule name."""
 
     cache = ""
 
@@ -95,7 +96,7 @@ class Listed:
             if rule.dialect is not self.dialect:
                 raise several_dialects(self.dialect, rule.dialect)
         self.standing = standing
-        self.limits: Mapping[int, Limits] = placed(self.names, limits)
+        self.limits: Mapping[int, Limits] = limits_by_position(self.names, limits)
         self.identity: Hashable = object()
 
     @property

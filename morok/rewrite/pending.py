@@ -1,4 +1,4 @@
-"""The mark in place of a final form: a rule has replaced the node, and the replacement is unfinished."""
+"""PENDING, the mark of a node that a rule has replaced while the replacement is unfinished."""
 
 from __future__ import annotations
 

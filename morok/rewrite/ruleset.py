@@ -1,4 +1,4 @@
-"""Ordered rules of one dialect, compiled into a matcher when first used."""
+"""Rule sets: ordered rules of one dialect, compiled into a matcher on first use."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from morok.interrupts import check
 from morok.locks import RULES
 from morok.names import nearest
 from morok.rewrite import matchers
-from morok.rewrite.matcher import Matcher, in_turn, serial_of
+from morok.rewrite.matcher import Matcher, first_match, serial_of
 from morok.rewrite.parts import Listed, Part, Standing, several_dialects
 from morok.rewrite.tiers import FIRES
 
@@ -24,41 +24,40 @@ if TYPE_CHECKING:
 
 
 def check_node(dialect: Dialect, node: Any) -> None:
-    """IRTypeError for anything but a node of the dialect, where the dialect says what its nodes are."""
+    """IRTypeError for anything but a node of the dialect, if the dialect declares the class of its nodes."""
     kind: type | None = getattr(dialect, "node", None)
     if kind is not None and not isinstance(node, kind):
-        hint = "its graph is in its `uop`" if hasattr(node, "uop") else ""
-        what = f"{type(node).__name__} is no node that rules could rewrite"
+        hint = "pass the graph in its attribute `uop`" if hasattr(node, "uop") else ""
+        what = f"rules cannot rewrite a {type(node).__name__}"
         raise IRTypeError(what, place=caller(), expected=f"a {kind.__name__}", hint=hint)
 
 
 def check_context(rules: RuleSet, context: Any) -> None:
-    """UsageError where the helpers of these rules take a context, and there is none."""
+    """UsageError if helpers of these rules take a context and `context` is None."""
     if context is not None or not rules.has_context:
         return
     for rule in rules.rules:
         if rule.context is not None and rule.externs:
-            what = f"{rule.name} is of a group with a context, and there is none"
-            hint = f"rewrite(.., context=..): an object that its helpers ({', '.join(sorted(rule.externs))}) take last"
+            what = f"{rule.name} needs a context, and none was given"
+            hint = f"pass rewrite(.., context=..): the last argument of its helpers ({', '.join(sorted(rule.externs))})"
             raise UsageError(what, place=caller(), expected=f"a {rule.context}", hint=hint)
 
 
-LARGE: Final = 100  # rules from which on a set keeps its own matcher as a part of others: making one takes a second
+LARGE: Final = 100  # rules. A set of this size shares its matcher with sums of sets, because making one takes a second
 
 
-def _answers(full: str, name: str) -> bool:
+def _has_name(full: str, name: str) -> bool:
     return full == name or full.partition(".")[2] == name
 
 
 class RuleSet:
-    """Rules in priority order: of those that apply to a node the first one fires. `a + b` puts a's rules before b's.
+    """Rules in priority order: the first rule that applies to a node fires. `a + b` puts the rules of `a` before those of `b`.
 
-    blocks  the same rules as smaller sets, where some of these are large: each has a matcher of its own, which others share
-    whole   rules that see nests of one op as a whole, before its nodes are finished (morok.rewrite.ac_chains)
-    fires   in which operand positions they fire: of rules put together, where all of them may
-    unproved  some are unproved by their maker's word: see `of`
-
-    `programs` is the engine's: what it made of these rules, by what else that depends on.
+    blocks    the same rules as smaller sets, if some of these are large; each has a matcher, shared with other rule sets
+    whole     the rules that match an AC chain as a whole, before its nodes are finished (morok.rewrite.ac_chains)
+    fires     the operand positions in which the rules fire; for a sum of sets, the positions that they have in common
+    unproved  True if some rules are of a set made with unproved=True: see `of`
+    programs  the engine's programs for these rules, by (flags, checked, positions)
     """
 
     def __init__(
@@ -88,14 +87,14 @@ class RuleSet:
 
     @staticmethod
     def of(rules: Sequence[CheckedRule], unproved: bool = False) -> RuleSet:
-        """A rule set of checked rules, in that order. Before they first apply the ledger is asked, and UnprovedRuleError raised
-        for one without a usable verdict (morok.load_rules proves on the spot).
+        """A rule set of checked rules, in this order. On first use it raises UnprovedRuleError if the ledger has no usable
+        verdict on one of them (morok.load_rules proves on the spot).
 
-        unproved  ask nobody: for tests of rules that may be false. No pipeline accepts such a set
+        unproved  True for a set that never asks the ledger, for tests of rules that may be false. No pipeline accepts it
         """
         given = several(rules, "a rule set", "checked rules")
         for r in given:
-            if not hasattr(r, "syntax"):  # whose class built-in rules run without
+            if not hasattr(r, "syntax"):  # the class of checked rules is not loaded for built-in rules
                 raise mistyped(r, "a rule of a rule set", "a checked rule")
         return RuleSet((Listed(given, Standing.UNPROVED if flag(unproved, "unproved") else Standing.ASK),))
 
@@ -110,14 +109,14 @@ class RuleSet:
         return tuple(r for p in self.parts for r in p.rules())
 
     def mentions(self, op: str) -> bool:
-        """True if one of the rules names that op."""
+        """True if one of the rules names this op."""
         found = self._mentioned.get(text(op, "the name of an op"))
         if found is None:
             found = self._mentioned[op] = any(p.mentions(op) for p in self.parts)
         return found
 
     def __add__(self, other: RuleSet) -> RuleSet:
-        instance(other, RuleSet, "what is put behind rules", "rules, as load_rules(..) makes them")
+        instance(other, RuleSet, "the right operand of + of rules", "rules, as load_rules(..) returns them")
         blocks = (*(self.blocks or (self,)), *(other.blocks or (other,)))
         whole = other.whole if self.whole is None else self.whole
         large = any(len(b) >= LARGE for b in blocks)
@@ -133,13 +132,13 @@ class RuleSet:
         return isinstance(name, str) and name in self.names
 
     def __getitem__(self, name: str) -> SingleRule:
-        """The rule of that name, with or without its pack's; UnknownRuleError if there is none, or several."""
+        """The rule of this name, with or without the prefix of its pack. UnknownRuleError if there is none, or several."""
         text(name, "the name of a rule", UnknownRuleError)
-        mine = [p for p in self.parts if any(_answers(n, name) for n in p.names)]
-        found = [(r, p, i) for p in mine for i, r in enumerate(p.rules()) if _answers(r.name, name)]
+        mine = [p for p in self.parts if any(_has_name(n, name) for n in p.names)]
+        found = [(r, p, i) for p in mine for i, r in enumerate(p.rules()) if _has_name(r.name, name)]
         exact = [(r, p, i) for r, p, i in found if r.name == name] or found
         if len(exact) != 1:
-            what = f"{len(found)} rules are called" if found else "there is no rule"
+            what = f"{len(found)} rules have the name" if found else "there is no rule"
             close = [r.name for r, *_ in found] or nearest(str(name), self.names, 3)
             hint = f"did you mean {' or '.join(close)}?" if close else "the set's names are in `rules.names`"
             raise UnknownRuleError(f"{what} {name!r}", place=caller(), expected="group.rule", hint=hint)
@@ -151,20 +150,20 @@ class RuleSet:
 
     @property
     def matcher(self) -> Matcher:
-        """The compiled rules: those that assume no more than MOROK_FAST_MATH allows; under MOROK_CHECK=1 with every helper's
-        contract asserted at each call.
+        """The matcher of the rules that assume no more than MOROK_FAST_MATH allows. Under MOROK_CHECK=1 it checks the contract of
+        each helper call.
         """
         flags, checked, _ = config.REWRITING.values
         return self.matcher_under(flags, checked)
 
     def make_matchers(self) -> None:
-        """Make the matchers that rewriting with these rules needs: their own, and that of the rules that see whole nests."""
+        """Make all matchers that rewriting with these rules needs: that of the set, and that of its rules for whole AC chains."""
         _ = self.matcher
         if self.whole is not None:
             _ = self.whole.matcher
 
     def matcher_under(self, flags: frozenset[str], checked: bool) -> Matcher:
-        """`matcher`, with these values of MOROK_FAST_MATH and MOROK_CHECK."""
+        """The matcher under these values of MOROK_FAST_MATH and MOROK_CHECK."""
         known = flags.__class__ is frozenset and checked.__class__ is bool
         found = self._matchers.get((flags, checked)) if known else None
         if found is None:
@@ -173,26 +172,26 @@ class RuleSet:
             with RULES:
                 found = self._matchers.get((flags, checked))
                 if found is None:
-                    found = self._matchers[flags, checked] = self._made(flags, checked)
+                    found = self._matchers[flags, checked] = self._make_matcher(flags, checked)
         return found
 
-    def _made(self, flags: frozenset[str], checked: bool) -> Matcher:
+    def _make_matcher(self, flags: frozenset[str], checked: bool) -> Matcher:
         if self.blocks:
-            return in_turn([b.matcher_under(flags, checked) for b in self.blocks], serial_of((self.identity, flags, checked)))
+            return first_match([b.matcher_under(flags, checked) for b in self.blocks], serial_of((self.identity, flags, checked)))
         return matchers.matcher_for(self, flags, checked)
 
     @property
     def code(self) -> str:
-        """The generated Python text."""
+        """The generated Python text of the matcher."""
         return self.matcher.source()
 
     def tried(self, node: Node, context: Any = None) -> list[str]:
-        """The rules that are tried on `node` until one fires: those that its op and its operands' ops do not rule out."""
+        """The names of the rules that are tried on `node` until one fires: its op and its operands' ops do not exclude them."""
         check_node(self.dialect, node)
         return matchers.tried(self, node, context)
 
     def rewrite_node(self, node: Node, context: Any = None) -> tuple[Node, str] | None:
-        """The result of the first rule that applies to `node`, once, at the root, and the rule's name."""
+        """(the result of the first rule that applies at the root of `node`, the rule's name); None if none applies."""
         check_node(self.dialect, node)
         matcher = self.matcher
         match = matcher.table.get(self.dialect.opkey(node), matcher.default)
@@ -209,7 +208,7 @@ class RuleSet:
 
 
 class SingleRule:
-    """One rule, on its own."""
+    """One rule of a set, to be inspected or applied alone."""
 
     def __init__(self, rule: CheckedRule, standing: Standing = Standing.ASK, limits: Limits | None = None) -> None:
         self.rule = rule
@@ -225,11 +224,11 @@ class SingleRule:
 
     @property
     def code(self) -> str:
-        """The matcher generated from this rule alone."""
+        """The generated Python text of the matcher of this rule alone."""
         return self._set.code
 
     def apply(self, node: Node, context: Any = None) -> Node | None:
-        """The result of the rule on `node`, once, at the root; None where it does not apply."""
+        """The result of the rule at the root of `node`; None if it does not apply."""
         check_context(self._set, context)
         hit = self._set.rewrite_node(node, context)
         return None if hit is None else hit[0]

@@ -1,4 +1,4 @@
-"""`simplify`: the symbolic rules on graphs of Morok's own IR, with long sums put in order first."""
+"""Simplification of graphs of Morok's own IR by the symbolic rules, with long sums sorted first."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @needs_memory("simplify")
 def simplify(graph: UOp) -> UOp:
-    """`graph` rewritten with the symbolic rules until none fires.
+    """The graph, rewritten with the symbolic rules until none fires.
 
     >>> x = UOp.var("x", dtypes.index, 0, 31)
     >>> morok.simplify((x * 4 + 3) // 4) is x
@@ -29,5 +29,5 @@ def simplify(graph: UOp) -> UOp:
 
 
 def simplify_all(graphs: Sequence[UOp]) -> list[UOp]:
-    """Several graphs, with what they share rewritten once."""
+    """The graphs, simplified together: shared nodes are rewritten once."""
     return engine.rewrite_all(graphs, symbolic())

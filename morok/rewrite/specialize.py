@@ -1,7 +1,7 @@
-"""Modules written against `Dialect`, compiled anew with the dialect's own field accesses in place of its methods.
+"""Specialization of the engine's modules for a dialect: calls such as `opkey(n)` are replaced by the dialect's field accesses.
 
-The engine's loop is ordinary typed functions. A dialect that offers code templates (`Dialect.inline`) gets a copy of them in
-which `opkey(n)`, `operands(n)` and their like are those templates, so that generality costs nothing at run time.
+The engine's loop is written as ordinary typed functions. For a dialect with code templates (`Dialect.inline`) this module
+compiles a copy in which the templates replace the calls, so that generality costs nothing at run time.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING, Any
 from morok.dialect import Dialect, Node
 from morok.rewrite import store
 
-# The calls that may be replaced, with the placeholders of their arguments in `Dialect.inline`.
+# The calls that templates may replace, with the placeholders of their arguments in `Dialect.inline`.
 CALLS: Mapping[str, tuple[str, ...]] = dict.fromkeys(("opkey", "operands", "recall", "nests"), ("n",)) | {"same": ("a", "b")}
 
 
-if TYPE_CHECKING:  # names in functions that are specialized: when these run, the dialect's own are in their place
+if TYPE_CHECKING:  # names used by specialized functions: `specialize` binds or inlines the dialect's own
     opkey: Callable[[Node], Hashable]
     operands: Callable[[Node], Sequence[Node]]
     recall: Callable[[Node], dict[int, Any]]
@@ -43,12 +43,12 @@ class _Inliner(ast.NodeTransformer):
         letters = CALLS[node.func.id]
         template = self.inline[node.func.id].format(**{k: f"hole_{k}" for k in letters})
         arguments = {f"hole_{k}": a for k, a in zip(letters, node.args, strict=True)}
-        filled: ast.expr = _Filled(arguments, self.names).visit(ast.parse(template, mode="eval").body)
+        filled: ast.expr = _TemplateFiller(arguments, self.names).visit(ast.parse(template, mode="eval").body)
         return filled
 
 
-class _Filled(ast.NodeTransformer):
-    """A template with arguments in its holes. The dialect's names are renamed, so that none is one of the function's own."""
+class _TemplateFiller(ast.NodeTransformer):
+    """A transformer that puts arguments into a template, and mangles the dialect's names, lest they clash with local names."""
 
     def __init__(self, arguments: Mapping[str, ast.expr], names: Mapping[str, Any]) -> None:
         self.arguments = arguments
@@ -56,31 +56,31 @@ class _Filled(ast.NodeTransformer):
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
         if node.id in self.names:
-            return ast.Name(_own(node.id), node.ctx)
+            return ast.Name(_mangled(node.id), node.ctx)
         return self.arguments.get(node.id, node)
 
 
-def _own(name: str) -> str:
+def _mangled(name: str) -> str:
     return f"_of_the_dialect_{name}"
 
 
 def specialize(module: ModuleType, dialect: Dialect) -> Mapping[str, Any]:
-    """The functions of `module` for `dialect`: their calls of what CALLS names inlined, or bound to the methods."""
+    """The functions of `module` by name, for a dialect. Calls in CALLS become its templates, or else calls of its methods."""
     bound = {name: getattr(dialect, name, None) for name in CALLS}
     templates = {name: dialect.inline[name] for name in CALLS if name in dialect.inline}
     title = f"<{module.__name__} for {dialect.name}>"
     text = Path(str(module.__file__)).read_bytes()
     names: Mapping[str, Any] = getattr(dialect, "names", {})
-    said = repr((importlib.util.MAGIC_NUMBER, sys.version, title, text, sorted(templates.items()), sorted(names)))
-    key = hashlib.sha256(said.encode()).hexdigest()
-    kept = store.load(key)
-    if kept is not None:
-        source, code = marshal.loads(kept)
+    inputs = repr((importlib.util.MAGIC_NUMBER, sys.version, title, text, sorted(templates.items()), sorted(names)))
+    key = hashlib.sha256(inputs.encode()).hexdigest()
+    cached = store.load(key)
+    if cached is not None:
+        source, code = marshal.loads(cached)
     else:
         source = ast.unparse(ast.fix_missing_locations(_Inliner(templates, names).visit(ast.parse(text))))
         code = compile(source, title, "exec")
         store.save(key, marshal.dumps((source, code)))
     linecache.cache[title] = (len(source), None, source.splitlines(keepends=True), title)
-    namespace = {"__name__": module.__name__, **bound, **{_own(name): value for name, value in names.items()}}
+    namespace = {"__name__": module.__name__, **bound, **{_mangled(name): value for name, value in names.items()}}
     exec(code, namespace)
     return namespace

@@ -1,4 +1,4 @@
-"""The state of one rewriting: the final forms so far, the limits, and the errors beyond them."""
+"""The state of one rewriting: the final forms found so far, the limits, and the errors of exceeding them."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from morok.rewrite.matcher import Match, Matcher
 
 
 class Limits(NamedTuple):
-    """The limits of rewriting.
+    """The limits on the number of firings.
 
-    per_node   firings on one node and on its replacements
-    total      firings in one call, not counting those that `per_size` allows
-    per_size   further firings in one call, for each node of its graph
+    per_node   firings at one node and its replacements
+    total      firings in one call, without those that `per_size` allows
+    per_size   additional firings in one call, for each node of its graph
     """
 
     per_node: int = 1_000
@@ -28,26 +28,26 @@ class Limits(NamedTuple):
     per_size: int = 100
 
 
-REBUILT: Final = -1  # in a trail, in place of a rule's number: the node got other operands
-BEFORE: Final = 1 << 30  # added to the numbers of rules that see original nodes
-WHOLE: Final = 1 << 29  # added to the numbers of rules that see whole AC chains
+REBUILT: Final = -1  # in a trail, instead of a rule's number: the node got new operands
+BEFORE: Final = 1 << 30  # added to the numbers of rules for original nodes
+WHOLE: Final = 1 << 29  # added to the numbers of rules for whole AC chains
 
 
 Trail = list[Any]  # the earlier forms of a node, each followed by the number of the rule that replaced it
-# True for each leading operand that is held; True if all others are; the number of operands before the first held one
-Held = tuple[tuple[bool, ...], bool, int]
+# (for each leading operand, True if it is frozen; True if all others are; the number of operands before the first frozen one)
+Frozen = tuple[tuple[bool, ...], bool, int]
 
-Planned = tuple["Match | None", "Match | None", "Held | None", "Match | None"]
+Planned = tuple["Match | None", "Match | None", "Frozen | None", "Match | None"]
 
 
 class Program(Protocol):
-    """The state that calls with the same rules share.
+    """The state shared by all calls with the same rules.
 
-    after      the rules that see nodes over finished operands
-    before     the rules that see original nodes
-    whole      the rules that see whole AC chains
-    plan       by op key: the match functions of `before` and of `after`, the held operands, the match function of `whole`
-    sketch     (node, operands): an ephemeral view of the node over other operands, for the rules of `whole` alone
+    after      the rules for nodes over finished operands
+    before     the rules for original nodes
+    whole      the rules for whole AC chains
+    plan       by op key: the match functions of `before` and of `after`, the frozen operands, the match function of `whole`
+    sketch     (node, operands): a temporary node with other operands, seen by the rules of `whole` only
     inert_ops  the keys of ops that no rule matches: their nodes without operands are final
     new_map    a new map keyed by node identity
     """
@@ -77,20 +77,20 @@ class Program(Protocol):
 
 
 class RewriteState:
-    """One call's state.
+    """The state of one call.
 
-    done       the final form of every node that is finished; PENDING: a rule has replaced this node and the replacement is
-               unfinished, so that meeting it again means the rules form a cycle
-    held       the same for nodes in positions where no rule fires
-    memo_key   the key under which nodes remember their final forms; None where rules depend on a context
-    fired      the number of firings; from `allowed` on they are compared with the limits
-    longest    the length of a trail beyond which a node has been rewritten too often
+    done       the final form of every finished node. PENDING: a rule has replaced the node and the replacement is unfinished;
+               meeting it again means that the rules form a cycle
+    frozen     the same for nodes in positions where no rule fires
+    memo_key   the key under which nodes remember their final forms; None if this call neither uses nor leaves such memories
+    fired      the number of firings; once it reaches `allowed`, it is compared with the limits
+    longest    the maximal length of a trail; a longer one means that a node was rewritten too often
     trails     the trails of the nodes being visited, outermost first
-    in_chain   the inner nodes of AC chains, which are not finished themselves
+    in_chain   the inner nodes of AC chains; they get no final forms
     """
 
     __slots__ = (
-        "program", "context", "limits", "memo_key", "trace", "stage", "done", "held", "fired", "in_chain", "size", "root",
+        "program", "context", "limits", "memo_key", "trace", "stage", "done", "frozen", "fired", "in_chain", "size", "root",
         "trails", "plan", "inert_ops", "rebuild", "allowed", "longest", "before",
     )  # fmt: skip
 
@@ -116,7 +116,7 @@ class RewriteState:
         self.stage = stage
         new_map = program.new_map
         self.done = new_map()
-        self.held = new_map()
+        self.frozen = new_map()
         self.in_chain = new_map()
         self.fired = 0
         self.size: int | None = None
@@ -138,18 +138,18 @@ class RewriteState:
         assert self.trace is not None
         self.trace.record(self.program.dialect, self.stage, self.rule_name(number), before, after)
 
-    def limit(self, trail: Trail) -> None:
-        """RewriteLimitError if more rules have fired than may, in this call or on the node with this trail."""
+    def check_limits(self, trail: Trail) -> None:
+        """RewriteLimitError if too many rules have fired, in this call or at the node with this trail."""
         if self.fired >= self.allowed:
             if self.size is None:
                 self.size = _size(self.program.dialect, self.root)
             self.allowed = self.limits.total + self.limits.per_size * self.size
             if self.fired >= self.allowed:
-                raise self.too_many(f"{self.fired:,} rewritings did not settle a graph of {self.size:,} nodes")
+                raise self.limit_error(f"{self.fired:,} rewrites of a graph of {self.size:,} nodes have not reached a fixpoint")
         if len(trail) > self.longest:
-            raise self.too_many(f"one node was rewritten {len(trail) // 2:,} times")
+            raise self.limit_error(f"one node was rewritten {len(trail) // 2:,} times")
 
-    def too_many(self, what: str) -> RewriteLimitError:
+    def limit_error(self, what: str) -> RewriteLimitError:
         names = [self.rule_name(n) for t in self.trails[-51:] for n in t[1::2] if n != REBUILT]
         common = Counter(names[-1000:]).most_common(6)
         fired = ", ".join(f"{name} ({times:,} times)" for name, times in common)
@@ -157,10 +157,10 @@ class RewriteState:
         return RewriteLimitError(
             f"{what}; the last rules to fire: {fired}",
             excerpt=f"  at {abbreviate(self.program.dialect, at)}",
-            hint="make each rule produce something simpler, or raise Limits",
+            hint="make the result of each rule simpler than its pattern, or pass higher Limits",
         )
 
-    def circle(self, again: Node) -> RewriteLimitError:
+    def cycle_error(self, again: Node) -> RewriteLimitError:
         """The error for a node whose final form depends on itself."""
         names: list[str] = []
         for path in reversed(self.trails):
@@ -171,14 +171,14 @@ class RewriteState:
                 break
         rules = " then ".join(names)
         return RewriteLimitError(
-            f"rewriting goes in a circle: {rules} lead{'s' if len(names) == 1 else ''} back to the same node",
+            f"the rules form a cycle: {rules} lead{'s' if len(names) == 1 else ''} back to the same node",
             excerpt=f"  at {abbreviate(self.program.dialect, again)}",
-            hint="two rules with opposite canonical forms; keep one, or guard both so that only one applies",
+            hint="rules of a cycle undo each other; remove one, or add guards so that only one applies to a node",
         )
 
 
-def with_held(kids: Sequence[Node], held: Held) -> Iterator[tuple[Node, bool]]:
-    leading, rest, _ = held
+def with_frozen(kids: Sequence[Node], frozen: Frozen) -> Iterator[tuple[Node, bool]]:
+    leading, rest, _ = frozen
     return zip(kids, chain(leading, repeat(rest)), strict=False)
 
 

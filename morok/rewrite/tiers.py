@@ -1,4 +1,4 @@
-"""The rule groups that simplify expressions, in order: the one place that lists them.
+"""The rule groups that simplify expressions, in order of priority. This is the only place that lists them.
 
 A group's rules are tried after those of the groups before it. Invalid goes first: `0 * Where(c, x, Invalid)` must become
 `Where(c, 0, Invalid)` before anything makes it 0.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-# Run with the final rewrites (stages 18 and 19), which make vectors scalar themselves.
+# Also run with the final rewrites (stages 18 and 19), which scalarize vectors by other rules.
 SYMBOLIC_SIMPLE: Final = (
     "propagate_invalid",
     "fold_invalid_load_store",
@@ -43,14 +43,14 @@ SYMBOLIC_SIMPLE: Final = (
 # Stages 4, 8 and 16, and `morok.simplify`.
 SYMBOLIC: Final = (*SYMBOLIC_SIMPLE, "gep_pushing", "recollect", "gep_through_index")
 
-# Stage 8: conditions of loads become gates, after everything about the conditions is known, and gates simplify what they guard.
+# Stage 8: conditions of loads become gates, once the conditions are simplified, and gates simplify the values that they guard.
 SYM: Final = (*SYMBOLIC, "move_where_on_load", "validity")
 
-# With the rules of which groups nests of one op are seen as a whole first (morok.rewrite.ac_chains), and by those of which.
+# A set that holds the group on the left matches whole AC chains first, by the group on the right (morok.rewrite.ac_chains).
 WHOLE: Final = {"commutative_canonicalization": "whole_sums"}
 
-# In which operand positions rules fire: all but binders, but for those of some groups. What is read becomes a Load, what
-# is written or loaded stays a place; what is unrolled or launched are loops.
+# The operand positions in which rules fire: all but binders, with exceptions by group. `add_loads` turns only values into loads,
+# and leaves the places that are loaded and stored; the other three groups rewrite the loops that binders name.
 FIRES: Final = frozenset({"value", "place", "order"})
 FIRES_IN: Final = {
     "add_loads": frozenset({"value", "order"}),

@@ -1,4 +1,4 @@
-"""A record of every rewriting, kept only where somebody asked for it.
+"""Traces: records of all firings, made on request.
 
 `MOROK_TRACE=out.json` records the whole process and writes the file when it ends; a `Trace` passed to a rewriting, or
 made current with `with tracing(trace):`, records that part.
@@ -23,9 +23,11 @@ from morok.rewrite.abbreviate import abbreviate
 
 
 class Firing(NamedTuple):
-    """One rule that fired: `seconds` since the trace began; `before` and `after` are text, cut off below a few levels.
+    """A firing of a rule.
 
-    `before_id` and `after_id` tell nodes apart within one trace.
+    before, after        the texts of the node and of the result, cut off below a few levels
+    before_id, after_id  numbers of the two nodes, unique within a trace
+    seconds              the time since the trace began
     """
 
     stage: str
@@ -42,7 +44,7 @@ class Firing(NamedTuple):
 
 
 class Trace:
-    """Firings in the order in which they happened. Several threads may record into one trace."""
+    """A list of firings in the order of time. Several threads may record into one trace."""
 
     def __init__(self) -> None:
         self.firings: list[Firing] = []
@@ -56,11 +58,11 @@ class Trace:
             self.firings.append(Firing(stage, rule, abbreviate(dialect, before), b, abbreviate(dialect, after), a, seconds))
 
     def _id(self, node: Node) -> int:
-        # the node is kept, so that its address names it for as long as the trace lives
+        # the trace keeps the node alive, so that no other node gets its address
         return self._ids.setdefault(id(node), (len(self._ids), node))[0]
 
     def write(self, path: Path) -> None:
-        """The firings as JSON: `{"firings": [...]}`."""
+        """Write the firings as JSON: `{"firings": [...]}`."""
         path.write_text(json.dumps({"firings": [f.row() for f in self.firings]}, indent=1) + "\n", encoding="utf-8")
 
 
@@ -79,12 +81,12 @@ def tracing(trace: Trace) -> Iterator[Trace]:
 
 
 def current() -> Trace | None:
-    """The trace that firings go to now: the innermost `tracing` block's, else MOROK_TRACE's, else none."""
+    """The trace that records firings now: that of the innermost `tracing` block, else that of MOROK_TRACE, else None."""
     return current_or(config.TRACE.value)
 
 
 def current_or(path: Path | None) -> Trace | None:
-    """`current`, with this value of MOROK_TRACE."""
+    """The current trace, with `path` as the value of MOROK_TRACE."""
     found = _current.get()
     if found is not None:
         return found
@@ -96,10 +98,10 @@ def _of_file(path: Path) -> Trace:
         found = _of_files.get(path)
         if found is None:
             try:
-                path.open("ab").close()  # what cannot be written is said now, and not when the process ends
+                path.open("ab").close()  # so that an unwritable file is an error now, not when the process ends
             except OSError as problem:
                 raise ConfigError(
-                    f"the trace {path} cannot be written: {problem.strerror}", expected="a file name, in a folder that there is"
+                    f"the trace {path} cannot be written: {problem.strerror}", expected="a file name in an existing folder"
                 ) from None
             found = _of_files[path] = Trace()
             atexit.register(found.write, path.absolute())

@@ -224,7 +224,7 @@ def test_loops_and_branches_close_from_the_inside_out(render: Any) -> None:
     endif = UOp.new(Op.EndIf, (branch,))
     end = endif.end(r)
     render([*b.list, endif, end], "k")
-    with pytest.raises(CompileError, match="an End closes the innermost open loop"):
+    with pytest.raises(CompileError, match="an End closes another loop"):
         render([*b.list, end, endif], "k")
     with pytest.raises(CompileError, match="an EndIf without its If"):
         render([*b.list, endif, endif, end], "k")

@@ -82,8 +82,8 @@ def test_what_cannot_be_copied_is_refused() -> None:
     for ast, opt, says in (
         (K.matmul(6, 4, 8), Opt(OptOp.PACK, 0, 0), "not read"),
         (K.matmul(6, 4, 8), Opt(OptOp.PACK, 7, 0), "not read"),
-        (K.matmul(6, 4, 8), Opt(OptOp.PACK, 2, 3), "at most 2"),
-        (K.elementwise(12), Opt(OptOp.PACK, 1, 1), "no loop inside"),
+        (K.matmul(6, 4, 8), Opt(OptOp.PACK, 2, 3), "no 3 output loops"),
+        (K.elementwise(12), Opt(OptOp.PACK, 1, 1), "one element only"),
         (K.pad(13, 2, 3), Opt(OptOp.PACK, 1, 0), "gate"),
         (K.gather(12, 5), Opt(OptOp.PACK, 1, 0), "index from memory"),
         (K.matmul(2, 1 << 16, 1 << 16), Opt(OptOp.PACK, 2, 0), "bytes"),
@@ -203,15 +203,15 @@ def test_blocks_run_inside_all_other_loops() -> None:
     check(s.kernel(), K.CPU)
     for opt, target, says in (
         (Opt(OptOp.BLOCK, 0, 4), K.CPU, "divide"),
-        (Opt(OptOp.BLOCK, 0, 6), K.CPU, "one block"),
+        (Opt(OptOp.BLOCK, 0, 6), K.CPU, "the whole axis"),
         (Opt(OptOp.BLOCK, 2, 2), K.CPU, "Reduce"),
-        (Opt(OptOp.BLOCK, 0, 3), K.GPU, "no order"),
+        (Opt(OptOp.BLOCK, 0, 3), K.GPU, "no fixed order"),
     ):
         with pytest.raises(OptError, match=says):
             Scheduler(K.matmul(6, 4, 8), target).apply(opt)
     filled = Scheduler(K.matmul(6, 4, 8), K.CPU)
     filled.apply(Opt(OptOp.PACK, 1, 1))
-    with pytest.raises(OptError, match="filled"):
+    with pytest.raises(OptError, match="fills a local buffer again"):
         filled.apply(Opt(OptOp.BLOCK, 0, 3))
 
 

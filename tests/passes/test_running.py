@@ -78,7 +78,7 @@ def test_what_would_break_the_order_is_refused() -> None:
         (Opt(OptOp.UPCAST, 1, 4), "REDUCE|Reduce"),
         (Opt(OptOp.THREAD, 1, 2), "Reduce"),
         (Opt(OptOp.SWAP, 0, 1), "Reduce"),
-        (Opt(OptOp.PADTO, 1, 32), "a fold continues"),
+        (Opt(OptOp.PADTO, 1, 32), "carries a prefix scan"),
         (Opt(OptOp.UNROLL, 1, 4), "not constant"),
         (Opt(OptOp.UNROLL, 0, 7), "does not divide"),
         (Opt(OptOp.PACK, 1, 0), "unknown"),

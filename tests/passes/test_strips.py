@@ -64,12 +64,12 @@ def test_what_has_no_strip_is_refused() -> None:
         (K.columns(4, 8), (Opt(STRIP, 1),), "output axis"),
         (K.columns(4, 8), (Opt(STRIP, 0, 3),), "divide"),
         (K.columns(4, 1 << 16), (Opt(STRIP, 0),), "bytes"),
-        (K.columns(4, 8), (Opt(UPCAST, 0, 4), Opt(STRIP, 0)), "plain loops"),
-        (K.columns(4, 8), (Opt(STRIP, 0), Opt(STRIP, 0)), "0 folds"),
+        (K.columns(4, 8), (Opt(UPCAST, 0, 4), Opt(STRIP, 0)), "sequential loops"),
+        (K.columns(4, 8), (Opt(STRIP, 0), Opt(STRIP, 0)), "0 reductions"),
         (K.columns(4, 8, d=dtypes.bool), (Opt(STRIP, 0),), "bools"),
         (K.matmul(6, 4, 8), (Opt(STRIP, 0),), "SWAP"),
         (K.matmul(6, 4, 8), (Opt(OptOp.PACK, 2, 0), Opt(STRIP, 1)), "local buffer"),
-        (copy, (Opt(STRIP, 0),), "0 folds"),
+        (copy, (Opt(STRIP, 0),), "0 reductions"),
         (in_place, (Opt(STRIP, 0),), "writes"),
     ):
         s = Scheduler(ast, K.CPU)

@@ -116,7 +116,7 @@ def test_floats_keep_their_order() -> None:
 def test_a_circle_through_a_nest_names_its_rules() -> None:
     found = rules_of("grow: Max(x: index, y) ~> Add(Add(Max(x, y), x), y)")
     rules = RuleSet(found.parts, (), groups("whole_sums"))
-    with pytest.raises(RewriteLimitError, match=r"circle: t\.grow"):
+    with pytest.raises(RewriteLimitError, match=r"cycle: t\.grow"):
         graph_rewrite(variable(0).max(variable(1)), rules)
 
 

@@ -75,9 +75,9 @@ def test_storage_that_a_node_reaches_is_not_new():
     other = UOp.new(Op.DefineReg, (), 1, dtypes.i32.ptr(1, AddrSpace.REG))
     loop = UOp.range(4, 0, AxisType.Reduce)
     reads = register.index(0).load() + 1
-    assert not asserted_contracts.knows_nothing_of(MOROK, reads, UOp.new(Op.After, (register, loop)))
-    assert asserted_contracts.knows_nothing_of(MOROK, reads, UOp.new(Op.After, (other, loop)))
-    assert not asserted_contracts.knows_nothing_of(MOROK, loop + 1, loop)
+    assert not asserted_contracts.is_free_of(MOROK, reads, UOp.new(Op.After, (register, loop)))
+    assert asserted_contracts.is_free_of(MOROK, reads, UOp.new(Op.After, (other, loop)))
+    assert not asserted_contracts.is_free_of(MOROK, loop + 1, loop)
 
 
 @pytest.mark.parametrize(

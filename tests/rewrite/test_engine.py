@@ -56,7 +56,7 @@ def test_what_is_known_stands_for_a_node_where_rules_fire_and_where_none_does():
     value, name = index("value"), UOp.range(10, 1)
     root = UOp.sink(UOp.new(Op.Noop, ((r + 0) * 1 + index(),)).end(r))
     given = InitialSubstitution({r: value}, {r: name}, lambda rebuild: rebuild)
-    got = graph_rewrite(root, rules(FOLD), known=given)
+    got = graph_rewrite(root, rules(FOLD), initial=given)
     assert got is UOp.sink(UOp.new(Op.Noop, (value + index(),)).end(name))
     assert graph_rewrite(root, rules(FOLD)) is UOp.sink(UOp.new(Op.Noop, (r + index(),)).end(r))
 
@@ -68,7 +68,7 @@ def test_who_knows_forms_may_rebuild_nodes_over_others():
     def rebuilding(rebuild: Rebuild) -> Rebuild:
         return lambda node, src: rebuild(node, (src[0], name) if node.op is Op.After else src)
 
-    got = graph_rewrite((r * 1 + 0) * x.after(r), rules(FOLD), known=InitialSubstitution({r: number}, {}, rebuilding))
+    got = graph_rewrite((r * 1 + 0) * x.after(r), rules(FOLD), initial=InitialSubstitution({r: number}, {}, rebuilding))
     assert got is number * x.after(name)
 
 
@@ -182,7 +182,7 @@ def test_growth_meets_the_limit_of_a_node():
 
 def test_growth_meets_the_limit_in_all():
     grow = rules("grow: Neg(x: index) ~> Abs(Neg(Mul(x, 3)))")
-    with pytest.raises(RewriteLimitError, match=r"did not settle a graph of 2 nodes.*t\.grow"):
+    with pytest.raises(RewriteLimitError, match=r"of a graph of 2 nodes have not reached a fixpoint.*t\.grow"):
         graph_rewrite(UOp.new(Op.Neg, (index(),)), grow, limits=Limits(total=500, per_size=10))
 
 

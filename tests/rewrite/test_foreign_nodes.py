@@ -140,9 +140,9 @@ class NamedLists(Lists):
     """Templates whose names are, in the engine, something else."""
 
     name = "named_lists"
-    inline: Mapping[str, str] = {"opkey": "held({n})", "operands": "kids({n})", "same": "plan({a}, {b})"}
+    inline: Mapping[str, str] = {"opkey": "frozen({n})", "operands": "kids({n})", "same": "plan({a}, {b})"}
     names: Mapping[str, Any] = {
-        "held": lambda node: node[0],
+        "frozen": lambda node: node[0],
         "kids": lambda node: [] if node[0] in ("const", "var") else node[1:],
         "plan": lambda a, b: a == b,
     }

@@ -120,7 +120,7 @@ def test_a_rule_may_leave_an_instruction_out() -> None:
 )
 def test_rules_that_speak_of_reads_are_refused(rule: str) -> None:
     """Rules for lists name no Load: between a load and the instruction that is rewritten another one may store."""
-    with pytest.raises(UsageError, match="speaks of Load"):
+    with pytest.raises(UsageError, match="names Load"):
         line_rewrite([], rules(rule))
 
 

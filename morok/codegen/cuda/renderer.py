@@ -122,7 +122,7 @@ class Renderer:
         if self.shared > CUDA.local_bytes:
             raise CompileError(
                 f"kernel {self.frame.name} needs {self.shared} bytes of shared memory",
-                expected=f"at most {CUDA.local_bytes}",
+                expected=f"at most {CUDA.local_bytes} bytes",
                 hint="use fewer threads in a block, or smaller tiles",
             )
         self.values[u] = [f"local{u.arg}"]
@@ -146,7 +146,7 @@ class Renderer:
         where = BLOCK.get(label) or THREAD.get(label)
         if where is None:
             raise CompileError(
-                f"kernel {self.frame.name}: no hardware index is called {label}", expected=", ".join([*BLOCK, *THREAD])
+                f"kernel {self.frame.name}: there is no hardware index {label}", expected=f"one of {', '.join([*BLOCK, *THREAD])}"
             )
         self.specials[label] = u.src[0]
         self.values[u] = [label]
@@ -157,7 +157,10 @@ class Renderer:
     def index(self, u: UOp) -> None:
         """Check an Index; its address is part of the accesses that use it."""
         if u.op is Op.Index and u.arg and u.src[-1].dtype.count not in (1, u.src[1].dtype.count):
-            raise CompileError(f"kernel {self.frame.name}: an Index has one gate, or one for each place")
+            raise CompileError(
+                f"kernel {self.frame.name}: the gate of an Index has {u.src[-1].dtype.count} lanes",
+                expected=f"one gate, or one for each of the {u.src[1].dtype.count} places",
+            )
 
     pointer_index = index
 

@@ -148,10 +148,13 @@ class Memory(ABC):
         gated = u.op is _INDEX and bool(u.arg)
         offsets = u.src[1:-1] if gated else u.src[1:]
         if len(offsets) != 1:
-            raise CompileError(f"kernel {self.frame.name}: an Index has one flat offset here, not {len(offsets)}")
+            raise CompileError(f"kernel {self.frame.name}: an Index has {len(offsets)} offsets", expected="one flat offset")
         offset = offsets[0]
         if gated and u.src[-1].dtype.count not in (1, offset.dtype.count):
-            raise CompileError(f"kernel {self.frame.name}: an Index has one gate, or one for each place")
+            raise CompileError(
+                f"kernel {self.frame.name}: the gate of an Index has {u.src[-1].dtype.count} lanes",
+                expected=f"one gate, or one for each of the {u.src[1].dtype.count} places",
+            )
         if offset.dtype.count > 1:
             return  # one address for each lane, computed at their uses
         if offset in self.addresses.steps:

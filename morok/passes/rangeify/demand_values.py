@@ -141,7 +141,9 @@ def _assignment(node: UOp, demand: Demand, value: UOp, held: Mapping[UOp, UOp]) 
             earlier.append(held[target])
         target = target.src[0]
     if target.op not in STORAGE:
-        raise IRTypeError(f"Assign: {target.op.name} is no memory to write to", expected="a buffer, or a buffer reshaped")
+        raise IRTypeError(
+            f"the target of an Assign is a {target.op.name}, which is not a buffer", expected="a buffer, or a reshaped buffer"
+        )
     flat = index_maps.flatten(demand.indices, shape_of(node))
     ranges = [i for i in demand.indices if i.op is Op.Range]
     if any(_elsewhere(n, target, flat, ranges) for n in _inside(value)):

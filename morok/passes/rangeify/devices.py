@@ -57,7 +57,10 @@ def _resolved(node: UOp, src: tuple[UOp, ...]) -> UOp:
     if not widths:
         return node if src == node.src else node.replace(src)
     if len(widths) > 1:
-        raise IRTypeError(f"{op.name} of values on {' and '.join(map(str, sorted(widths)))} devices", expected="the same devices")
+        raise IRTypeError(
+            f"the operands of {op.name} are on {' and '.join(map(str, sorted(widths)))} devices",
+            expected="the same number of devices",
+        )
     return UOp.new(Op.MStack, tuple([node.replace(tuple([_on(s, k) for s in src])) for k in range(widths.pop())]))
 
 
@@ -66,5 +69,7 @@ def _on(x: UOp, device: int) -> UOp:
     if x.op is not Op.MStack:
         return x
     if not 0 <= device < len(x.src):
-        raise IRTypeError(f"device {device} of {len(x.src)}", expected=f"a number below {len(x.src)}")
+        raise IRTypeError(
+            f"there is no device {device} of a value on {len(x.src)} devices", expected=f"a number below {len(x.src)}"
+        )
     return x.src[device]

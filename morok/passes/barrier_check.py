@@ -1,7 +1,7 @@
-"""Stage 12, before loops are launched: the check that no kernel depends on an order of blocks or threads.
+"""Stage 12, before loops are launched: the check that the result of a kernel depends on no order of its blocks and threads.
 
-Blocks run in any order and never wait for each other; the threads of a block wait for each other at barriers only. Each block has
-its own shared memory, undefined when the block begins.
+Blocks run in any order and never wait for each other. The threads of a block wait for each other at barriers only. Each block has
+its own shared memory, whose contents are undefined when the block begins.
 """
 
 from __future__ import annotations
@@ -18,11 +18,12 @@ from morok.ir.uop import UOp
 from morok.passes.affine import lane_offsets
 from morok.passes.range_stages import const_end
 
-HINT: Final = "schedule the program for the device that it is lowered for: kernels for a CPU fill local buffers in loops"
+_SCHEDULE: Final = "lower a kernel for the device that it was scheduled for: a CPU kernel may fill local buffers in loops"
+_BARRIER: Final = "put a Barrier after the loops that store, and read the buffer After it"
 
 
-def check_fences(nodes: Sequence[UOp]) -> None:
-    """LoweringError unless the nodes of a kernel compute the same in every order in which a GPU may run blocks and threads."""
+def check_barriers(nodes: Sequence[UOp]) -> None:
+    """LoweringError unless a kernel has the same result in every order in which a GPU may run its blocks and threads."""
     _check_waits(nodes)
     stores: dict[UOp, list[UOp]] = {}
     for n in nodes:
@@ -35,25 +36,29 @@ def check_fences(nodes: Sequence[UOp]) -> None:
 def _check_waits(nodes: Sequence[UOp]) -> None:
     """LoweringError if a node waits for all iterations of a launched loop: over blocks, or over threads without a barrier."""
     seen: set[tuple[UOp, bool]] = set()
-    stack = [(d, False) for n in nodes if n.op is Op.After for d in n.src[1:]]
+    stack = [(dependence, False) for n in nodes if n.op is Op.After for dependence in n.src[1:]]
     while stack:
-        d, fenced = stack.pop()
-        if (d, fenced) in seen:
+        dependence, behind_barrier = stack.pop()
+        if (dependence, behind_barrier) in seen:
             continue
-        seen.add((d, fenced))
-        if d.op is Op.Barrier or d.op is Op.Group:
-            stack += [(s, fenced or d.op is Op.Barrier) for s in d.src]
-        elif d.op is Op.End:
-            stack.append((d.src[0], fenced))
-            for r in filter(launched, d.src[1:]):
+        seen.add((dependence, behind_barrier))
+        if dependence.op is Op.Barrier or dependence.op is Op.Group:
+            stack += [(s, behind_barrier or dependence.op is Op.Barrier) for s in dependence.src]
+        elif dependence.op is Op.End:
+            stack.append((dependence.src[0], behind_barrier))
+            for r in filter(launched, dependence.src[1:]):
                 if r.arg[1] in BLOCKS:
                     raise LoweringError(
-                        f"{r} is spread over blocks, and something waits for all of it: a barrier holds the threads of one block",
-                        expected="a loop over threads of a block, or one that each thread runs",
-                        hint=HINT,
+                        f"a statement waits for all iterations of {r}, which run in different blocks: no barrier spans blocks",
+                        expected="a loop over the threads of one block, or a loop that each thread runs",
+                        hint=_SCHEDULE,
                     )
-                if not fenced:
-                    raise LoweringError(f"nothing holds back what waits for other threads: {d}")
+                if not behind_barrier:
+                    raise LoweringError(
+                        f"a statement waits for other threads without a barrier: {dependence}",
+                        expected="a Barrier between the loop of threads and the statements that wait for it",
+                        hint=_BARRIER,
+                    )
 
 
 def _check_shared(nodes: Sequence[UOp], stores: dict[UOp, list[UOp]]) -> None:
@@ -65,13 +70,25 @@ def _check_shared(nodes: Sequence[UOp], stores: dict[UOp, list[UOp]]) -> None:
     for n in nodes:
         if n.op is Op.Barrier and threads and not all(map(launched, n.ranges)):
             loops = ", ".join(str(r) for r in n.ranges if not launched(r))
-            raise LoweringError(f"{loops} fills shared memory again while other threads may still read it", hint=HINT)
+            raise LoweringError(
+                f"the loop {loops} fills a buffer in shared memory again while other threads may still read it",
+                expected="buffers in shared memory that are filled once",
+                hint=_SCHEDULE,
+            )
         read = n.op is Op.Index and n not in written and storage(n) in stores
         if read and not _stored_before(n.src[0]).issuperset(stores[storage(n)]):
-            raise LoweringError(f"{storage(n)} is read with no barrier behind all that is stored into it")
+            raise LoweringError(
+                f"buffer {storage(n)} in shared memory is read without a barrier after all stores into it",
+                expected="a Barrier between the stores of the threads and the reads",
+                hint=_BARRIER,
+            )
     for buffer, found in stores.items():
-        if not all(map(_places_of_their_own, found)):
-            raise LoweringError(f"threads may store different values at one place of {buffer}", hint=HINT)
+        if not all(map(_stores_at_own_places, found)):
+            raise LoweringError(
+                f"several threads may store different values to one element of {buffer}",
+                expected="a place of its own for each thread",
+                hint=_SCHEDULE,
+            )
 
 
 def _stored_before(buffer: UOp) -> set[UOp]:
@@ -91,14 +108,14 @@ def _stored_before(buffer: UOp) -> set[UOp]:
     return found
 
 
-def _places_of_their_own(store: UOp) -> bool:
-    """True if threads of a block that may store different values store at different places. Threads along a range that neither
-    place nor value depends on store the same.
+def _stores_at_own_places(store: UOp) -> bool:
+    """True if threads of a block store different values only at different places. Threads along a range store the same
+    if neither the place nor the value depends on it.
     """
     threads = {r for r in store.ranges if r.arg[1] in THREADS}
     place = store.src[0]
     index = place.src[1]
-    while index.op is Op.Where:  # a gate, which only masks stores
+    while index.op is Op.Where:  # a gate only masks stores
         index = index.src[1]
     found = lane_offsets(index)
     pointer = storage(place).dtype
