@@ -43,7 +43,6 @@ SECOND_OPEN = {
     "loops.nothing_in_loops": "unknown",
     "memory.done_once": "unknown",
     "memory.read_lanes": "unknown",
-    "tensors.units_moved": "unknown",
     "tensors.greatest_of_joined": "unknown",
     "tensors.sum_of_repeated": "unknown",
 }

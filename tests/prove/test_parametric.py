@@ -114,12 +114,12 @@ LAWS = [
     laws.among_through, laws.apart_through, laws.sign_of_product, laws.single_width, laws.single_distinct,
 ]  # fmt: skip
 JOINED = [laws.joined_width, laws.joined_block, laws.joined_distinct]
-NO_LAWS = {"width", "block", "moved", "integer", "within", "product_with"}
+NO_LAWS = {"width", "block", "moved", "integer", "within", "product_with", "out_of_order"}
 OF_THEIR_OWN = {  # with models of their own, below
     "inside_its_part", "part_of_lane", "place_told", "part_begins", "next_begins", "ends_of_all", "behind_alike",
     "number_of_items", "items_at_most", "folded_in_any_order", "turned",
     "sum_of_differences", "moved_in_turn", "in_another_order",
-    "elements_in_parts", "place_in_parts", "one_shape",
+    "elements_in_parts", "place_in_parts", "one_shape", "permuted_elements", "digits_of_permuted", "place_of_permuted",
 }  # fmt: skip
 
 
@@ -283,6 +283,49 @@ def test_shapes_of_one_number_of_elements_are_one_or_differ_twice() -> None:
         assert any(found), (x, y)  # the unknowns of the law may be these
         met += x != y and len(x) == len(y) and math.prod(x) == math.prod(y)
     assert met
+
+
+def digit(shape: tuple[int, ...], place: int, axis: int) -> int:
+    """Whatever it is outside of the shape: no law speaks of it."""
+    if not 0 <= axis < len(shape) or 0 in shape:
+        return 97
+    below = math.prod(shape[axis + 1 :])
+    return place // below % shape[axis]
+
+
+@pytest.mark.parametrize("rank", range(4))
+def test_places_do_not_depend_on_where_axes_of_length_1_stand(rank: int) -> None:
+    """All permutations of shapes of sizes up to 3, or 2 of three axes: at all places, and at index vectors inside."""
+    smt.forget()
+    MEANINGS.update({laws.SIZE: math.prod, laws.FLAT: row_major, laws.DIGIT: digit})
+    one, other, v, w = (smt.Const(Symbol("fixed", n), laws.VALUE) for n in ("one", "other", "v", "w"))
+    size, its_size, to = (smt.Function(Symbol("function", n), INT, INT) for n in ("size", "its size", "to"))
+    n, early, late, place, k, axis = (integer(smt.Int(Symbol("fixed", f"m{i}"))) for i in range(6))
+    a, b = (one, n, lambda k: integer(size(k.term))), (other, n, lambda k: integer(its_size(k.term)))
+
+    def there(k: Integer) -> Integer:
+        return integer(to(k.term))
+
+    turned = laws.out_of_order(a, there, (early, late))
+    elements = laws.permuted_elements(a, b, smt.TRUE)
+    digits = laws.digits_of_permuted(a, b, there, (early, late), (place, k, axis))
+    places = laws.place_of_permuted(a, there, (early, late), (laws.FLAT(one, v), laws.FLAT(other, w)))
+    met, axes_and_more = 0, range(-1, rank + 1)
+    sizes = itertools.product(range(4 if rank < 3 else 3), repeat=rank)
+    for shape, axes in itertools.product(sizes, itertools.permutations(range(rank))):
+        permuted = tuple(shape[j] for j in axes)
+        for f, known in ((size, shape), (its_size, permuted), (to, axes)):
+            MEANINGS[f] = lambda k, known=known: known[k] if 0 <= k < len(known) else 9
+        unknowns = {one: shape, other: permuted, n.term: rank}
+        pairs = [unknowns | {early.term: i, late.term: j} for i, j in itertools.product(axes_and_more, repeat=2)]
+        told = next((pair for pair in pairs if valued(turned, pair)), pairs[0])  # of two unknown axes nothing more is said
+        assert valued(elements, told)
+        for p, j, x in itertools.product(range(-1, math.prod(shape) + 1), axes_and_more, range(rank)):
+            assert valued(digits, told | {place.term: p, k.term: j, axis.term: x}), (shape, axes, p, j, x)
+        for i in itertools.product(*map(range, shape)):
+            assert valued(places, told | {v: i, w: tuple(i[j] for j in axes)}), (shape, axes, i)
+        met += math.prod(shape) > 1 and axes != tuple(range(rank)) and not valued(turned, told)
+    assert met or rank < 2
 
 
 @pytest.mark.long

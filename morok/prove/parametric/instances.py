@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Final
 
 from morok.prove import smt
-from morok.prove.parametric import fold_laws, fold_orders, kept_axes, laws
+from morok.prove.parametric import fold_laws, fold_orders, kept_axes, laws, moved_axes
 from morok.prove.parametric.number_ops import decided, has_value
 from morok.prove.parametric.polynomials import TIMES, Integer, integer, within
 from morok.prove.parametric.quantified import every, exception
@@ -22,6 +22,7 @@ ROUNDS: Final = 6  # of looking for terms that instances brought
 COMPARING: Final = 3  # of these rounds, those that compare sequences
 MOST_TUPLES: Final = 60
 DEEPEST_PLACE: Final = 4  # where axes are left out, at places that so many functions give nothing is used
+DEEPEST_MOVED: Final = 2  # where axes of shapes are permuted, likewise
 
 
 def close(s: Setting) -> None:
@@ -38,6 +39,7 @@ def close(s: Setting) -> None:
     for round_ in range(ROUNDS):
         before = len(s.laws)
         _about_tables(s)
+        moved_axes.about(s)
         if round_ < COMPARING:
             fold_orders.about(s)
         if round_ < COMPARING:
@@ -231,7 +233,7 @@ def _use(s: Setting, q: ForAll, place: Integer) -> None:
     if place.term in q.done or (q.unless is not None and place.term.head == "apply" and place.term.data is q.unless):
         return
     q.done.add(place.term)
-    deepest = q.deepest or (DEEPEST_PLACE if s.kept else None)
+    deepest = q.deepest or (DEEPEST_PLACE if s.kept else DEEPEST_MOVED if s.views.turned else None)
     if deepest is not None and (_depth(place.term) >= deepest or any(m and abs(c) > 1 for m, c in place.terms.items())):
         return
     origin = s.origin(place.term)
@@ -274,7 +276,7 @@ def _about_tuples(s: Setting) -> None:
         )
     for (one, (length, item)), (other, (its_length, its_item)) in itertools.combinations(several, 2):
         apart = uses[one].isdisjoint(uses[other]) or s.contexts[one].isdisjoint(s.contexts[other])
-        if (one, other) not in s.compared_tuples and not (s.folded and apart):
+        if (one, other) not in s.compared_tuples and not ((s.folded or s.views.permuted) and apart):
             s.compared_tuples.add((one, other))
             if length.known is not None and length.same(its_length):
                 alike = smt.And(*(item(k) == its_item(k) for k in map(integer, range(length.known))))

@@ -248,6 +248,40 @@ def one_shape(a: Shape, b: Shape, unlike: tuple[Integer, Integer], none: Integer
     return smt.Implies(alike, smt.Or(shape == other, twice, empty))
 
 
+def permuted_elements(a: Shape, b: Shape, permuted: Expr) -> Expr:
+    """Shapes of which one has the axes of the other, permuted, have as many elements."""
+    return smt.Implies(permuted, SIZE(a[0]) == SIZE(b[0]))
+
+
+def out_of_order(a: Shape, to: Callable[[Integer], Integer], axes: tuple[Integer, Integer]) -> Expr:
+    """The condition that two axes of a permuted shape have changed their order, and neither has length 1."""
+    (_, rank, size), (j, k) = a, (to(axis) for axis in axes)
+    places = smt.And(within(axes[0], 0, axes[1]), within(axes[1], 0, rank))
+    return smt.And(places, smt.Not(j.term < k.term), smt.Not(size(j).term == 1), smt.Not(size(k).term == 1))
+
+
+def digits_of_permuted(
+    a: Shape, b: Shape, to: Callable[[Integer], Integer], turned: tuple[Integer, Integer], digit: tuple[Integer, Integer, Integer]
+) -> Expr:
+    """A place has the same digits in a permuted shape, or two axes that are longer than 1 have changed their order.
+
+    digit  the place, an axis of the permuted shape, and which one of the shape that is
+    """
+    place, k, axis = digit
+    fits = smt.And(within(place, 0, integer(SIZE(a[0]))), within(k, 0, b[1]), to(k).term == axis.term)
+    same = DIGIT(a[0], place.term, axis.term) == DIGIT(b[0], place.term, k.term)
+    return smt.Implies(fits, smt.Or(out_of_order(a, to, turned), same))
+
+
+def place_of_permuted(
+    a: Shape, to: Callable[[Integer], Integer], turned: tuple[Integer, Integer], places: tuple[Expr, Expr]
+) -> Expr:
+    """An index vector inside, permuted as its shape is, has the same place, or two axes that are longer than 1 have changed their
+    order.
+    """
+    return smt.Or(out_of_order(a, to, turned), places[0] == places[1])
+
+
 # places
 
 

@@ -110,6 +110,7 @@ class Views:
     parts_of_shapes  of some of these the parts that a shape which is built shares with it: the begin and the axes of each part
     cuts             the joins of tensors: rank, axis, and where along the axis each tensor begins
     permuted         the permutations of axes: rank, the permutation, its inverse, and the condition under which it is one
+    turned           two axes that tell whether axes have changed their order, by a shape, a permuted one, and the permutation
     flipped          the axes that are read backwards
     """
 
@@ -117,6 +118,7 @@ class Views:
     parts_of_shapes: dict[Expr, tuple[tuple[Integer, Integer], ...]] = field(default_factory=dict)
     cuts: list[tuple[Integer, Integer, list[Integer]]] = field(default_factory=list)
     permuted: list[tuple[Integer, Indices, Indices, Expr]] = field(default_factory=list)
+    turned: dict[tuple[Expr, Expr, int], tuple[Integer, Integer]] = field(default_factory=dict)
     flipped: list[Items] = field(default_factory=list)
 
 

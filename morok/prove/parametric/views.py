@@ -370,9 +370,10 @@ def _axis(r: Reading, part: Any, rank: Integer) -> Integer:
     if isinstance(part, S.PVar) and part.name not in r.names:
         made = integer(smt.Int(r.symbol(part.name)))
         return made if part.ignored else r.bind(part.name, made)
-    if isinstance(part, S.PLiteral):
+    part = part.value if isinstance(part, S.PExpr) else part
+    if isinstance(part, (S.PLiteral, S.ENumber)):
         return integer(whole(part))
-    value = r.value(S.EName(part.name) if isinstance(part, S.PVar) else getattr(part, "value", part))
+    value = r.value(S.EName(part.name) if isinstance(part, S.PVar) else part)
     if not isinstance(value, Integer):
         raise Unsupported("an axis that is no number")
     return value
