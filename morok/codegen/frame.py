@@ -35,7 +35,7 @@ class Frame:
         self.variables.setdefault(label, Variable(label, u.dtype, u.vmin, u.vmax))
         return list(self.variables).index(label)
 
-    def writes(self, kept: UOp) -> None:
+    def mark_written(self, kept: UOp) -> None:
         """Mark the argument of this storage as written, if it is global."""
         if kept.op is _GLOBAL:
             self.arguments[kept.arg] = Argument(kept.arg, self.arguments[kept.arg].dtype, True)
@@ -51,7 +51,7 @@ class Frame:
         if u.op is Op.EndIf and (inner is None or inner.op is not Op.If):
             raise CompileError(f"kernel {self.name}: an EndIf without its If", expected="branches that nest, with one EndIf each")
 
-    def unknown(self, u: UOp, language: str) -> NoReturn:
+    def refuse(self, u: UOp, language: str) -> NoReturn:
         """Raise CompileError for an instruction without code in the language."""
         raise CompileError(
             f"kernel {self.name}: {language} has no code for {u.op.name}",
@@ -59,7 +59,7 @@ class Frame:
             hint="run the stages of the pipeline first; the rules of stage 18 decompose the ops in Target.unsupported",
         )
 
-    def takes(self) -> tuple[tuple[Argument, ...], tuple[Variable, ...]]:
+    def parameters(self) -> tuple[tuple[Argument, ...], tuple[Variable, ...]]:
         """(buffers by slot, run-time values) after the last instruction. CompileError if a loop or branch is still open."""
         if self.open:
             raise CompileError(

@@ -145,7 +145,7 @@ class Part:
         normal = normalised(roots, device)
         self.schedule: Schedule = scheduled(normal, device)
         self.values = normal.values
-        self.names = [(k, normal.became[b].arg[0]) for k, b in enumerate(made.binds) if b in normal.became]
+        self.names = [(k, normal.forms[b].arg[0]) for k, b in enumerate(made.binds) if b in normal.forms]
         self.outputs = list(dict.fromkeys(self.schedule.outputs))
         self.place = dict(zip(roots, map(self.outputs.index, self.schedule.outputs), strict=True))
         self.memory: list[Buffer | None] = []

@@ -211,7 +211,7 @@ def agree(first: Described, second: Described, name: str) -> None:
         raise differ("returns tensors of other kinds")
     if a.normal.roots != b.normal.roots:
         raise differ("computes something else")
-    own = [{d.normal.became[x].arg[0] for x in d.binds if x in d.normal.became} for d in (a, b)]
+    own = [{d.normal.forms[x].arg[0] for x in d.binds if x in d.normal.forms} for d in (a, b)]
     if own[0] != own[1] or any(a.normal.values[n] != b.normal.values[n] for n in a.normal.values if n not in own[0]):
         raise differ("binds variables to other values")
     for x, y in zip(a.buffers, b.buffers, strict=True):

@@ -162,7 +162,7 @@ def copied_slot(s: Scheduler, accesses: Accesses, row: UOp, column: UOp) -> int 
         return None
     (place,) = found
     outer = [r for r in s.output_ranges if r not in (row, column)]
-    return _copyable(s, place) if packing.copied_bytes(place, outer) > s.target.nearest else None
+    return _copyable(s, place) if packing.copied_bytes(place, outer) > s.target.l1_bytes else None
 
 
 def _copyable(s: Scheduler, place: UOp) -> int | None:
@@ -208,19 +208,21 @@ def tile_matmul(s: Scheduler, accesses: Accesses, row: UOp, column: UOp, slot: i
     across  True if the columns are contiguous in the copy alone
     """
     lanes, length = native(s), length_of(column)
-    lying = _lying(accesses, row, column)
+    rowwise = _rowwise_loads(accesses, row, column)
     # A whole row of fewer lanes than a register, no power of two, gets vectors of its own width (LANES): in wider vectors the
     # lanes would be assembled one by one.
     narrow = length < lanes and length & (length - 1) > 0 and 4 * lanes == s.target.vector_bytes
     slot = None if narrow else slot
-    turned = _copyable(s, lying[0]) if len(lying) == 1 else None
-    near = _near_columns(s, row, column, slot, bool(lying)) if slot is not None and (turned is not None or not lying) else 0
+    turned = _copyable(s, rowwise[0]) if len(rowwise) == 1 else None
+    panel = 0
+    if slot is not None and (turned is not None or not rowwise):
+        panel = _panel_columns(s, row, column, slot, bool(rowwise))
     # Inside a copy of few columns the inner loop is over rows, and rereads the copy. Inside a copy of many columns it is over
     # columns: the rows of a block are read from memory once for all of them.
-    if slot is not None and (row.arg[0] < column.arg[0]) != (near == length_of(column)):
+    if slot is not None and (row.arg[0] < column.arg[0]) != (panel == length_of(column)):
         row, column = _swapped(s, row, column)
-    if 0 < near < length_of(column):
-        apply(s, OptOp.BLOCK, column, near)
+    if 0 < panel < length_of(column):
+        apply(s, OptOp.BLOCK, column, panel)
         column = s.output_ranges[-1]
     rows, vectors = length_of(row), 4 if s.target.registers >= 32 else 2 if s.target.registers >= 16 else 1
     if slot is not None and not across and vectors == 4:  # loads from a copy cost more: twice the rows
@@ -228,21 +230,21 @@ def tile_matmul(s: Scheduler, accesses: Accesses, row: UOp, column: UOp, slot: i
     if across and slot is not None:  # every tile rereads a block's columns, which must fit L2
         (place,) = packing.reads_of(s.ast, slot)
         line = packing.copied_bytes(place, s.output_ranges)
-        while vectors > 1 and vectors * lanes * line > s.target.near:
+        while vectors > 1 and vectors * lanes * line > s.target.l2_bytes:
             vectors //= 2
     wide = widest(length_of(column), lanes, vectors)
     if slot is not None and wide <= lanes < length_of(column):  # more vectors, so that each row element is loaded for several
         wide = lanes * min(vectors, length_of(column) // lanes)
     if wide % lanes and not narrow:
         wide = 1 << (wide.bit_length() - 1)
-    outside = s.output_ranges.index(row) if near else s.output_ranges.index(column) + (length_of(column) // wide > 1)
+    outside = s.output_ranges.index(row) if panel else s.output_ranges.index(column) + (length_of(column) // wide > 1)
     used = min(vectors, -(-wide // lanes))
     tile = TILE // 2 if wide < lanes <= 2 * wide else TILE // used  # eight rows suffice for partial vectors
     most = min(max(1, MAX_LANES // (wide * s.lanes(row))), max(2, (s.target.registers - 4) // used), tile)
     tall = _divided(rows, most)
     before = set(s.ranges)
     # The last UPCAST is contiguous in registers: columns, if rows could be too.
-    for r, amount in ((row, tall), (column, wide)) if lying or across else ((column, wide), (row, tall)):
+    for r, amount in ((row, tall), (column, wide)) if rowwise or across else ((column, wide), (row, tall)):
         vectorize(s, r, amount)
     for r in s.output_ranges:  # the remainder of columns has its own loop over rows, if rows are the inner loop
         if r not in before and r is not row and length_of(r) == rows:
@@ -252,7 +254,7 @@ def tile_matmul(s: Scheduler, accesses: Accesses, row: UOp, column: UOp, slot: i
         s.apply(Opt(OptOp.LANES, None, wide))
     if slot is not None:
         s.apply(Opt(OptOp.PACK, slot, outside))
-        if near and turned is not None:  # makes the rows of a block contiguous
+        if panel and turned is not None:  # makes the rows of a block contiguous
             s.apply(Opt(OptOp.PACK, turned, outside + 1))
 
 
@@ -262,8 +264,8 @@ def _divided(rows: int, most: int) -> int:
     return best or min(rows, most)
 
 
-def _lying(accesses: Accesses, row: UOp, column: UOp) -> list[UOp]:
-    """The loads of a factor with stride 1 along rows, in a sum: it is transposed."""
+def _rowwise_loads(accesses: Accesses, row: UOp, column: UOp) -> list[UOp]:
+    """The loads of a factor with stride 1 along rows, in a sum: the factor is transposed."""
     return [
         p
         for p, t in zip(accesses.places, accesses.loads, strict=True)
@@ -271,10 +273,10 @@ def _lying(accesses: Accesses, row: UOp, column: UOp) -> list[UOp]:
     ]
 
 
-def _near_columns(s: Scheduler, row: UOp, column: UOp, slot: int, lying: bool) -> int:
+def _panel_columns(s: Scheduler, row: UOp, column: UOp, slot: int, rowwise: bool) -> int:
     """The columns of buffer `slot` in one packed panel: as many as fit L2 (GotoBLAS, n_c), so that rows are read from memory once
     for all of them. 0, for a copy of one tile's columns, unless the rows do not fit L2 and L1 holds the rows of a tile but not
-    its columns, or the rows are `lying` (stride 1 along rows). 0 with several threads, which would each make a copy.
+    its columns, or the loads are `rowwise` (with stride 1 along rows). 0 with several threads, which would each make a copy.
     """
     lanes, (place,) = native(s), packing.reads_of(s.ast, slot)
     if s.target.threads > 1 or s.target.registers < 32 or length_of(row) % (TILE // 2):
@@ -282,8 +284,8 @@ def _near_columns(s: Scheduler, row: UOp, column: UOp, slot: int, lying: bool) -
     loops = s.output_ranges
     outer = loops[: min(loops.index(row), loops.index(column))]
     line = packing.copied_bytes(place, outer) // length_of(column)  # bytes of a column, and of a row
-    far = length_of(row) >= NEAR_ROWS and length_of(row) * line > s.target.near
-    if not lying and not (far and TILE // 2 * line < s.target.nearest < 4 * lanes * line):
+    exceeds_l2 = length_of(row) >= NEAR_ROWS and length_of(row) * line > s.target.l2_bytes
+    if not rowwise and not (exceeds_l2 and TILE // 2 * line < s.target.l1_bytes < 4 * lanes * line):
         return 0
-    most = min(length_of(column), s.target.near // line)
+    most = min(length_of(column), s.target.l2_bytes // line)
     return max((n for n in range(2 * lanes, most + 1, 2 * lanes) if length_of(column) % n == 0), default=0)

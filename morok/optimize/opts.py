@@ -135,7 +135,7 @@ def vectors(ast: UOp, target: Target) -> Target:
     return replace(target, vector_bytes=4 * lanes[0]) if lanes else target
 
 
-class _Look:
+class _KernelFacts:
     """Cached facts about one form of a kernel.
 
     nodes   all nodes, operands first
@@ -173,8 +173,8 @@ class Scheduler:
         self.target = target
         self.applied: list[Opt] = []
         self.use_locals = target.has_local
-        self.ast = _in_order(ast if target.has_local else prefix_scan.running(ast))
-        self._looked_at = _Look(self.ast)
+        self.ast = _in_order(ast if target.has_local else prefix_scan.with_prefix_scans(ast))
+        self._cached_facts = _KernelFacts(self.ast)
         if target.has_local:
             self._make_global()
 
@@ -188,20 +188,20 @@ class Scheduler:
             self.ast = substituted(self.ast, mapping)
 
     @property
-    def _look(self) -> _Look:
-        if self._looked_at.ast is not self.ast:
-            self._looked_at = _Look(self.ast)
-        return self._looked_at
+    def _facts(self) -> _KernelFacts:
+        if self._cached_facts.ast is not self.ast:
+            self._cached_facts = _KernelFacts(self.ast)
+        return self._cached_facts
 
     @property
     def nodes(self) -> list[UOp]:
         """All nodes, operands first."""
-        return self._look.nodes
+        return self._facts.nodes
 
     @property
     def ranges(self) -> list[UOp]:
         """All ranges, outermost first."""
-        return list(self._look.ranges)
+        return list(self._facts.ranges)
 
     @property
     def output_ranges(self) -> list[UOp]:
@@ -215,7 +215,7 @@ class Scheduler:
     def lanes(self, along: UOp | None = None) -> int:
         """The lanes of the widest vector so far, among vectors that depend on the range `along` if it is given."""
         most = 1
-        for ranges in self._look.nests:
+        for ranges in self._facts.nests:
             if along is None or along in ranges:
                 n = 1
                 for r in ranges:
@@ -232,7 +232,7 @@ class Scheduler:
 
     def fills_within(self, r: UOp) -> bool:
         """True if the contents of a local buffer depend on the range `r`: it is refilled in each iteration."""
-        return r in self._look.filled
+        return r in self._facts.filled
 
     def kernel(self) -> UOp:
         """The kernel, with the applied optimizations in its Sink."""

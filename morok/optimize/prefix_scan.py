@@ -29,7 +29,7 @@ _BELOW: Final = {Op.Lt: 0, Op.Le: 1}  # a < b + 0, a < b + 1
 _ABOVE: Final = {Op.Gt: 0, Op.Ge: 1}
 
 
-def running(ast: UOp) -> UOp:
+def with_prefix_scans(ast: UOp) -> UOp:
     """`ast` with masked folds as prefix scans, where a single End closes the loop, with exactly the ranges around the fold."""
     if ast.op is not Op.Sink or not any(n.op is Op.Reduce and n.src[0].op is Op.Where for n in nodes_of(ast)):
         return ast

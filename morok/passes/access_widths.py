@@ -44,6 +44,7 @@ class Widths:
     simplify  the symbolic rules, applied to the index of one lane
     operands  the vectors that arithmetic of the same width uses
     sizes     cache of `access_widths` by dtype
+    folded, accumulated, lane_offsets  caches of `_is_folded`, `_is_accumulated` and `offsets`
     """
 
     target: Target
@@ -54,7 +55,7 @@ class Widths:
     sizes: dict[DType, list[int]] = field(default_factory=dict)
     folded: dict[UOp, bool] = field(default_factory=dict)
     accumulated: dict[UOp, bool] = field(default_factory=dict)
-    known: dict[UOp, tuple[UOp, Lanes] | None] = field(default_factory=dict)
+    lane_offsets: dict[UOp, tuple[UOp, Lanes] | None] = field(default_factory=dict)
 
     @classmethod
     def of(cls, root: UOp, target: Target = SMALL, simplify: Callable[[UOp], UOp] = lambda x: x, mode: int = 1) -> Widths:
@@ -104,9 +105,9 @@ def arithmetic_lanes(target: Target) -> int:
 @helper
 def offsets(i: UOp, w: Widths) -> tuple[UOp, Lanes] | None:
     """(base, offsets): a vector of indices as a scalar base plus a constant for each lane; None if lanes differ otherwise."""
-    if i not in w.known:
-        w.known[i] = _offsets(i, w)
-    return w.known[i]
+    if i not in w.lane_offsets:
+        w.lane_offsets[i] = _offsets(i, w)
+    return w.lane_offsets[i]
 
 
 def _offsets(i: UOp, w: Widths) -> tuple[UOp, Lanes] | None:
@@ -240,7 +241,7 @@ def at_once(x: UOp, w: Widths) -> int:
     leaves are all registers or contiguous loads; and arithmetic on accumulators, which stage 19 splits along with them.
     """
     lanewise = x.op in PARAMS or x.op in _LANEWISE
-    return w.limit if lanewise and not _is_wanted_whole(x, w) and not _is_accumulated(x, w) else 0
+    return w.limit if lanewise and not _stays_whole(x, w) and not _is_accumulated(x, w) else 0
 
 
 @helper
@@ -265,7 +266,7 @@ def widest(n: UOp, w: Widths) -> int:
     return _sizes(w, n.dtype)[0]
 
 
-def _is_wanted_whole(x: UOp, w: Widths) -> bool:
+def _stays_whole(x: UOp, w: Widths) -> bool:
     one = 1 < x.dtype.count <= w.limit and x.op in PARAMS
     return one and (x in w.operands or _is_folded(x, w))
 

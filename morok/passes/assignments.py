@@ -83,7 +83,7 @@ def with_copy(roots: Sequence[UOp], state: State, contents: UOp) -> tuple[list[U
 
     `state` is the result of rangeify for `roots`.
     """
-    copied = {n for n in toposort(roots) if n is contents or state.held.get(state.became.get(n, n)) is contents}
+    copied = {n for n in toposort(roots) if n is contents or state.bufferizes.get(state.forms.get(n, n)) is contents}
     now: dict[UOp, UOp] = {}  # as a target of assignments
     read: dict[UOp, UOp] = {}  # as a value
 

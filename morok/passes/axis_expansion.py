@@ -27,14 +27,14 @@ Axes = tuple[tuple[int, int], ...]
 class AxisOrder:
     """The order of axes in a vector, the fastest last: axes with stride 1 in memory come last, so that their lanes are one load.
 
-    fast   the ids of the axes with stride 1
-    known  cache of `union`
+    fast    the ids of the axes with stride 1
+    unions  cache of `union`
     next_range, next_buffer  unused ids of a range and of a buffer in shared memory
     strides  the greatest stride, in elements, of each range of threads, if threads share a reduction
     """
 
     fast: frozenset[int]
-    known: dict[tuple[Axes, ...], Axes]
+    unions: dict[tuple[Axes, ...], Axes]
     next_range: int = 0
     next_buffer: int = 0
     strides: dict[UOp, int] = field(default_factory=dict)
@@ -68,12 +68,12 @@ def _thread_strides(nodes: list[UOp]) -> dict[UOp, int]:
 def union(parts: Sequence[Axes], order: AxisOrder) -> Axes:
     """The axes of all parts, each once, in vector order. LoweringError for an axis of two lengths."""
     key = tuple(parts)
-    known = order.known.get(key)
+    known = order.unions.get(key)
     if known is None:
         found = {axis for part in key for axis in part}
         if len({i for i, _ in found}) != len(found):
             raise LoweringError(f"one axis has two lengths: (axis, length) {sorted(found)}", expected="one length for each axis")
-        known = order.known[key] = tuple(sorted(found, key=lambda axis: (axis[0] in order.fast, axis[0])))
+        known = order.unions[key] = tuple(sorted(found, key=lambda axis: (axis[0] in order.fast, axis[0])))
     return known
 
 

@@ -113,7 +113,7 @@ def _runs(steps: Sequence[Step], groups: Sequence[Sequence[int]]) -> list[list[_
     for group in groups:
         step = steps[group[0]]
         if step.ast not in links:
-            links[step.ast] = _looked_at(step.ast)
+            links[step.ast] = _link_facts(step.ast)
         found = links[step.ast] if len(group) == 1 else None
         if found is None:
             runs.append([])
@@ -125,7 +125,7 @@ def _runs(steps: Sequence[Step], groups: Sequence[Sequence[int]]) -> list[list[_
     return runs
 
 
-def _looked_at(ast: UOp) -> tuple[int, int, tuple[int, ...]] | None:
+def _link_facts(ast: UOp) -> tuple[int, int, tuple[int, ...]] | None:
     """(slot that a kernel stores to, bytes of its buffer, _Link.loops); None for a kernel that no chain can have."""
     store = _store(ast)
     if store is None:

@@ -50,11 +50,11 @@ class CutStores:
     """The loops to cut, and the stores in them.
 
     next    the least unused range id
-    wanted  (storage, range id) of loops to cut, and of their pieces
+    chosen  (storage, range id) of loops to cut, and of their pieces
     """
 
     next: int
-    wanted: set[tuple[UOp, int]] = field(default_factory=set)
+    chosen: set[tuple[UOp, int]] = field(default_factory=set)
 
     @classmethod
     def of(cls, root: UOp) -> CutStores:
@@ -63,10 +63,10 @@ class CutStores:
         nodes = nodes_of(root)
         for statement in (root, *(s for n in nodes if n.op in (Op.Sink, Op.Barrier) for s in n.src)):
             if statement.op is Op.End:
-                found.plan(statement)
+                found.choose_loops(statement)
         return found
 
-    def plan(self, end: UOp) -> None:
+    def choose_loops(self, end: UOp) -> None:
         """Add the loops to cut of a nest around a store, as long as there are not too many pieces.
 
         Three kinds of loops are left whole. Loops around reductions: a copy would double the time to compile them. Loops that
@@ -81,14 +81,14 @@ class CutStores:
             points = cut_points(end.src[0], r) if independent(end.src[0], r) else []
             if points and (len(points) + 1) * pieces <= (MAX_PARTS if pieces == 1 else MAX_PIECES):
                 pieces *= len(points) + 1
-                self.wanted.add((storage, r.arg[0]))
+                self.chosen.add((storage, r.arg[0]))
 
 
 @helper
 def cut_point(body: UOp, r: UOp, found: CutStores) -> int | None:
     """The first iteration of `r` at which a condition in the store `body` changes its result; None if `r` is left whole."""
     storage = stored_to(body)
-    points = cut_points(body, r) if storage is not None and (storage, r.arg[0]) in found.wanted else []
+    points = cut_points(body, r) if storage is not None and (storage, r.arg[0]) in found.chosen else []
     return points[0] if points else None
 
 
@@ -98,7 +98,7 @@ def piece_ids(body: UOp, r: UOp, found: CutStores) -> int:
     storage = stored_to(body)
     assert storage is not None
     found.next += 2
-    found.wanted |= {(storage, found.next - 2), (storage, found.next - 1)}
+    found.chosen |= {(storage, found.next - 2), (storage, found.next - 1)}
     return found.next - 2
 
 
@@ -114,7 +114,7 @@ def set_apart(root: UOp) -> UOp:
             return None
         out: list[UOp] = []
         for s in src:
-            pieces, id = _apart(_pieces(s), id)
+            pieces, id = _with_own_ranges(_pieces(s), id)
             out += pieces
         return node.replace(tuple(out))
 
@@ -134,7 +134,7 @@ def _pieces(statement: UOp) -> list[UOp]:
     return out
 
 
-def _apart(pieces: Sequence[UOp], id: int) -> tuple[list[UOp], int]:
+def _with_own_ranges(pieces: Sequence[UOp], id: int) -> tuple[list[UOp], int]:
     """(`pieces` without a range in common, next unused id); new ranges have ids from `id` on."""
     seen: set[UOp] = set()
     out: list[UOp] = []

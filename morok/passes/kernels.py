@@ -71,7 +71,7 @@ def split_kernels(
     overwritten = {assigned(n) for n in order if n.src[0].op is Op.Assign}
     results = set(sink.src)
     values = results.difference(views)
-    together = {} if overwritten else _together(order, results.difference(opts), most_buffers)
+    groups = {} if overwritten else _store_groups(order, results.difference(opts), most_buffers)
     inner: set[UOp] = set()  # the new buffers that hold no result yet
     outer = maker.origin
     try:
@@ -85,7 +85,7 @@ def split_kernels(
                 if node in results:
                     inner.discard(base(alias))
                 continue
-            nodes = together.get(node, [node])
+            nodes = groups.get(node, [node])
             kernel, targets = _kernel(nodes, holders, new_buffer, readers, contents, out, opts.get(node))
             out.kernels.append(kernel)
             for stored, target in zip(nodes, targets, strict=True):
@@ -122,14 +122,14 @@ def _flat(ranges: Sequence[UOp], indices: Sequence[UOp]) -> UOp:
 
 
 @dataclass(slots=True)
-class _Several:
+class _StoreGroup:
     """Values to store by one kernel, which runs at the position of the first, and the memory that they read."""
 
     members: list[UOp]
     reads: set[UOp]
 
 
-def _together(order: Sequence[UOp], results: Collection[UOp], most_buffers: int) -> dict[UOp, list[UOp]]:
+def _store_groups(order: Sequence[UOp], results: Collection[UOp], most_buffers: int) -> dict[UOp, list[UOp]]:
     """Groups of results to store by one kernel each, keyed by their first member.
 
     Members are elementwise, over ranges of the same lengths, and read some memory in common; or one reads another, at exactly the
@@ -139,31 +139,31 @@ def _together(order: Sequence[UOp], results: Collection[UOp], most_buffers: int)
         return {}
     most = min(most_buffers or MOST_TOGETHER, MOST_TOGETHER)
     place = {node: k for k, node in enumerate(order)}
-    found: dict[tuple[UOp, tuple[UOp, ...]], _Several] = {}  # by memory and lengths
+    found: dict[tuple[UOp, tuple[UOp, ...]], _StoreGroup] = {}  # by memory and lengths
     out: dict[UOp, list[UOp]] = {}
     for node in order:
         reads = _reads(node) if node in results else None
         lengths = tuple(r.src[0] for r in node.src[1:])
         if not reads or not lengths:
             continue
-        several = next((s for m in reads if (s := found.get((m, lengths))) is not None), None)
-        if several is None or not _joins(several, node, reads, place, most):
-            several = _Several([], set())
-        several.members.append(node)
-        several.reads.update(m for m in reads if m not in several.members)
-        found[node, lengths] = several
+        group = next((s for m in reads if (s := found.get((m, lengths))) is not None), None)
+        if group is None or not _can_join(group, node, reads, place, most):
+            group = _StoreGroup([], set())
+        group.members.append(node)
+        group.reads.update(m for m in reads if m not in group.members)
+        found[node, lengths] = group
         for memory in reads:
-            found[memory, lengths] = several
-        if len(several.members) > 1:
-            out[several.members[0]] = several.members
+            found[memory, lengths] = group
+        if len(group.members) > 1:
+            out[group.members[0]] = group.members
     return out
 
 
-def _joins(several: _Several, node: UOp, reads: Mapping[UOp, bool], place: Mapping[UOp, int], most: int) -> bool:
+def _can_join(group: _StoreGroup, node: UOp, reads: Mapping[UOp, bool], place: Mapping[UOp, int], most: int) -> bool:
     """True if the kernel of `several` can also store `node`, which reads the memory `reads`."""
-    first = place[several.members[0]]
-    others = [s for s in reads if not (s in several.members and reads[s])]
-    return all(place.get(s, -1) < first for s in others) and len(several.reads.union(others)) + len(several.members) < most
+    first = place[group.members[0]]
+    others = [s for s in reads if not (s in group.members and reads[s])]
+    return all(place.get(s, -1) < first for s in others) and len(group.reads.union(others)) + len(group.members) < most
 
 
 def _reads(node: UOp) -> dict[UOp, bool] | None:

@@ -64,16 +64,16 @@ def unused_id(body: UOp, ids: RangeIds) -> int:
 class MergedRanges:
     """The adjacent ranges that merge into one, and the id of the result: the same wherever the two are closed.
 
-    next   the least unused range id
-    pairs  (outer, inner) ranges that may be merged
-    ids    (outer id, inner id) -> id of the merged range
-    last   id of a merged range -> its original innermost range
+    next       the least unused range id
+    pairs      (outer, inner) ranges that may be merged
+    ids        (outer id, inner id) -> id of the merged range
+    innermost  id of a merged range -> its original innermost range
     """
 
     next: int
     pairs: set[tuple[UOp, UOp]]
     ids: dict[tuple[int, int], int] = field(default_factory=dict)
-    last: dict[int, UOp] = field(default_factory=dict)
+    innermost: dict[int, UOp] = field(default_factory=dict)
 
     @classmethod
     def of(cls, root: UOp) -> MergedRanges:
@@ -85,11 +85,11 @@ class MergedRanges:
 @helper
 def merged_id(body: UOp, outer: UOp, inner: UOp, found: MergedRanges | None) -> int | None:
     """The id of the range that `outer` and `inner` merge into; None if they stay two. Three ranges merge from the outside in."""
-    if found is None or (found.last.get(outer.arg[0], outer), inner) not in found.pairs:
+    if found is None or (found.innermost.get(outer.arg[0], outer), inner) not in found.pairs:
         return None
     pair = outer.arg[0], inner.arg[0]
     if pair not in found.ids:
         found.ids[pair] = found.next
-        found.last[found.next] = inner
+        found.innermost[found.next] = inner
         found.next += 1
     return found.ids[pair]

@@ -86,7 +86,7 @@ def number_by_nesting(ast: UOp, target: Target) -> UOp:
 def cut_stores(ast: UOp, target: Target) -> CutStores | None:
     """The loops to cut; None if there are none. A GPU gets none: its threads do not predict branches."""
     found = None if target.has_local else CutStores.of(ast)
-    return found if found is not None and found.wanted else None
+    return found if found is not None and found.chosen else None
 
 
 def set_apart(ast: UOp, target: Target) -> UOp:

@@ -61,12 +61,12 @@ class Target:
         return tuple([rules for rules in (*self.pre_matcher, *self.extra_matcher) if not isinstance(rules, str)])
 
     @property
-    def nearest(self) -> int:
+    def l1_bytes(self) -> int:
         """Bytes that stay in a core's L1 cache while other data streams through it: two thirds of it."""
         return self.caches[0] * 2 // 3
 
     @property
-    def near(self) -> int:
+    def l2_bytes(self) -> int:
         """Bytes that stay in a core's L2 cache while other data streams through it: half of it."""
         return self.caches[1] // 2
 

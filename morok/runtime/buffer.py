@@ -14,9 +14,9 @@ import numpy as np
 from morok.arguments import instance, mistyped, whole
 from morok.caller import caller
 from morok.errors import DeviceError, DTypeError, OutOfMemoryError, ShapeError
-from morok.estate import Estate, Heir
 from morok.ir.dtype import DType, dtypes
 from morok.locks import MEMORY
+from morok.reference_queue import OwnerReference, ReferenceQueue
 from morok.runtime.available import available
 
 if TYPE_CHECKING:
@@ -67,15 +67,15 @@ class Pool:
         self._free: OrderedDict[int, tuple[int, np.ndarray[Any, Any]]] = OrderedDict()
         self._by_size: dict[int, dict[int, None]] = {}
         self._ticket = 0
-        self._freed: dict[int, Estate[np.ndarray[Any, Any]]] = {}  # by bit length of the size
+        self._freed: dict[int, ReferenceQueue[np.ndarray[Any, Any]]] = {}  # by bit length of the size
 
     def take(self, nbytes: int) -> np.ndarray[Any, Any]:
         """At least `nbytes` bytes, aligned, with arbitrary contents. OutOfMemoryError if there is not enough memory."""
         size = _rounded(nbytes)
         with MEMORY:
             for freed in list(self._freed.values()):
-                for heir in freed.taken():
-                    self.give_back(heir.left)
+                for reference in freed.drain():
+                    self.give_back(reference.resource)
             tickets = self._by_size.get(size)
             if tickets:
                 self.reused += 1
@@ -92,15 +92,15 @@ class Pool:
                 f"{nbytes} bytes cannot be allocated on CPU", place=caller(), hint="free tensors, or compute in parts"
             ) from None
 
-    def lend(self, block: Block, memory: np.ndarray[Any, Any]) -> Heir[np.ndarray[Any, Any]] | None:
+    def lend(self, block: Block, memory: np.ndarray[Any, Any]) -> OwnerReference[np.ndarray[Any, Any]] | None:
         """A reference that returns `memory` to the pool when `block` dies, if the block keeps it; None above `limit` bytes."""
         power = memory.nbytes.bit_length()
         if memory.nbytes > self.limit:
             return None
         freed = self._freed.get(power)
         if freed is None:
-            freed = self._freed.setdefault(power, Estate(max(self.limit >> power, 1)))
-        return freed.leave(block, memory)
+            freed = self._freed.setdefault(power, ReferenceQueue(max(self.limit >> power, 1)))
+        return freed.watch(block, memory)
 
     def give_back(self, memory: np.ndarray[Any, Any]) -> None:
         size = memory.nbytes

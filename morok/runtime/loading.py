@@ -12,9 +12,9 @@ from typing import Any, Final
 
 from morok.codegen.machines import bindings
 from morok.errors import CompileError
-from morok.estate import Estate, Heir
 from morok.locks import COMPILER
 from morok.out_of_memory import no_memory, room_for
+from morok.reference_queue import OwnerReference, ReferenceQueue
 
 _LIBRARIES: Final = 32  # most libraries of one loader: making a loader takes 1 ms, loading a library 0.15 ms
 _ROOM: Final = 8 << 20  # bytes that must be available for any work of LLVM, besides those for its input
@@ -59,14 +59,14 @@ class _Loader:
 
 
 _loaders: list[_Loader] = []  # at most one: the loader for the next library
-_dead: Final[Estate[tuple[_Loader, Any]]] = Estate()
-_alive: Final[set[Heir[tuple[_Loader, Any]]]] = set()
+_dead: Final[ReferenceQueue[tuple[_Loader, Any]]] = ReferenceQueue()
+_alive: Final[set[OwnerReference[tuple[_Loader, Any]]]] = set()
 
 
 def _unload_dead() -> None:
-    for heir in _dead.taken():
-        _alive.discard(heir)
-        loader, tracker = heir.left
+    for reference in _dead.drain():
+        _alive.discard(reference)
+        loader, tracker = reference.resource
         loader.unload(tracker)
 
 
@@ -92,5 +92,5 @@ def link(code: bytes, names: Sequence[str], imports: Mapping[str, int]) -> Libra
             raise CompileError(f"the code of {', '.join(names)} cannot be loaded: {problem}") from None
         loader.alive += 1
         library = Library({name: tracker[name] for name in names})
-        _alive.add(_dead.leave(library, (loader, tracker)))
+        _alive.add(_dead.watch(library, (loader, tracker)))
         return library

@@ -30,20 +30,20 @@ _SCHEMA: Final = "create table if not exists found (key text primary key, opts t
 
 def key(ast: UOp, *particulars: Any) -> str:
     """A digest of the structure of a Sink's program, without names, and of `particulars`, on which its optimizations depend."""
-    digest = hashlib.sha256(_said((_GENERATION, particulars)).encode())
+    digest = hashlib.sha256(_canonical_text((_GENERATION, particulars)).encode())
     for op, dtype, src, arg in table(ast):
         digest.update(repr((op.name, str(dtype), src, None if op is Op.Sink else arg)).encode())
     return digest.hexdigest()
 
 
-def _said(value: Any) -> str:
+def _canonical_text(value: Any) -> str:
     """`value` as text that is equal in all processes: the order of a set in its repr is not."""
     if isinstance(value, frozenset):
-        return "{" + ", ".join(sorted(map(_said, value))) + "}"
+        return "{" + ", ".join(sorted(map(_canonical_text, value))) + "}"
     if isinstance(value, tuple):
-        return "(" + ", ".join(map(_said, value)) + ")"
+        return "(" + ", ".join(map(_canonical_text, value)) + ")"
     if is_dataclass(value):
-        return type(value).__name__ + _said(tuple([getattr(value, f.name) for f in fields(value)]))
+        return type(value).__name__ + _canonical_text(tuple([getattr(value, f.name) for f in fields(value)]))
     return repr(value)
 
 

@@ -120,8 +120,8 @@ def _shared(prepared: Prepared, roots: Sequence[UOp]) -> dict[UOp, int]:
     if not inner:
         return {}
     others = [u for t in registry.tensors() if stored_buffer(u := t.uop) is None and content(u) not in roots]
-    alive = (node for node in toposort(others) if node in prepared.became)
-    return {node: number for node in alive if (number := inner.get(prepared.became[node])) is not None}
+    alive = (node for node in toposort(others) if node in prepared.forms)
+    return {node: number for node in alive if (number := inner.get(prepared.forms[node])) is not None}
 
 
 def is_watched() -> bool:

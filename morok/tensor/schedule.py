@@ -78,7 +78,7 @@ def with_memory(roots: Sequence[UOp], device: str) -> Prepared:
     refuse_others(memory, target)
     refuse_overlaps(memory, {s.buffers[0] for s in schedule.steps if s.buffers[0] < schedule.inputs})
     memory += [Buffer(target, d, n) for d, n in schedule.made]
-    return Prepared(schedule, target, normal.buffers, memory, normal.values, normal.became)
+    return Prepared(schedule, target, normal.buffers, memory, normal.values, normal.forms)
 
 
 def refuse_others(memory: Sequence[Buffer], target: Device) -> None:

@@ -87,13 +87,13 @@ class Normal:
     roots    the graph
     buffers  the original Buffer nodes, by number
     values   the values of the variables, by name
-    became   original node -> node of this graph
+    forms    original node -> node of this graph
     """
 
     roots: tuple[UOp, ...]
     buffers: list[UOp]
     values: dict[str, int]
-    became: dict[UOp, UOp]
+    forms: dict[UOp, UOp]
 
 
 def normalised(roots: Sequence[UOp], device: str) -> Normal:
@@ -129,7 +129,7 @@ def decided(
 ) -> tuple[Schedule, list[Decision]]:
     """(schedule, decisions about its cuts) of a normalised graph.
 
-    cuts      decisions given in advance: State.given
+    cuts      decisions given in advance: State.overrides
     observed  True if MOROK_DEBUG=ir prints the stages
     """
     from morok.runtime.memory import parallel_groups  # lazy: loaded with the runtime
@@ -161,15 +161,15 @@ def decided(
         except OverwrittenTooEarly as early:
             roots, now = with_copy(roots, state, early.contents)
             changed = {n: now[c] for n, c in changed.items()} if changed else now
-    became = {n: state.became[c] for n, c in changed.items() if c in state.became} if changed else state.became
+    forms = {n: state.forms[c] for n, c in changed.items() if c in state.forms} if changed else state.forms
     before = dependencies(split.kernels)
     groups = parallel_groups(before)
     steps = tuple(Step(k, tuple(number_of(s) for s in k.src[1:]), tuple(b)) for k, b in zip(split.kernels, before, strict=True))
     outputs = tuple(map(number_of, split.outputs))
     inner = tuple(
         (node, number)
-        for node, now in became.items()
-        if (held := state.held.get(now)) in split.holders
+        for node, now in forms.items()
+        if (held := state.bufferizes.get(now)) in split.holders
         and held is not None
         and ((number := number_of(split.holders[held])) >= inputs or now.op is Op.Assign)
         and number not in outputs
@@ -200,14 +200,14 @@ def number_of(holder: UOp) -> int:
 
 @dataclass(slots=True)
 class Prepared:
-    """A schedule with its memory: `memory[n]` is buffer n; `nodes` the Buffer nodes of the inputs; `became` is Normal.became."""
+    """A schedule with its memory: `memory[n]` is buffer n; `nodes` the Buffer nodes of the inputs; `forms` is Normal.forms."""
 
     schedule: Schedule
     device: Device
     nodes: list[UOp]
     memory: list[Buffer]
     values: dict[str, int]
-    became: dict[UOp, UOp]
+    forms: dict[UOp, UOp]
 
 
 def variables(order: Sequence[UOp]) -> tuple[dict[UOp, UOp], dict[str, int]]:

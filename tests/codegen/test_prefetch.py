@@ -7,7 +7,7 @@ import pytest
 from instruction_lists import Listing
 
 from morok.codegen.llvm import render
-from morok.codegen.llvm.prefetch import LEAST_BYTES, PAGE_BYTES, ROW_BYTES, STEP_BYTES, STREAM_BYTES, loads_ahead
+from morok.codegen.llvm.prefetch import LEAST_BYTES, PAGE_BYTES, ROW_BYTES, STEP_BYTES, STREAM_BYTES, prefetching_loads
 from morok.codegen.survey import survey
 from morok.ir.dtype import dtypes
 from morok.ir.op import Op
@@ -39,7 +39,7 @@ def rows(passes: int = 2, rows: int = ROWS, row: int = ROW, step: int | None = N
 
 def ahead(program: list[UOp], slot: int) -> list[tuple[int, int]]:
     """Of the loads of a buffer that fetch what is next: which one it is, and how far that lies."""
-    found = loads_ahead(survey(program).accesses)
+    found = prefetching_loads(survey(program).accesses)
     loads = [u for u in program if u.op is Op.Load and u.src[0].src[0].arg == slot]
     assert all(found[u].nearest for u in loads if u in found)
     return [(at, found[u].elements) for at, u in enumerate(loads) if u in found]
@@ -104,10 +104,10 @@ def stream(size: int = STREAM_BYTES // 4, step: int = 32, lanes: int = 16, loops
 
 
 def test_a_stream_fetches_a_page_ahead_for_the_cache_behind_the_nearest() -> None:
-    found = loads_ahead(survey(stream()).accesses)
+    found = prefetching_loads(survey(stream()).accesses)
     assert list(found.values()) == [(PAGE_BYTES // 4, False)] * 2
     assert render(stream(), "k").text.count("@llvm.prefetch.p0(ptr %v") == 2
-    assert len(loads_ahead(survey(stream(lanes=8)).accesses)) == 2  # of four loads: one a line
+    assert len(prefetching_loads(survey(stream(lanes=8)).accesses)) == 2  # of four loads: one a line
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_a_stream_fetches_a_page_ahead_for_the_cache_behind_the_nearest() -> Non
     ],
 )
 def test_what_is_no_stream_fetches_nothing(program: list[UOp]) -> None:
-    assert not loads_ahead(survey(program).accesses)
+    assert not prefetching_loads(survey(program).accesses)
 
 
 def test_the_last_page_fetches_what_is_not_there() -> None:

@@ -142,5 +142,5 @@ def test_a_dialect_without_lists_is_refused() -> None:
     some = library.group("branches")
     other = RuleSet(some.parts)
     other.dialect = NoLists()  # type: ignore[assignment]
-    with pytest.raises(UsageError, match="no lists of instructions"):
+    with pytest.raises(UsageError, match="not lists of instructions"):
         line_rewrite([], other)

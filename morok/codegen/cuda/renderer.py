@@ -248,7 +248,7 @@ class Renderer:
                 self.line(f"{name} = {x};")
             return
         pointer, offsets, gates = self._pointer(place), self._offsets(place), self._gates(place)
-        self.frame.writes(storage(place))
+        self.frame.mark_written(storage(place))
         if len(offsets) > 1:
             each = d.count // len(offsets)
             for i, x in enumerate(lanes):
@@ -346,14 +346,14 @@ class Renderer:
 
     def run(self, instructions: Sequence[UOp]) -> None:
         for u in instructions:
-            handler = _HANDLERS.get(u.op) or self.frame.unknown(u, "CUDA")
+            handler = _HANDLERS.get(u.op) or self.frame.refuse(u, "CUDA")
             handler(self, u)
             if u.dtype.is_int:
                 self.factors[u] = _factor(u, self.factors)
 
     def text(self, threads: int) -> str:
         parameters = []
-        arguments, variables = self.frame.takes()
+        arguments, variables = self.frame.parameters()
         for a in arguments:
             parameters.append(f"{'' if a.written else 'const '}{memory(a.dtype.scalar())}* data{a.slot}")
         parameters += [f"{REGISTER[v.dtype]} var{i}" for i, v in enumerate(variables)]
@@ -410,7 +410,7 @@ def render(instructions: Sequence[UOp], name: str) -> Rendered:
         name,
         "CUDA",
         renderer.text(threads),
-        *renderer.frame.takes(),
+        *renderer.frame.parameters(),
         narrow=narrow,
         grid=renderer.dims(tuple(BLOCK)),
         block=block,

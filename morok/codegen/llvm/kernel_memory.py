@@ -10,7 +10,7 @@ from typing import Final
 from morok.codegen.frame import Frame
 from morok.codegen.llvm.builder import Builder
 from morok.codegen.llvm.nontemporal_stores import Streams
-from morok.codegen.llvm.prefetch import Ahead
+from morok.codegen.llvm.prefetch import Prefetch
 from morok.codegen.llvm.strength_reduction import SUMS, Addresses
 from morok.codegen.llvm.types import literal, memory_type, type_of
 from morok.codegen.register_memory import Registers, Slot
@@ -53,21 +53,21 @@ class Memory(ABC):
     """The memory of a list during rendering, and its accesses.
 
     values   the name of each instruction's result; for an Index its address
-    near     (base, offset) -> the name of the pointer
+    pointers (base, offset) -> the name of the pointer
     wide     the names of values extended to 64 bits
     env      the current value of each register slot
     streams  the nontemporal stores
-    ahead    the loads that also prefetch
+    prefetches  the loads that also prefetch
     """
 
     frame: Frame
     b: Builder
     registers: Registers
     streams: Streams
-    ahead: Mapping[UOp, Ahead]
+    prefetches: Mapping[UOp, Prefetch]
     addresses: Addresses
     values: Values[str] = field(default_factory=Values)
-    near: Scopes[tuple[UOp, UOp], str] = field(default_factory=Scopes)
+    pointers: Scopes[tuple[UOp, UOp], str] = field(default_factory=Scopes)
     wide: Scopes[UOp, str] = field(default_factory=Scopes)
     env: dict[Slot, str] = field(default_factory=dict)
     stack_used: int = 0
@@ -84,13 +84,13 @@ class Memory(ABC):
         """Open the scope of a loop or branch."""
         self.frame.open.append(u)
         self.values.open()
-        self.near.open()
+        self.pointers.open()
         self.wide.open()
 
     def close(self, forget: bool = True) -> None:
         """Close the innermost scope. If `forget`, its values cannot be used any more."""
         self.values.close(forget)
-        self.near.close(forget)
+        self.pointers.close(forget)
         self.wide.close(forget)
 
     @abstractmethod
@@ -176,7 +176,7 @@ class Memory(ABC):
         at: UOp | None = offset
         found: str | None = None
         while at is not None and found is None:
-            found = self.near.get((base, at))
+            found = self.pointers.get((base, at))
             if found is None:
                 steps.append(at)
                 at = self.addresses.steps[at][0]
@@ -189,10 +189,10 @@ class Memory(ABC):
                 found = self.b.emit(f"getelementptr i8, ptr {found}, i64 {by * element.itemsize}")
             elif (number := self.in_64_bits(by)) != "0":
                 found = self.b.emit(f"getelementptr {_in_memory(element)}, ptr {found}, i64 {number}")
-            self.near[base, step] = found
+            self.pointers[base, step] = found
         return found
 
-    def nearer(self, base: UOp, offset: UOp) -> str:
+    def previous_pointer(self, base: UOp, offset: UOp) -> str:
         """The address one step before that of element `offset` of `base`."""
         at = self.addresses.steps[offset][0]
         return self._begin(base) if at is None else self.pointer(base, at)
@@ -265,8 +265,8 @@ class Memory(ABC):
             return
         gate = place.src[-1] if place.op is _INDEX and place.arg else None
         address = self.address(place)
-        if u in self.ahead:
-            elements, nearest = self.ahead[u]
+        if u in self.prefetches:
+            elements, nearest = self.prefetches[u]
             self.b.prefetch(self.b.emit(f"getelementptr {memory_type(d.scalar())}, ptr {address}, i64 {elements}"), nearest)
         if gate is None:
             self.values[u] = self._read(address, d)
@@ -325,7 +325,7 @@ class Memory(ABC):
             return
         place = passed(u.src[0])
         kept = storage(place)
-        self.frame.writes(kept)
+        self.frame.mark_written(kept)
         x = self._to_memory(d, self.value(u.src[1]))
         if place.op is _INDEX and place.src[1].dtype.count > 1:
             self.streams.close(self.b)

@@ -28,7 +28,7 @@ PAGE_BYTES: Final = 1 << 12  # distance of a prefetch in the same loop
 STEP_BYTES: Final = 1 << 10  # greatest stride of a sequential read
 
 
-class Ahead(NamedTuple):
+class Prefetch(NamedTuple):
     """A prefetch of the cache line `elements` elements ahead, into L1 if `nearest`, else into L2."""
 
     elements: int
@@ -46,9 +46,9 @@ class _Row(NamedTuple):
     span: int
 
 
-def loads_ahead(accesses: Sequence[Access]) -> dict[UOp, Ahead]:
+def prefetching_loads(accesses: Sequence[Access]) -> dict[UOp, Prefetch]:
     """The loads that also prefetch: in the second loop over a row, and in the only loop that accesses a large buffer."""
-    found: dict[UOp, Ahead] = {}
+    found: dict[UOp, Prefetch] = {}
     reads: dict[_Row, set[UOp]] = {}  # the loops that read each row
     inside: dict[UOp, set[UOp | None]] = {}  # the loops that read each buffer; None for stores, and for reads outside of loops
     streams: list[Access] = []
@@ -68,11 +68,11 @@ def loads_ahead(accesses: Sequence[Access]) -> dict[UOp, Ahead]:
         if len(loops) > 1 and (row := _row(a)) is not None:
             readers = reads.setdefault(row, set())
             if readers and len(readers - {loops[-1]}) == 1 and _begins_line(a):
-                found[a.node] = Ahead(row.step, True)
+                found[a.node] = Prefetch(row.step, True)
             readers.add(loops[-1])
     for a in streams:
         if len(inside[a.kept]) == 1:
-            found[a.node] = Ahead(PAGE_BYTES // a.dtype.scalar().itemsize, False)
+            found[a.node] = Prefetch(PAGE_BYTES // a.dtype.scalar().itemsize, False)
     return found
 
 

@@ -21,7 +21,7 @@ from morok.codegen.llvm.cost_model import parts_of, work_of
 from morok.codegen.llvm.kernel_memory import ALIGNMENT, Memory, element_of
 from morok.codegen.llvm.nontemporal_stores import Streams, streamed
 from morok.codegen.llvm.op_instructions import OPS, Emit
-from morok.codegen.llvm.prefetch import loads_ahead
+from morok.codegen.llvm.prefetch import prefetching_loads
 from morok.codegen.llvm.strength_reduction import addresses
 from morok.codegen.llvm.transpose_shuffles import columns, join
 from morok.codegen.llvm.types import constant, literal, type_of
@@ -112,7 +112,7 @@ class Renderer(Memory):
             begin, end = self._part(u, t, end)
         header, exit_ = b.label("loop"), b.label("done")
         walks = [w for w in self.addresses.walks.get(u, ()) if w[0] in self.values.names]
-        starts = [self.nearer(base, at) for base, at, _ in walks]
+        starts = [self.previous_pointer(base, at) for base, at, _ in walks]
         before = b.block
         b.do(f"br label %{header}")
         b.start(header)
@@ -132,7 +132,7 @@ class Renderer(Memory):
             b.do(f"br i1 {inside}, label %{body}, label %{exit_}")
             b.start(body)
         for (base, at, step), start in zip(walks, starts, strict=True):
-            self.near[base, at] = pointer = b.name()
+            self.pointers[base, at] = pointer = b.name()
             further = f"getelementptr i8, ptr {pointer}, i64 {step * element_of(base).itemsize}"
             loop.grow.append((pointer, f"ptr [ {start},", further))
         for multiple in self.addresses.multiples.get(u, ()):
@@ -306,7 +306,7 @@ class Renderer(Memory):
         self.streams.close(self.b)
 
     def _instruction(self, u: UOp) -> None:
-        handler = _HANDLERS.get(u.op) or self.frame.unknown(u, "LLVM")
+        handler = _HANDLERS.get(u.op) or self.frame.refuse(u, "LLVM")
         if u.op not in PURE and u.op is not Op.Store:
             self.streams.close(self.b)
         handler(self, u)
@@ -358,10 +358,10 @@ def render(instructions: Sequence[UOp], name: str, target: Target = ANY, math: f
     tiles = columns(instructions)
     plan = addresses(instructions, found, tiles, registers.slots, registers.shared)
     folded = folded_loops(instructions)
-    streams, ahead = Streams(streamed(found.accesses)), loads_ahead(found.accesses)
-    renderer = Renderer(Frame(name), builder, registers, streams, ahead, plan, columns=tiles, folded=folded)
+    streams, prefetches = Streams(streamed(found.accesses)), prefetching_loads(found.accesses)
+    renderer = Renderer(Frame(name), builder, registers, streams, prefetches, plan, columns=tiles, folded=folded)
     renderer.run(instructions)
-    arguments, variables = renderer.frame.takes()
+    arguments, variables = renderer.frame.parameters()
     return Rendered(
         name,
         "LLVM",

@@ -51,7 +51,7 @@ class Addresses:
     walks: dict[UOp, list[Walk]] = field(default_factory=dict)
     unneeded: set[UOp] = field(default_factory=set)
 
-    def want(self, base: UOp, offset: UOp, depth: dict[UOp, int], users: dict[UOp, list[tuple[UOp, UOp]]]) -> None:
+    def plan_pointer(self, base: UOp, offset: UOp, depth: dict[UOp, int], users: dict[UOp, list[tuple[UOp, UOp]]]) -> None:
         """Plan the pointer into `base` at `offset`, and the pointers on the way to it; `users` lists the pointers that each
         addend makes.
         """
@@ -60,14 +60,14 @@ class Addresses:
             step = self.steps.get(at)
             if step is None:
                 step = self.steps[at] = split(at, depth)
-            nearer, by = step
+            previous, by = step
             if isinstance(by, UOp):
                 bases = self.pointers.setdefault(at, [])
                 if base in bases:
                     return
                 bases.append(base)
                 users.setdefault(by, []).append((base, at))
-            at = nearer
+            at = previous
 
 
 def never_wraps(u: UOp) -> bool:
@@ -112,7 +112,7 @@ def addresses(
             if passed(src[0]) in in_registers:
                 unneeded.add(u)
                 continue
-            plan.want(passed(src[0]), src[1], depth, users)
+            plan.plan_pointer(passed(src[0]), src[1], depth, users)
             if isinstance(plan.steps[src[1]][1], int):
                 unneeded.add(u)
             wanted.add(src[0])

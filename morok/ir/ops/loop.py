@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _RANGES: Final = Operand("ranges", Position.BINDER, many=True)
 
 
-def _range_type(src: Operands, arg: Any, want: DType | None) -> DType:
+def _range_type(src: Operands, arg: Any, requested: DType | None) -> DType:
     end = src[0].dtype
     if not end.is_integral or end.count != 1:
         raise TypeError(f"a scalar integer or index as end, not {end}")
@@ -28,51 +28,51 @@ def range_bounds(d: DType, src: Operands, arg: Any) -> Bounds:
     return 0, max(end.vmax - 1, 0)
 
 
-def _end_type(src: Operands, arg: Any, want: DType | None) -> DType:
+def _end_type(src: Operands, arg: Any, requested: DType | None) -> DType:
     ranged(src, 1)
     return src[0].dtype
 
 
-def _reduce_axis_type(src: Operands, arg: tuple[Op, tuple[int, ...]], want: DType | None) -> DType:
+def _reduce_axis_type(src: Operands, arg: tuple[Op, tuple[int, ...]], requested: DType | None) -> DType:
     axes, among = arg[1], range(len(shape_of(src[0])))
     if len(set(axes)) < len(axes) or (not all(map(among.__contains__, axes)) and has_shape(src[0])):
         raise TypeError(f"axes in 0..{len(among)}, each once, not {axes}")
-    return _reduced_type(src, arg, want)
+    return _reduced_type(src, arg, requested)
 
 
-def _reduce_type(src: Operands, arg: Any, want: DType | None) -> DType:
+def _reduce_type(src: Operands, arg: Any, requested: DType | None) -> DType:
     ranged(src, 1)
-    return _reduced_type(src, arg, want)
+    return _reduced_type(src, arg, requested)
 
 
-def _all_reduce_type(src: Operands, arg: Op, want: DType | None) -> DType:
+def _all_reduce_type(src: Operands, arg: Op, requested: DType | None) -> DType:
     on_device(src, arg, None)
     return _reduced_type(src, arg, None)
 
 
-def _if_type(src: Operands, arg: Any, want: DType | None) -> DType:
+def _if_type(src: Operands, arg: Any, requested: DType | None) -> DType:
     if src[0].dtype is not dtypes.bool:  # one condition decides
         raise TypeError(f"one bool as condition, not {src[0].dtype}")
     return dtypes.void
 
 
-def _endif_type(src: Operands, arg: Any, want: DType | None) -> DType:
+def _endif_type(src: Operands, arg: Any, requested: DType | None) -> DType:
     if src[0].op is not Op.If:
         raise TypeError(f"an If to end, not {src[0].op.name}")
     return dtypes.void
 
 
-def _reduced_type(src: Operands, arg: Any, want: DType | None) -> DType:
+def _reduced_type(src: Operands, arg: Any, requested: DType | None) -> DType:
     op = arg[0] if isinstance(arg, tuple) else arg
     if op not in REDUCE_OPS:
         raise TypeError(f"one of {', '.join(o.name for o in REDUCE_OPS)} as op, not {op}")
     d = src[0].dtype
     if not (d.is_number or d.is_bool):
         raise TypeError(f"numbers to reduce, not {d}")
-    if want is not None and want is not d:  # a horizontal reduction: neighbouring lanes become one
-        if want.scalar() is not d.scalar() or d.count % want.count:
-            raise TypeError(f"lanes of {d.scalar()} that divide {d.count}, not {want}")
-        return want
+    if requested is not None and requested is not d:  # a horizontal reduction: neighbouring lanes become one
+        if requested.scalar() is not d.scalar() or d.count % requested.count:
+            raise TypeError(f"lanes of {d.scalar()} that divide {d.count}, not {requested}")
+        return requested
     return d
 
 

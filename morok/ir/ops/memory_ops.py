@@ -26,22 +26,22 @@ STORAGE: Final = frozenset(
 PLACES: Final = frozenset({Op.Index, Op.PtrCat, Op.PointerIndex, Op.After, Op.Gep, Op.Vectorize, Op.Unroll, Op.Cat, Op.Contract})
 
 
-def void(src: Operands, arg: Any, want: DType | None) -> DType:
+def void(src: Operands, arg: Any, requested: DType | None) -> DType:
     return dtypes.void
 
 
-def first(src: Operands, arg: Any, want: DType | None) -> DType:
+def first(src: Operands, arg: Any, requested: DType | None) -> DType:
     """The dtype of the first operand."""
     if not src:
         raise TypeError("at least one operand")
     return src[0].dtype
 
 
-def wanted(src: Operands, arg: Any, want: DType | None) -> DType:
+def wanted(src: Operands, arg: Any, requested: DType | None) -> DType:
     """The dtype that the caller names."""
-    if want is None:
+    if requested is None:
         raise TypeError("a dtype")
-    return want
+    return requested
 
 
 def ranged(src: Operands, first_range: int) -> None:
@@ -55,45 +55,45 @@ def ranged(src: Operands, first_range: int) -> None:
             raise TypeError(f"a Range, an Unroll, or a number where there is no loop, not {r.op.name}")
 
 
-def on_device(src: Operands, arg: Any, want: DType | None) -> DType:
+def on_device(src: Operands, arg: Any, requested: DType | None) -> DType:
     """The dtype of the first operand; TypeError unless the second is a Device."""
     if src[1].op is not Op.Device:
         raise TypeError(f"a Device, not {src[1].op.name}")
     return src[0].dtype
 
 
-def _value_type(src: Operands, arg: Any, want: DType | None) -> DType:
+def _value_type(src: Operands, arg: Any, requested: DType | None) -> DType:
     """The dtype that the caller names; TypeError unless it has constants."""
-    if want is None or not (want.is_number or want.is_bool or want.scalar() in STORAGE_FLOATS):
-        raise TypeError(f"a dtype of numbers{'' if want is None else f', not {want}'}")
-    if isinstance(arg, tuple) and want.count not in (1, len(arg)):
-        raise TypeError(f"{want.count} lanes of {want}, not {len(arg)}")
-    return want
+    if requested is None or not (requested.is_number or requested.is_bool or requested.scalar() in STORAGE_FLOATS):
+        raise TypeError(f"a dtype of numbers{'' if requested is None else f', not {requested}'}")
+    if isinstance(arg, tuple) and requested.count not in (1, len(arg)):
+        raise TypeError(f"{requested.count} lanes of {requested}, not {len(arg)}")
+    return requested
 
 
-def _buffer_type(src: Operands, size: int, want: DType | None) -> DType:
+def _buffer_type(src: Operands, size: int, requested: DType | None) -> DType:
     if src[0].op is not Op.Unique:
         raise TypeError(f"a Unique, not {src[0].op.name}")
-    on_device(src, size, want)
-    return _value_type(src, size, want)
+    on_device(src, size, requested)
+    return _value_type(src, size, requested)
 
 
-def _view_type(src: Operands, part: tuple[int, int], want: DType | None) -> DType:
+def _view_type(src: Operands, part: tuple[int, int], requested: DType | None) -> DType:
     base, (offset, size) = src[0], part
-    if want is None or want is not _element(base):
-        raise TypeError(f"the dtype of the base, {_element(base)}, not {want}")
+    if requested is None or requested is not _element(base):
+        raise TypeError(f"the dtype of the base, {_element(base)}, not {requested}")
     whole = shape_of(base)
     if len(whole) == 1 and isinstance(whole[0], int) and offset + size > whole[0]:
         raise TypeError(f"a part of {whole[0]} elements, not {offset}..{offset + size}")
-    return want
+    return requested
 
 
-def _bufferize_type(src: Operands, arg: Any, want: DType | None) -> DType:
+def _bufferize_type(src: Operands, arg: Any, requested: DType | None) -> DType:
     ranged(src, 1)
     return src[0].dtype
 
 
-def _assign_type(src: Operands, arg: Any, want: DType | None) -> DType:
+def _assign_type(src: Operands, arg: Any, requested: DType | None) -> DType:
     target, value = src
     if value.dtype is not _element(target):
         raise TypeError(f"a value of dtype {_element(target)}, not {value.dtype}")
@@ -103,11 +103,11 @@ def _assign_type(src: Operands, arg: Any, want: DType | None) -> DType:
     return target.dtype
 
 
-def _pointer_index_type(src: Operands, arg: Any, want: DType | None) -> DType:
+def _pointer_index_type(src: Operands, arg: Any, requested: DType | None) -> DType:
     ptr, offset = src
     if not ptr.dtype.is_ptr or not offset.dtype.is_integral:
         raise TypeError(f"a pointer and an index, not {ptr.dtype} and {offset.dtype}")
-    return wanted(src, arg, want)
+    return wanted(src, arg, requested)
 
 
 def _element(storage: Node) -> DType:
@@ -115,7 +115,7 @@ def _element(storage: Node) -> DType:
     return d.base if isinstance(d, PtrType) else d
 
 
-def index_type(src: Operands, gated: bool, want: DType | None) -> DType:
+def index_type(src: Operands, gated: bool, requested: DType | None) -> DType:
     buffer = src[0]
     if buffer.dtype.kind == "void":
         raise TypeError(f"a buffer, not {buffer.op.name}")
@@ -136,23 +136,23 @@ def index_type(src: Operands, gated: bool, want: DType | None) -> DType:
     return element if lanes == 1 else element.scalar().vec(lanes * element.count)
 
 
-def load_type(src: Operands, arg: Any, want: DType | None) -> DType:
+def load_type(src: Operands, arg: Any, requested: DType | None) -> DType:
     place = src[0]
     if place.op not in PLACES:
         raise TypeError(f"a place (an Index), not {place.op.name}")
     found = place.dtype
-    if want is not None:
-        if want.scalar() is not found.scalar():
-            raise TypeError(f"{found.scalar()} or a vector of it, not {want}")
-        if found.count not in (1, want.count):
-            raise TypeError(f"one lane a place of {found.count}, not {want}")
-        found = want
+    if requested is not None:
+        if requested.scalar() is not found.scalar():
+            raise TypeError(f"{found.scalar()} or a vector of it, not {requested}")
+        if found.count not in (1, requested.count):
+            raise TypeError(f"one lane a place of {found.count}, not {requested}")
+        found = requested
     if len(src) > 1 and src[1].dtype not in (found, found.scalar()):
         raise TypeError(f"{found} in place of what is not read, not {src[1].dtype}")
     return found
 
 
-def store_type(src: Operands, arg: Any, want: DType | None) -> DType:
+def store_type(src: Operands, arg: Any, requested: DType | None) -> DType:
     place, value = src[0].dtype, src[1].dtype
     if src[0].op not in PLACES:
         raise TypeError(f"a place (an Index), not {src[0].op.name}")
@@ -165,22 +165,22 @@ def store_type(src: Operands, arg: Any, want: DType | None) -> DType:
     return dtypes.void
 
 
-def _noop_type(src: Operands, arg: Any, want: DType | None) -> DType:
+def _noop_type(src: Operands, arg: Any, requested: DType | None) -> DType:
     """The dtype of the operand; without operands the one that the caller names, or void."""
     if not src:
-        return want or dtypes.void
-    if want is not None and want is not src[0].dtype:
-        raise TypeError(f"{src[0].dtype}, which its operand is, not {want}")
+        return requested or dtypes.void
+    if requested is not None and requested is not src[0].dtype:
+        raise TypeError(f"{src[0].dtype}, which its operand is, not {requested}")
     return src[0].dtype
 
 
-def pointer(src: Operands, arg: Any, want: DType | None) -> DType:
-    if not isinstance(want, PtrType):
+def pointer(src: Operands, arg: Any, requested: DType | None) -> DType:
+    if not isinstance(requested, PtrType):
         raise TypeError("a pointer dtype")
-    return want
+    return requested
 
 
-def bind_type(src: Operands, arg: Any, want: DType | None) -> DType:
+def bind_type(src: Operands, arg: Any, requested: DType | None) -> DType:
     var, value = src
     if var.op is not Op.DefineVar or value.op is not Op.Const:
         raise TypeError(f"a DefineVar and a Const, not {var.op.name} and {value.op.name}")
@@ -215,27 +215,27 @@ def invalid_bounds(d: DType, src: Operands, arg: Any) -> Bounds:
     return float("inf"), -float("inf")  # no value at all: the empty interval
 
 
-def _invalid_type(src: Operands, arg: Any, want: DType | None) -> DType:
-    d = want or dtypes.index
+def _invalid_type(src: Operands, arg: Any, requested: DType | None) -> DType:
+    d = requested or dtypes.index
     if not d.is_index:
         raise TypeError(f"dtype index, not {d}")
     return d
 
 
-def var_type(src: Operands, arg: Any, want: DType | None) -> DType:
-    if want is None:
+def var_type(src: Operands, arg: Any, requested: DType | None) -> DType:
+    if requested is None:
         raise TypeError("a dtype")
     name, lo, hi = arg
-    d = want.scalar()
+    d = requested.scalar()
     if not (d.is_bool or d.is_number):
-        raise TypeError(f"a dtype of values for {name}, not {want}")
+        raise TypeError(f"a dtype of values for {name}, not {requested}")
     if not d.min <= lo <= hi <= d.max:
         raise ValueError(f"bounds of {name} in {d.min}..={d.max}, not {lo}..={hi}")
     if d.is_float and (lo, hi) != (d.min, d.max):
         raise ValueError(f"no bounds for {name}: floats have none")
     if any(isinstance(b, float) and b not in (d.min, d.max) for b in (lo, hi)):
         raise ValueError(f"integers as bounds of {name}, not {lo}..={hi}")
-    return want
+    return requested
 
 
 _MANY: Final = (Operand("sources", ORDER, many=True),)

@@ -52,7 +52,7 @@ def _elements(shape: Sequence[Size]) -> int | None:
     return total
 
 
-def _reshape_type(src: Operands, arg: Any, want: DType | None) -> DType:
+def _reshape_type(src: Operands, arg: Any, requested: DType | None) -> DType:
     x = src[0]
     old, new = shape_of(x), _sizes(src[1:], "sizes")
     known, wished = _elements(old), _elements(new)
@@ -61,7 +61,7 @@ def _reshape_type(src: Operands, arg: Any, want: DType | None) -> DType:
     return x.dtype
 
 
-def _expand_type(src: Operands, arg: Any, want: DType | None) -> DType:
+def _expand_type(src: Operands, arg: Any, requested: DType | None) -> DType:
     x = src[0]
     old, new = shape_of(x), _sizes(src[1:], "sizes")
     fits = len(old) == len(new)
@@ -73,7 +73,7 @@ def _expand_type(src: Operands, arg: Any, want: DType | None) -> DType:
     return x.dtype
 
 
-def _axes_type(src: Operands, axes: tuple[int | bool, ...], want: DType | None) -> DType:
+def _axes_type(src: Operands, axes: tuple[int | bool, ...], requested: DType | None) -> DType:
     _one_an_axis(src[0], axes)
     return src[0].dtype
 
@@ -93,14 +93,14 @@ def _edged(src: Operands) -> list[Size]:
     return _sizes(src[1:], "begins and ends")
 
 
-def _pad_type(src: Operands, arg: Any, want: DType | None) -> DType:
+def _pad_type(src: Operands, arg: Any, requested: DType | None) -> DType:
     _edged(src)
     if not (src[0].dtype.is_number or src[0].dtype.is_bool or src[0].dtype in STORAGE_FLOATS):
         raise TypeError(f"numbers to pad, not {src[0].dtype}")
     return src[0].dtype
 
 
-def _shrink_type(src: Operands, arg: Any, want: DType | None) -> DType:
+def _shrink_type(src: Operands, arg: Any, requested: DType | None) -> DType:
     x, edges = src[0], _edged(src)
     half = len(edges) // 2
     for n, begin, end in zip(shape_of(x), edges[:half], edges[half:], strict=False):
@@ -109,7 +109,7 @@ def _shrink_type(src: Operands, arg: Any, want: DType | None) -> DType:
     return x.dtype
 
 
-def _iota_type(src: Operands, arg: Any, want: DType | None) -> DType:
+def _iota_type(src: Operands, arg: Any, requested: DType | None) -> DType:
     if not src[0].dtype.is_index or src[0].dtype.count != 1:
         raise TypeError(f"an index as end, not {src[0].dtype}")
     _sizes(src, "an end")
@@ -120,8 +120,8 @@ def _iota_bounds(d: DType, src: Operands, arg: Any) -> Bounds:
     return 0, max(src[0].vmax - 1, 0)
 
 
-def _concat_type(src: Operands, axis: int, want: DType | None) -> DType:
-    d = first(src, axis, want)
+def _concat_type(src: Operands, axis: int, requested: DType | None) -> DType:
+    d = first(src, axis, requested)
     _joined(src, axis)
     return d
 
@@ -139,21 +139,25 @@ def _joined(src: Operands, axis: int | None) -> None:
             raise TypeError("one shape" if axis is None else f"shapes that differ in axis {axis} alone")
 
 
-def _multi_type(src: Operands, axis: int | None, want: DType | None) -> DType:
-    d = first(src, axis, want)
+def _multi_type(src: Operands, axis: int | None, requested: DType | None) -> DType:
+    d = first(src, axis, requested)
     _joined(src, axis)
     return d
 
 
-def _mstack_type(src: Operands, arg: Any, want: DType | None) -> DType:
-    return _multi_type(src, None, want)
+def _mstack_type(src: Operands, arg: Any, requested: DType | None) -> DType:
+    return _multi_type(src, None, requested)
 
 
-def _precast_type(src: Operands, arg: Any, want: DType | None) -> DType:
+def _precast_type(src: Operands, arg: Any, requested: DType | None) -> DType:
     """The dtype that the caller names; TypeError unless its values have bits."""
-    if want is not None and want is not src[0].dtype and not (want.bits and src[0].dtype.bits and not want.is_ptr):
-        raise TypeError(f"dtypes of bits, not {src[0].dtype} and {want}")
-    return wanted(src, arg, want)
+    if (
+        requested is not None
+        and requested is not src[0].dtype
+        and not (requested.bits and src[0].dtype.bits and not requested.is_ptr)
+    ):
+        raise TypeError(f"dtypes of bits, not {src[0].dtype} and {requested}")
+    return wanted(src, arg, requested)
 
 
 def _shown(shape: Sequence[Size]) -> str:

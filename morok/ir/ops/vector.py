@@ -26,7 +26,7 @@ def _one_element_type(src: Operands) -> DType:
     return d
 
 
-def _vectorize_type(src: Operands, arg: Any, want: DType | None) -> DType:
+def _vectorize_type(src: Operands, arg: Any, requested: DType | None) -> DType:
     d = _one_element_type(src)
     for s in src:
         if s.dtype.count != 1:
@@ -34,7 +34,7 @@ def _vectorize_type(src: Operands, arg: Any, want: DType | None) -> DType:
     return d.vec(len(src))
 
 
-def _gep_type(src: Operands, indices: tuple[int, ...], want: DType | None) -> DType:
+def _gep_type(src: Operands, indices: tuple[int, ...], requested: DType | None) -> DType:
     d = src[0].dtype
     if d is dtypes.void:
         return d
@@ -46,7 +46,7 @@ def _gep_type(src: Operands, indices: tuple[int, ...], want: DType | None) -> DT
     return d.scalar().vec(len(indices))
 
 
-def _cat_type(src: Operands, arg: Any, want: DType | None) -> DType:
+def _cat_type(src: Operands, arg: Any, requested: DType | None) -> DType:
     return _one_element_type(src).vec(sum(s.dtype.count for s in src))
 
 
@@ -54,7 +54,7 @@ def _width(axes: tuple[tuple[int, int], ...]) -> int:
     return math.prod(n for _, n in axes)
 
 
-def _unroll_type(src: Operands, axes: tuple[tuple[int, int], ...], want: DType | None) -> DType:
+def _unroll_type(src: Operands, axes: tuple[tuple[int, int], ...], requested: DType | None) -> DType:
     d = src[0].dtype
     if d is dtypes.void:
         return d
@@ -64,22 +64,22 @@ def _unroll_type(src: Operands, axes: tuple[tuple[int, int], ...], want: DType |
     return d.scalar().vec(d.count // n)
 
 
-def _contract_type(src: Operands, axes: tuple[tuple[int, int], ...], want: DType | None) -> DType:
+def _contract_type(src: Operands, axes: tuple[tuple[int, int], ...], requested: DType | None) -> DType:
     d = src[0].dtype
     return d if d is dtypes.void else d.scalar().vec(d.count * _width(axes))
 
 
-def bitcast_type(src: Operands, arg: Any, want: DType | None) -> DType:
+def bitcast_type(src: Operands, arg: Any, requested: DType | None) -> DType:
     """The dtype that the caller names; TypeError unless it has as many bits as the operand."""
     d = src[0].dtype
-    if want is None or want is d:
-        return wanted(src, arg, want)
-    for t in (d, want):
+    if requested is None or requested is d:
+        return wanted(src, arg, requested)
+    for t in (d, requested):
         if not t.bits or t.is_ptr:
             raise TypeError(f"dtypes of bits, not {t}")
-    if d.bits * d.count != want.bits * want.count:
-        raise TypeError(f"a dtype of {d.bits * d.count} bits, as {d} has, not {want}")
-    return want
+    if d.bits * d.count != requested.bits * requested.count:
+        raise TypeError(f"a dtype of {d.bits * d.count} bits, as {d} has, not {requested}")
+    return requested
 
 
 def read_as(d: DType, v: Any, source: DType) -> Any:
@@ -89,7 +89,7 @@ def read_as(d: DType, v: Any, source: DType) -> Any:
     return from_bits(d, to_bits(source, v))
 
 
-def _wmma_type(src: Operands, arg: Any, want: DType | None) -> DType:
+def _wmma_type(src: Operands, arg: Any, requested: DType | None) -> DType:
     for s in src:
         if not s.dtype.is_number:
             raise TypeError(f"fragments of numbers, not {s.dtype}")

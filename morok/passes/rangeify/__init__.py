@@ -45,9 +45,9 @@ def rangeify(
 
     observe       called with the name of each pass and the state after it
     most_buffers  most buffers of one kernel; 0: no limit
-    nested, cuts  State.nested, State.given
+    nested, cuts  State.nested, State.overrides
     """
-    state = State(list(roots), device, nested, most=most_buffers, given=cuts)
+    state = State(list(roots), device, nested, most_buffers=most_buffers, overrides=cuts)
     outer = maker.origin
     try:
         for name, run in PASSES:

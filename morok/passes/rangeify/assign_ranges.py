@@ -36,7 +36,7 @@ def assign_ranges(state: State) -> None:
     if needed != chosen:
         cuts = _assign(state, needed, weights)
         decided = [*(d for d in decided if d.cut and d.node in needed), *cuts.decisions]
-    while state.most and (more := _beyond_limit(state)):
+    while state.most_buffers and (more := _beyond_limit(state)):
         cuts = _assign(state, {*state.stored, *more}, weights)
     state.decisions = decided
 
@@ -51,7 +51,7 @@ def _beyond_limit(state: State) -> set[UOp]:
             continue
         below = {s: reads[s] for s in node.src}
         together = frozenset().union(*below.values())
-        while len(together) >= state.most and (most := max(below, key=lambda s: len(below[s]), default=node)) is not node:
+        while len(together) >= state.most_buffers and (most := max(below, key=lambda s: len(below[s]), default=node)) is not node:
             if len(below[most]) <= 1:
                 break  # every operand reads one buffer: no further node can be stored
             more.add(most)
@@ -64,7 +64,7 @@ def _beyond_limit(state: State) -> set[UOp]:
 def _assign(state: State, forced: set[UOp], weights: Weights) -> Cuts:
     """The cuts of one traversal from the roots down, which stores the `forced` nodes and those that pay; fills in `state`."""
     state.stored, state.rows, state.demands = {}, {}, {}
-    cuts = Cuts(weights, state.nested, state.given)
+    cuts = Cuts(weights, state.nested, state.overrides)
     loops: dict[tuple[UOp, int, int, int | UOp], UOp] = {}
     for node in reversed(state.order):
         if node.op in STORAGE or (not shape_of(node) and is_leaf(node)) or node.op in (Op.Unique, Op.Device):
@@ -132,7 +132,7 @@ def _descend(state: State, demand: Demand, loops: dict[tuple[UOp, int, int, int 
     op = node.op
     if op in MOVEMENT:
         indices, gates = index_maps.through(node, demand.indices)
-        demand.sources = [_want(state, node.src[0], indices, (*demand.gates, *gates), demand, repeated=enlarges(node))]
+        demand.sources = [_demand_on(state, node.src[0], indices, (*demand.gates, *gates), demand, repeated=enlarges(node))]
     elif op is Op.ReduceAxis:
         _, axes = node.arg
         shape = shape_of(node.src[0])
@@ -152,23 +152,23 @@ def _descend(state: State, demand: Demand, loops: dict[tuple[UOp, int, int, int 
         demand.ranges = tuple(inner[a] for a in axes if inner[a] is not ZERO)
         picks = picks_one(node)
         times = 1 if picks else count(tuple(shape[a] for a in axes))
-        want = _want(state, node.src[0], tuple(inner), demand.gates, demand, times=times, deeper=1, folds=int(not picks))
-        demand.sources = [want]
+        source = _demand_on(state, node.src[0], tuple(inner), demand.gates, demand, times=times, deeper=1, folds=int(not picks))
+        demand.sources = [source]
     elif op is Op.Concat:
         demand.sources = [
-            _want(state, part.operand, part.indices, (*demand.gates, *part.gates), demand)
+            _demand_on(state, part.operand, part.indices, (*demand.gates, *part.gates), demand)
             for part in index_maps.parts(node, demand.indices)
         ]
     elif op is Op.Assign:
-        demand.sources = [None, _want(state, node.src[1], demand.indices, demand.gates, demand)]
+        demand.sources = [None, _demand_on(state, node.src[1], demand.indices, demand.gates, demand)]
     elif op is not Op.Iota:
         demand.sources = [
-            _want(state, s, demand.indices if shape_of(s) else (), demand.gates, demand, repeated=spreads(s, node))
+            _demand_on(state, s, demand.indices if shape_of(s) else (), demand.gates, demand, repeated=spreads(s, node))
             for s in node.src
         ]
 
 
-def _want(
+def _demand_on(
     state: State,
     node: UOp,
     indices: Indices,

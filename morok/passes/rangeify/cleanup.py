@@ -28,7 +28,7 @@ def simplify_reductions(state: State) -> None:
         src = tuple([done[s] for s in node.src])
         new = node if src == node.src else node.replace(src)
         done[node] = otherwise(_simpler(new), new) if new.op is Op.Reduce else new
-    state.replace(done)
+    state.replace_in_sink(done)
 
 
 def _simpler(node: UOp) -> UOp | None:
@@ -142,4 +142,4 @@ def _rewrite_reads(state: State, rewrite: Callable[[UOp, UOp], UOp | None]) -> N
         if new.op is Op.Index and new.src[0].op is Op.Bufferize:
             new = otherwise(rewrite(new, new.src[0]), new)
         done[node] = new
-    state.replace(done)
+    state.replace_in_sink(done)

@@ -29,14 +29,14 @@ class Cuts:
     """The decisions about one graph.
 
     weights    the costs of its nodes
-    given      State.given
+    overrides  State.overrides
     loops      the loops of each stored node
     tiled      for each stored node the sum of products in its kernel whose loops become tiles
     decisions  all but the trivial ones
     """
 
-    def __init__(self, weights: Weights, nested: bool, given: Mapping[UOp, bool]) -> None:
-        self.weights, self.machine, self.nested, self.given = weights, weights.machine, nested, given
+    def __init__(self, weights: Weights, nested: bool, overrides: Mapping[UOp, bool]) -> None:
+        self.weights, self.machine, self.nested, self.overrides = weights, weights.machine, nested, overrides
         self.loops: dict[UOp, list[UOp]] = {}
         self.tiled: dict[UOp, UOp] = {}
         self.decisions: list[Decision] = []
@@ -152,9 +152,9 @@ class Cuts:
         if node in self.weights.tiles and demands[0].depth == 0 and not demands[0].filling:
             merged += self._untiled(node, demands[0], runs)
         cut = merged - stored > (0.0 if moved else max(machine.least, CLEAR * stored))
-        given = self.given.get(node, cut)
-        self.decisions.append(Decision(node, size, runs, merged, stored, given, "" if given is cut else "faster when timed"))
-        return given
+        decided = self.overrides.get(node, cut)
+        self.decisions.append(Decision(node, size, runs, merged, stored, decided, "" if decided is cut else "faster when timed"))
+        return decided
 
     def _untiled(self, node: UOp, demand: Demand, runs: int) -> float:
         """The time lost by a second sum of products in a kernel, in ns: only the loops of one become tiles."""

@@ -45,7 +45,7 @@ def core(state: State) -> None:
                 demand.value = _value(demand, values)
     # a root may be memory already
     state.sink = UOp.sink(*[values.get(r, r) for r in state.roots])
-    state.held = values
+    state.bufferizes = values
 
 
 def read(storage: UOp, indices: Sequence[UOp], gates: Sequence[UOp]) -> UOp:

@@ -32,7 +32,7 @@ def on_one_device(state: State) -> None:
         done.update({root: _on(done[root], 0) for root in state.roots})
     finally:
         maker.origin = outer
-    state.rewritten(done)
+    state.replace_nodes(done)
 
 
 def _resolved(node: UOp, src: tuple[UOp, ...]) -> UOp:

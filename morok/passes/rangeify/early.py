@@ -52,7 +52,7 @@ def early_rewrites(state: State) -> None:
         elif new.entry.pointwise:
             new = otherwise(_folded(new), new)
         done[node] = new
-    state.rewritten(done)
+    state.replace_nodes(done)
 
 
 def uniform(node: UOp) -> UOp | None:
@@ -128,9 +128,9 @@ def split_large(state: State) -> None:
         if new.op is Op.ReduceAxis:
             new = otherwise(_split(new), new)
         elif new.op is Op.Concat:
-            new = _balanced(new, min(MOST_PARTS, state.most - 1) if state.most else MOST_PARTS)
+            new = _balanced(new, min(MOST_PARTS, state.most_buffers - 1) if state.most_buffers else MOST_PARTS)
         done[node] = new
-    state.rewritten(done)
+    state.replace_nodes(done)
 
 
 def _balanced(node: UOp, most: int) -> UOp:

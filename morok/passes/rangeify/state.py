@@ -84,11 +84,11 @@ class State:
     demands  for every node the demands on it, by indices and gates
     order    all nodes, operands first
     sink     from core on: Sink(Bufferize..), one operand for each root
-    held     from core on: the Bufferize of each stored node, as long as it has all axes of the node
-    most     most buffers of one kernel, outputs included; 0: no limit
-    became   for each node of the original graph its form before range assignment
+    bufferizes  from core on: the Bufferize of each stored node, as long as it has all axes of the node
+    most_buffers  most buffers of one kernel, outputs included; 0: no limit
+    forms    for each node of the original graph its form before range assignment
     decisions  the cuts decided by cost, with reasons
-    given    decisions that override the cost model: True for nodes to store
+    overrides  decisions that override the cost model: True for nodes to store
     opts     from core on: the optimizations of the kernels of Bufferizes, from Contiguous nodes
     """
 
@@ -100,23 +100,25 @@ class State:
     demands: dict[UOp, dict[tuple[Indices, tuple[UOp, ...]], Demand]] = field(default_factory=dict)
     order: list[UOp] = field(default_factory=list)
     sink: UOp | None = None
-    held: dict[UOp, UOp] = field(default_factory=dict)
-    most: int = 0
-    became: dict[UOp, UOp] = field(default_factory=dict)
+    bufferizes: dict[UOp, UOp] = field(default_factory=dict)
+    most_buffers: int = 0
+    forms: dict[UOp, UOp] = field(default_factory=dict)
     decisions: list[Decision] = field(default_factory=list)
-    given: Mapping[UOp, bool] = field(default_factory=dict)
+    overrides: Mapping[UOp, bool] = field(default_factory=dict)
     opts: dict[UOp, tuple[object, ...]] = field(default_factory=dict)
 
-    def rewritten(self, done: Mapping[UOp, UOp]) -> None:
+    def replace_nodes(self, done: Mapping[UOp, UOp]) -> None:
         """Replace all nodes by their new forms, before there is a sink."""
         self.roots = [done[r] for r in self.roots]
-        self.became = {n: done[now] for n, now in self.became.items() if now in done} if self.became else dict(done)
+        self.forms = {n: done[now] for n, now in self.forms.items() if now in done} if self.forms else dict(done)
 
-    def replace(self, done: Mapping[UOp, UOp]) -> None:
+    def replace_in_sink(self, done: Mapping[UOp, UOp]) -> None:
         """Replace all nodes by their new forms, once there is a sink."""
         assert self.sink is not None
         self.sink = done[self.sink]
-        self.held = {n: made for n, b in self.held.items() if (made := done.get(b)) is not None and len(made.src) == len(b.src)}
+        self.bufferizes = {
+            n: made for n, b in self.bufferizes.items() if (made := done.get(b)) is not None and len(made.src) == len(b.src)
+        }
         self.opts = {made: opts for b, opts in self.opts.items() if (made := done.get(b)) is not None}
 
 
