@@ -1,8 +1,8 @@
 """A cache on disk, with one file for each entry, so that processes need no locks.
 
 Files are written under a temporary name and renamed, so that readers see all of a file or nothing, even if the writer is killed;
-they contain a digest of their data, since a power failure may leave a renamed file without its data. A read-only folder or a full
-disk disables the cache, without an error.
+they contain a digest of their key and data, since a power failure may leave a renamed file without its data, and a file may be
+copied to the place of another. A read-only folder or a full disk disables the cache, without an error.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Final
 
 from morok import cache_folder
 
-_MAGIC: Final = b"MRKOBJ1\n"
+_MAGIC: Final = b"MRKOBJ2\n"
 _PRUNE_AT: Final = "00"  # suffix of keys, which are hex digests, whose put() also prunes: one in 256
 LIMIT: Final = 512 << 20
 _ABANDONED_SECONDS: Final = 3600.0
@@ -36,20 +36,21 @@ class DiskCache:
         return self.folder / key[:2] / f"{key}.o"
 
     def get(self, key: str) -> bytes | None:
-        """The bytes stored for `key`; None if there are none, or they cannot be read, or are damaged."""
+        """The bytes stored for `key`; None if there are none, or they cannot be read, are damaged, or another key's."""
         path = self.path(key)
         try:
             data = path.read_bytes()
         except OSError:
             return None
         head = len(_MAGIC) + 32
-        if data[: len(_MAGIC)] != _MAGIC or hashlib.sha256(data[head:]).digest() != data[len(_MAGIC) : head]:
+        value = data[head:]
+        if data[:head] != _head(key, value):
             with contextlib.suppress(OSError):
                 path.unlink()
             return None
         with contextlib.suppress(OSError):  # a read-only folder
             os.utime(path)
-        return data[head:]
+        return value
 
     def put(self, key: str, value: bytes) -> bool:
         """True after storing `value` for `key`; False if the folder cannot be written."""
@@ -63,7 +64,7 @@ class DiskCache:
                 folder.mkdir(mode=0o700, exist_ok=True)
             handle, temporary = tempfile.mkstemp(prefix=".new-", dir=path.parent)
             with os.fdopen(handle, "wb") as file:
-                file.write(_MAGIC + hashlib.sha256(value).digest() + value)
+                file.write(_head(key, value) + value)
             os.replace(temporary, path)
         except OSError:
             if temporary:
@@ -112,6 +113,13 @@ class DiskCache:
             elif now - status.st_mtime > _ABANDONED_SECONDS:
                 with contextlib.suppress(OSError):
                     os.unlink(file.path)
+
+
+def _head(key: str, value: bytes) -> bytes:
+    """The bytes before `value` in the entry of `key`, and in no other entry's."""
+    sha = hashlib.sha256(f"{len(key)} {key}\n".encode())
+    sha.update(value)
+    return _MAGIC + sha.digest()
 
 
 def _files(folder: os.DirEntry[str] | Path) -> Iterator[os.DirEntry[str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -127,6 +128,16 @@ def test_a_full_disk_costs_the_cache_only(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(os, "replace", real)
     assert cache.put("abcd", b"x")
     assert cache.get("abcd") == b"x"
+
+
+def test_an_entry_in_the_place_of_another_is_absent(tmp_path: Path) -> None:
+    cache = DiskCache(tmp_path)
+    assert cache.put("abcd", b"of abcd")
+    assert cache.put("abce", b"of abce")
+    shutil.copy(cache.path("abcd"), cache.path("abce"))
+    assert cache.get("abce") is None
+    assert not cache.path("abce").exists()
+    assert cache.get("abcd") == b"of abcd"
 
 
 @pytest.mark.long
