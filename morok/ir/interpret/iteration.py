@@ -18,7 +18,7 @@ from morok.ir.interpret.step_limit import Steps
 from morok.ir.interpret.storage import Memory, Storage
 from morok.ir.interpret.walk import operands, order
 from morok.ir.op import Op
-from morok.ir.ranges import CLOSES, closed_by, vector_axis
+from morok.ir.ranges import CLOSES, closed_by, is_spread, vector_axis
 from morok.ir.uop import UOp
 
 Axis = tuple[str, int]  # an axis of Unroll and Contract, bound like a range
@@ -114,7 +114,7 @@ class Loops(ABC):
             elif node.op is Op.Special:
                 self.specials.append(node)
             axes = [b for b in merged if not isinstance(b, UOp)]
-            if axes and node.dtype.kind == "void":
+            if axes and is_spread(node):
                 self.spread[node] = self._open(node, axes)
                 merged = merged.difference(axes)
             self.depends[node] = merged
