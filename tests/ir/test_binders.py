@@ -188,3 +188,25 @@ def test_a_statement_leaves_no_axis_open() -> None:
     for x in (found, hit and hit[0]):
         assert x is not None
         assert evaluate(x, {at: 1}, {OUT: [70] * 8}) == 3
+
+
+def closing(closer: str, *loops: UOp) -> UOp:
+    """A program that leaves in OUT[0] 1, or in a fold's case the number of iterations."""
+    place, one = OUT.index(0), UOp.const(1, i32)
+    if closer == "Reduce":
+        return UOp.sink(place.store(one.reduce(Op.Add, *loops)))
+    return UOp.sink(place.store(one).end(*loops) if closer == "End" else UOp.new(Op.Store, (place, one, *loops)))
+
+
+@pytest.mark.parametrize("closer", ["End", "Store", "Reduce"])
+@pytest.mark.parametrize("lengths", [(4, 0), (0, 4), (4, 3)])
+def test_loops_over_one_axis_that_are_closed_together_have_one_length(closer: str, lengths: tuple[int, int]) -> None:
+    """Else there is no value, whichever of them a rule goes by; where another loop has no iterations nobody asks."""
+    loops = [UOp.range(n, 7, AxisType.Upcast) for n in lengths]
+    with pytest.raises(UndefinedError, match="different lengths of one axis"):
+        run(closing(closer, *loops), {0: [-1] * 8})
+    empty, left = UOp.range(0, 9), 0 if closer == "Reduce" else -1
+    for program in (closing(closer, empty, *loops), closing(closer, *loops, empty)):
+        stored = [-1] * 8
+        run(program, {0: stored})
+        assert stored[0] == left
