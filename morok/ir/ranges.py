@@ -50,6 +50,11 @@ def axes_of(x: UOp) -> tuple[tuple[int, int], ...]:
     return ((axis, int(end.arg)),)
 
 
+def is_spread(node: UOp) -> bool:
+    """True of a statement: it is done at all iterations of the axes that are open in its operands, and leaves none of them open."""
+    return node.dtype.kind == "void"
+
+
 def closed_by(node: UOp) -> tuple[frozenset[UOp], frozenset[int]]:
     """The ranges that `node` closes, and the axes."""
     first = CLOSES.get(node.op)
@@ -121,11 +126,12 @@ def _merged(sets: Sequence[frozenset[UOp]]) -> frozenset[UOp]:
 def _left_open(node: UOp, below: Sequence[frozenset[UOp]]) -> frozenset[UOp]:
     """The ranges that are open in a node's operands, without those that it closes."""
     merged = _merged(below)
-    if not merged or (node.op not in CLOSES and node.op is not _CONTRACT):
+    spread = is_spread(node)
+    if not merged or not (spread or node.op in CLOSES or node.op is _CONTRACT):
         return merged
     ranges, axes = closed_by(node)
-    if axes:
-        ranges |= {r for r in merged if vector_axis(r) in axes}
+    if axes or spread:
+        ranges |= {r for r in merged if (a := vector_axis(r)) is not None and (spread or a in axes)}
     return merged - ranges
 
 
@@ -136,7 +142,9 @@ def _of(node: UOp) -> frozenset[UOp]:
 
 
 def open_axes(root: UOp) -> frozenset[int]:
-    """The axes that an Unroll below `root` opens, or a range that is one, and nothing closes on the way up."""
+    """The axes that an Unroll below `root` opens, or a range that is one, and nothing closes on the way up: no op that closes it,
+    and no statement.
+    """
     if _memo_axes not in root.memo:
         for node in unknown(root, _memo_axes):
             remember(node, _memo_axes, _compute_axes(node))
@@ -145,6 +153,8 @@ def open_axes(root: UOp) -> frozenset[int]:
 
 
 def _compute_axes(node: UOp) -> frozenset[int]:
+    if is_spread(node):
+        return _NO_AXES
     merged: frozenset[int] = _NO_AXES.union(*[s.memo[_memo_axes] for s in node.src])
     if node.op is _UNROLL:
         return merged | {a for a, _ in node.arg}
@@ -175,9 +185,9 @@ def replace_range(root: UOp, r: UOp, value: UOp) -> UOp:
     """`root` with `value` for the range `r` wherever it is open: an op that closes `r` inside keeps it, as it is another loop's.
     What comes after `r` (After) comes after the ranges of `value`: it is what their earlier iterations have left.
 
-    Raises Undefined if a loop inside closes a range that `value` depends on, which it would capture, or if `r` is an axis that
-    another node opens, and if it is no range. Callers outside rules give that loop an id of its own first; a rule does not apply.
-    Linear in the graph.
+    Raises Undefined if a loop inside closes a range that `value` depends on, or a statement an axis, which it would capture, or
+    if `r` is an axis that another node opens, and if it is no range. Callers outside rules give that loop an id of its own first;
+    a rule does not apply. Linear in the graph.
     """
     if root is r:
         return value
@@ -207,6 +217,8 @@ def replace_range(root: UOp, r: UOp, value: UOp) -> UOp:
         ranges, closed = closed_by(node)
         if not free.isdisjoint(ranges) or not axes.isdisjoint(closed):
             raise Undefined(f"{node.op.name} closes a range of what is put inside it")
+        if axes and is_spread(node):
+            raise Undefined(f"{node.op.name} would be done at all iterations of an axis that is put inside it")
         src = [done[s] for s in node.src]
         if node.op is Op.After and r in node.src[1:]:
             src[1:] = dict.fromkeys(x for s in node.src[1:] for x in (waited if s is r else (done[s],)))

@@ -17,6 +17,7 @@ from morok.ir.op import AxisType, Op, Undefined
 from morok.ir.ranges import free_of, free_of_axes, open_axes, open_ranges, replace_range
 from morok.ir.uop import UOp, intern, vconst
 from morok.ir.verify import verify
+from morok.rewrite.library import groups
 
 index, i32 = dtypes.index, dtypes.i32
 R, Q, P = UOp.range(4, 0), UOp.range(2, 1), UOp.range(2, 2)
@@ -168,3 +169,44 @@ def test_an_axis_is_replaced_only_where_its_range_alone_opens_it() -> None:
         replace_range(contract(R + r, 0, 4), R, r)
     with pytest.raises(Undefined, match="no range"):
         replace_range(OPENERS["Unroll"] + 1, OPENERS["Unroll"], Q)
+
+
+def test_a_statement_leaves_no_axis_open() -> None:
+    """A statement is done at all iterations of its axes: no iteration of one around it is put into it, and none outside is."""
+    r = OPENERS["Upcast"]
+    before = OUT.index(r).store((r + 1).cast(i32))
+    read = OUT.after(before).index(3 - r).load()
+    assert not open_axes(before)
+    assert not open_ranges(before)
+    assert replace_range(read, r, Q) is OUT.after(before).index(3 - Q).load()
+    assert replace_range(before, r, Q) is before
+    with pytest.raises(Undefined, match="all iterations of an axis"):
+        replace_range(OUT.index(R).store(R.cast(i32)), R, r)
+    at = UOp.var("q", index, 0, 3)
+    found = UOp.new(Op.Where, (r.eq(at), read, UOp.const(0, i32))).reduce(Op.Add, r)
+    hit = groups("load_collapse").rewrite_node(found)
+    for x in (found, hit and hit[0]):
+        assert x is not None
+        assert evaluate(x, {at: 1}, {OUT: [70] * 8}) == 3
+
+
+def closing(closer: str, *loops: UOp) -> UOp:
+    """A program that leaves in OUT[0] 1, or in a fold's case the number of iterations."""
+    place, one = OUT.index(0), UOp.const(1, i32)
+    if closer == "Reduce":
+        return UOp.sink(place.store(one.reduce(Op.Add, *loops)))
+    return UOp.sink(place.store(one).end(*loops) if closer == "End" else UOp.new(Op.Store, (place, one, *loops)))
+
+
+@pytest.mark.parametrize("closer", ["End", "Store", "Reduce"])
+@pytest.mark.parametrize("lengths", [(4, 0), (0, 4), (4, 3)])
+def test_loops_over_one_axis_that_are_closed_together_have_one_length(closer: str, lengths: tuple[int, int]) -> None:
+    """Else there is no value, whichever of them a rule goes by; where another loop has no iterations nobody asks."""
+    loops = [UOp.range(n, 7, AxisType.Upcast) for n in lengths]
+    with pytest.raises(UndefinedError, match="different lengths of one axis"):
+        run(closing(closer, *loops), {0: [-1] * 8})
+    empty, left = UOp.range(0, 9), 0 if closer == "Reduce" else -1
+    for program in (closing(closer, empty, *loops), closing(closer, *loops, empty)):
+        stored = [-1] * 8
+        run(program, {0: stored})
+        assert stored[0] == left

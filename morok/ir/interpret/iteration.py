@@ -18,7 +18,7 @@ from morok.ir.interpret.step_limit import Steps
 from morok.ir.interpret.storage import Memory, Storage
 from morok.ir.interpret.walk import operands, order
 from morok.ir.op import Op
-from morok.ir.ranges import CLOSES, closed_by, vector_axis
+from morok.ir.ranges import CLOSES, closed_by, is_spread, vector_axis
 from morok.ir.uop import UOp
 
 Axis = tuple[str, int]  # an axis of Unroll and Contract, bound like a range
@@ -114,7 +114,7 @@ class Loops(ABC):
             elif node.op is Op.Special:
                 self.specials.append(node)
             axes = [b for b in merged if not isinstance(b, UOp)]
-            if axes and node.dtype.kind == "void":
+            if axes and is_spread(node):
                 self.spread[node] = self._open(node, axes)
                 merged = merged.difference(axes)
             self.depends[node] = merged
@@ -246,12 +246,28 @@ class Loops(ABC):
         return found
 
     def _loop(self, node: UOp, active: list[bool], body: Callable[[list[bool]], Task], folds: bool = False) -> Task:
-        """Run `body` for every iteration of the ranges and axes that `node` closes, the first outermost."""
+        """Run `body` for every iteration of the ranges and axes that `node` closes, the first outermost. No iteration has a value
+        where the lengths that `node` says of one axis differ.
+        """
         found: Lengths = {}
         for r in node.src[CLOSES[node.op] :]:
             for b, n in lengths(r):
                 found.setdefault(b, []).append(n)
-        yield self._nest(found, active, body, folds)
+        several = [said for said in found.values() if len(set(said)) > 1]
+
+        def of_one_length(on: list[bool]) -> Task:
+            for first, *others in several:
+                for n in others:
+                    ends = zip((yield self._length(first)), (yield self._length(n)), on, strict=True)
+                    if any(a and size(x[0], node) != size(y[0], node) for x, y, a in ends):
+                        known(Poison("closes loops that say different lengths of one axis", node))
+            yield body(on)
+
+        yield self._nest(found, active, of_one_length if several else body, folds)
+
+    def _length(self, said: UOp | int) -> Task:
+        """The number of iterations that something says of a loop, for each thread."""
+        return (yield self.value(said)) if isinstance(said, UOp) else [(said,)] * len(self.threads)
 
     def _nest(self, loops: Lengths, active: list[bool], body: Callable[[list[bool]], Task], folds: bool = False) -> Task:
         """Run `body` for every iteration of these loops, the first outermost; one whose end depends on another runs inside it."""
@@ -279,7 +295,7 @@ class Loops(ABC):
         name, said = loops[depth]
         ends = [0] * len(active)
         for n in said:
-            found = (yield self.value(n)) if isinstance(n, UOp) else [(n,)] * len(active)
+            found = yield self._length(n)
             ends = [
                 max(e, size(f[0], n)) if a or f[0].__class__ is int else e for e, f, a in zip(ends, found, active, strict=True)
             ]
