@@ -16,6 +16,7 @@ from morok.dsl.checked import CheckedRule
 from morok.dsl.concrete import Asked, compiled
 from morok.dsl.contract import COMPILE_TIME
 from morok.dsl.evaluation import evaluated
+from morok.dsl.lane_count import lane_count
 from morok.dsl.values import FAILURES, NoValue, OutOfBudget, Steps, no_value
 from morok.errors import HelperContractError
 from morok.rewrite.abbreviate import abbreviate, op_name
@@ -194,7 +195,7 @@ class _Facts(Asked):
             case "dtype":
                 return getattr(dialect, "element", lambda d: d)(dialect.type(*about))
             case "lanes" if name not in dialect.facts:
-                return 1
+                return lane_count(dialect)(*about)
         try:
             return dialect.facts[name](*about)
         except getattr(dialect, "undefined", ArithmeticError):
@@ -250,14 +251,14 @@ class Assignment:
         self.dialect = dialect
         self.rng = rng
         self._values: dict[int, tuple[Node, Any]] = {}
+        self._lane_count = lane_count(dialect)
         self._lanes_of: Callable[[Node], Sequence[Node]] = getattr(dialect, "lanes_of", lambda node: (node,))
         self._undefined: Any = getattr(dialect, "undefined", ArithmeticError)
         self._own = built_in(dialect)  # elsewhere an op means what its evaluator says, whatever it is called
 
     def count(self, root: Node) -> int:
         """The number of lanes of `root`, where the dialect tells."""
-        lanes = self.dialect.facts.get("lanes")
-        return 1 if lanes is None else int(lanes(root))
+        return int(self._lane_count(root))
 
     def seen(self, root: Node, whole: bool, lane: int) -> Any:
         """The values of all lanes, or the one of this lane: of a node with one lane that. UNDEFINED where there is none."""
