@@ -174,7 +174,8 @@ class Dialect(Protocol):
                  with "invalid_op", the op that always is; "in.CLASS" (the element dtype of {n} is in the class)
     element      (dtype) -> the dtype of one lane, for vectors
     members      other values of static fields, members of enums, by name in rules
-    lanes_of     (node) -> the nodes of its lanes, for vectors
+    lanes_of     (node) -> the nodes of its lanes, for vectors: lanes are counted by it where there is no template and no fact
+                 "lanes"; in a dialect that has none of the three every node has one
     names        the names used in the templates;  undefined  the exception type that `OpInfo.evaluate` raises
     read, show   (text) -> node, and the reverse, for the terms in `example` clauses and messages
     node         the class of its nodes: other objects are refused with a specific error

@@ -15,6 +15,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, Final
 
 from morok.dialect import NOT_CONST, Dialect, Node, OpInfo
+from morok.dsl.lane_count import lane_count
 from morok.errors import FalseFiringError
 
 MOST_NODES: Final = 2000  # of both sides together, down to the operands
@@ -57,7 +58,7 @@ class Instance:
         self.dialect = dialect
         self.by_key = {info.key: info for info in dialect.ops.values()}
         self.invalid = next((i.key for i in dialect.ops.values() if i.name == dialect.inline.get("invalid_op")), NOT_CONST)
-        self.lanes_of: Callable[[Node], int] = dialect.facts.get("lanes", lambda _: 1)
+        self.lanes_of = lane_count(dialect)
         self.known: dict[tuple[int, Iteration], tuple[Term, ...]] = {}
         self.entries: list[tuple[Any, ...]] = []
         self.terms: dict[tuple[Any, ...], Term] = {}

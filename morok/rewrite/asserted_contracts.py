@@ -17,6 +17,7 @@ from morok.dsl.checked import CheckedRule
 from morok.dsl.concrete import Asked, compiled
 from morok.dsl.contract import COMPILE_TIME
 from morok.dsl.evaluation import evaluated
+from morok.dsl.lane_count import lane_count
 from morok.dsl.values import FAILURES, NoValue, OutOfBudget, Steps, no_value
 from morok.errors import HelperContractError
 from morok.rewrite.abbreviate import abbreviate, op_name
@@ -196,7 +197,7 @@ class _NodeFacts(Asked):
             case "dtype":
                 return getattr(dialect, "element", lambda d: d)(dialect.type(*about))
             case "lanes" if name not in dialect.facts:
-                return 1
+                return lane_count(dialect)(*about)
         try:
             return dialect.facts[name](*about)
         except getattr(dialect, "undefined", ArithmeticError):
@@ -252,14 +253,14 @@ class Assignment:
         self.dialect = dialect
         self.rng = rng
         self._values: dict[int, tuple[Node, Any]] = {}
+        self._lane_count = lane_count(dialect)
         self._lanes_of: Callable[[Node], Sequence[Node]] = getattr(dialect, "lanes_of", lambda node: (node,))
         self._undefined: Any = getattr(dialect, "undefined", ArithmeticError)
         self._built_in = built_in(dialect)  # in other dialects only an op's evaluator defines it, never its name
 
     def count(self, root: Node) -> int:
-        """The number of lanes of `root`; 1 if the dialect has no fact `lanes`."""
-        lanes = self.dialect.facts.get("lanes")
-        return 1 if lanes is None else int(lanes(root))
+        """The number of lanes of `root`, where the dialect tells."""
+        return int(self._lane_count(root))
 
     def contract_value(self, root: Node, whole: bool, lane: int) -> Any:
         """The values of all lanes of `root` if `whole`, else the value of one lane; UNDEFINED if it has no value.

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from morok.dialect import OperandInfo, OpInfo, register
+from morok.dsl.check import check_text
 from morok.dsl.extent import Extent, axes_within, numbers_within, of_values, texts, trips
 from morok.errors import UnprovedRuleError
 from morok.ir.dtype import DType, dtypes
@@ -238,14 +239,19 @@ class Lanes(Saturating):
     def operands(self, node: Term) -> Sequence[Term]:
         return node[1:2] if node[0] == "take" else node[1:] if node[0] == "join" else super().operands(node)
 
+    def type(self, node: Term) -> Hashable:
+        return self.type(node[1]) if node[0] in ("take", "join") else super().type(node)
+
     def attr(self, node: Term, name: str) -> Any:
         return node[2]
 
     def lanes_of(self, node: Term) -> tuple[Term, ...]:
+        given = [self.lanes_of(o) for o in self.operands(node)]
         if node[0] == "take":
-            lanes = self.lanes_of(node[1])
-            return tuple([lanes[i] for i in node[2]])
-        return tuple([lane for part in node[1:] for lane in self.lanes_of(part)]) if node[0] == "join" else (node,)
+            return tuple([given[0][i] for i in node[2]])
+        if node[0] == "join":
+            return tuple([lane for lanes in given for lane in lanes])
+        return tuple([(node[0], *lanes) for lanes in zip(*given, strict=True)]) if given else (node,)
 
     def build(self, op: str, operands: Sequence[Term], attrs: Mapping[str, Any], dtype: Hashable | None) -> Term:
         return ("take", *operands, tuple(attrs["indices"])) if op == "Take" else super().build(op, operands, attrs, dtype)
@@ -291,6 +297,45 @@ def test_sizes_in_another_dialect_beyond_what_was_tried(
     monkeypatch.setenv("MOROK_CACHE_DIR", str(tmp_path / "another"))
     unlimited, _ = pack(f"r: {text}", OTHER.name)
     assert [node for node in beyond if rewrite(node, unlimited) == node] == []
+
+
+def counting(inline: Mapping[str, str], facts: Mapping[str, Callable[[Term], int]]) -> Lanes:
+    """Such a dialect that says in this way how many lanes nodes have, or by `lanes_of` alone."""
+    made = Lanes()
+    made.name = f"counting_{'_'.join((*inline, *facts))}"
+    made.inline = {**made.inline, **inline}
+    made.facts = {**made.facts, **facts}
+    register(made)
+    return made
+
+
+COUNTING = [
+    counting({}, {}),
+    counting({"lanes": "len(_d.lanes_of({n}))"}, {}),
+    counting({}, {"lanes": lambda n: len(OTHER.lanes_of(n))}),
+]
+
+
+def of_lanes(n: int, taken: int) -> Term:
+    return ("take", ("join", *(("var", "sat", f"x{i}") for i in range(n))), tuple(range(taken)))
+
+
+@pytest.mark.parametrize("made", COUNTING, ids=lambda d: d.name)
+@pytest.mark.parametrize(
+    "rule", ["{ vector: x: sat x 2, indices: [0, 1] } ~> x", "{ vector: x, indices: _ } if lanes(x) < 3 ~> x"]
+)
+def test_lanes_are_counted_whatever_says_how_many_there_are(made: Lanes, rule: str) -> None:
+    text = f'dialect {made.name}\ngroup g "g"\n\nr: Take {rule}\n'
+    rules = RuleSet.of(list(check_text(text).rules()), unproved=True)
+    assert [n for n in (2, 3, 5, 64) if rules.rewrite_node(of_lanes(n, 2))] == [2]
+
+
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("made", COUNTING, ids=lambda d: d.name)
+def test_an_extent_in_lanes_is_of_the_lanes_that_there_are(pack: Pack, made: Lanes) -> None:
+    rules, verdict = pack("r: Take { vector: x, indices: [0, 1, 2] } ~> x", made.name)
+    assert [(e.what, e.most) for e in verdict.extents] == [("lanes", 3)], verdict
+    assert [n for n in (3, 4, 5, 64) if rewrite(of_lanes(n, 3), rules) != of_lanes(n, 3)] == [3]
 
 
 @pytest.mark.long

@@ -5,13 +5,15 @@ from __future__ import annotations
 import ast
 
 from morok.dialect import Dialect, built_in
+from morok.dsl.lane_count import counts_lanes
 from morok.dsl.match.code import Code
 
 
 class Access:
     """The expressions that read nodes, and the names of a dialect's ops and dtypes.
 
-    each   the variable of a comprehension over operands
+    each          the variable of a comprehension over operands
+    counts_lanes  True if the dialect tells lanes; without it nodes have one
     """
 
     def __init__(self, dialect: Dialect, code: Code) -> None:
@@ -21,6 +23,7 @@ class Access:
         self.equal = "is" if built_in(dialect) else "=="  # its op keys and dtypes are single objects, as its nodes are
         self.methods = code.name("_d")
         self.each = code.name("_o")
+        self.counts_lanes = counts_lanes(dialect)
 
     def method(self, name: str, *arguments: ast.expr) -> ast.expr:
         return self.code.call(self.code.attribute(self.methods, name), *arguments)
@@ -50,7 +53,12 @@ class Access:
         return self.code.filled(self.inline["scalar"], n=n) if "scalar" in self.inline else self.type(n)
 
     def lanes(self, n: ast.expr) -> ast.expr:
-        return self.code.filled(self.inline["lanes"], n=n) if "lanes" in self.inline else self.code.constant(1)
+        """The number of lanes, as `lane_count` has it where there is no template."""
+        if "lanes" in self.inline:
+            return self.code.filled(self.inline["lanes"], n=n)
+        if "lanes" in self.dialect.facts:
+            return self.code.call("F_lanes", n)
+        return self.code.call("len", self.method("lanes_of", n)) if self.counts_lanes else self.code.constant(1)
 
     def value(self, n: ast.expr) -> ast.expr:
         return self._read("const_value", "const_value", n)

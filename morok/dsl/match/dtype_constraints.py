@@ -166,13 +166,11 @@ class DtypeConstraints:
         return self.made.members(self.code.tuple_of(tuple(map(self.access.dtype, c))) for c in sorted(combinations))
 
     def of_lanes(self) -> list[Constraint]:
-        if "lanes" not in self.access.inline:
-            return []
         made: list[Constraint] = []
         done: set[tuple[object, object]] = set()
         for path, ty in self._nodes():
             slot = self.find(("l", path))
-            if ty.pointer or ty.place or (ty.lanes, slot) in done:
+            if ty.pointer or ty.place or (ty.lanes, slot) in done or self._one_lane(ty.lanes):
                 continue
             done.add((ty.lanes, slot))
             lanes = self.access.lanes(self.made.node(path))
@@ -185,6 +183,10 @@ class DtypeConstraints:
             else:
                 self.first[ty.lanes] = path
         return made
+
+    def _one_lane(self, lanes: int | str) -> bool:
+        """True if all nodes have these lanes, in a dialect whose nodes have one."""
+        return not self.access.counts_lanes and (lanes == 1 or isinstance(lanes, str))
 
     # operands bound to one name
 
@@ -226,9 +228,9 @@ class DtypeConstraints:
         return self._each_in(s, scalar)
 
     def _counts(self, s: Several, counts: dict[str, list[Several]]) -> list[Constraint]:
-        if "lanes" not in self.access.inline:
-            return []
         lanes, wanted = self.access.lanes(self.access.each), s.type.lanes
+        if self._one_lane(wanted):
+            return []
         if isinstance(wanted, int):
             return [self._each(s, self.code.compare(lanes, "==", self.code.constant(wanted)))]
         if wanted in self.first:
