@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule, Instance
-from morok.ir.dtype import BY_NAME, DType, dtypes
+from morok.ir.dtype import BY_NAME, AddrSpace, DType, dtypes
 from morok.ir.interpret.lane_values import Lanes, combine
 from morok.ir.op import TABLE, AxisType, Op
 from morok.ir.uop import UOp
@@ -39,6 +39,7 @@ ENDS: Final = (
     (1, 2),
     (-1, 0),
 )  # least and greatest number of iterations
+MEMORY: Final = {"DefineGlobal": AddrSpace.GLOBAL, "DefineLocal": AddrSpace.LOCAL, "DefineReg": AddrSpace.REG}
 ANY: Final = ("i32", "f32")  # stand for every dtype in rules that do not look at it
 
 
@@ -118,6 +119,8 @@ class StructureMaker(Maker):
                 return self.view(p)
             case S.PStruct(op="Reduce"):
                 return self.op_reduce(parts_of(p), p)
+            case S.PStruct(op=op) | S.POp(ops=(op,)) if op in MEMORY:
+                return self.memory(op, p)
             case S.PStruct(op=op):
                 return self.structure(op, parts_of(p))
             case S.POp(ops=("Bitcast",), args=(x, *_)):  # of as many lanes
@@ -253,6 +256,12 @@ class StructureMaker(Maker):
         self.buffers += 1
         return UOp.new(Op.DefineGlobal, (), self.buffers, d.ptr(size))
 
+    def memory(self, op: str, p: S.POp | S.PStruct) -> UOp:
+        """Storage of which the pattern says what it is."""
+        self.buffers += 1
+        number = [self.static(field, [self.buffers]) for field in parts_of(p).values()]
+        return UOp.new(Op[op], (), number[0] if number else self.buffers, self.scalar(p).ptr(ELEMENTS, MEMORY[op]))
+
     def shaped(self, d: DType, rank: int) -> UOp:
         """A buffer that is read at so many indices: for two names it may be one."""
         if rank == 1:
@@ -267,7 +276,8 @@ class StructureMaker(Maker):
         p, where = parts["buffer"], parts["indices"]
         patterns = where.items if isinstance(where, S.PList) else where
         every = isinstance(patterns, S.PVar) or (len(patterns) == 1 and isinstance(patterns[0], S.PSequence))
-        if isinstance(p, (S.POp, S.PStruct)):
+        inner = p.inner if isinstance(p, S.PBind) else p
+        if isinstance(inner, (S.POp, S.PStruct, S.PAlternatives)):
             self.rank = 0 if every else len(patterns)
             buffer = self.make(p)
         elif p.name in self.nodes:
