@@ -47,6 +47,10 @@ BEYOND = frozenset(
         "made_in_conditions.permuted_for_nothing",
         "made_in_conditions.folded_for_nothing",
         "made_in_conditions.made_again",
+        "turned_ranges.counted",
+        "turned_ranges.paired",
+        "turned_ranges.added",
+        "turned_ranges.paired_in_target",
     }
 )
 

@@ -92,9 +92,9 @@ def _length_of_range(r: Reading, length: Integer) -> Integer:
     """The number of integers from one end to another: none where the ends are turned round, which a target must exclude."""
     if length.known is not None:
         return integer(max(length.known, 0))
-    if r.guarding:
+    if r.guarding or r.part == "pattern":
         return integer(smt.If(length.term > 0, length.term, 0))
-    r.claim(length.term >= 0)
+    r.ranged(length)
     return r.setting.count(length)
 
 
@@ -158,6 +158,7 @@ def comprehension(r: Reading, e: S.EComprehension) -> Any:
         before, r.names = r.names, {**r.names, **outer, **_named(e.names, one)}
         was, r.guarding = r.guarding, guarding
         there, r.places = r.places, (*places, k.term)
+        r.lengths_there[k.term] = sequence.length
         try:
             with r.setting.where(within(k, 0, sequence.length)):
                 found = value(r, e.body)
