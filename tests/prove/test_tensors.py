@@ -5,16 +5,19 @@ from __future__ import annotations
 import itertools
 import math
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from morok.dsl import values
 from morok.dsl.check import check_file, check_text
 from morok.dsl.checked import CheckedRule
-from morok.ir.dtype import dtypes
+from morok.errors import IRError
+from morok.ir.dtype import DType, dtypes
 from morok.ir.expression_parser import parse
 from morok.ir.interpret import evaluate
-from morok.ir.op import Op
+from morok.ir.interpret.lane_values import Poison, pointwise
+from morok.ir.op import TABLE, Op
 from morok.ir.uop import UOp
 from morok.prove import smt
 from morok.prove.answers import DEFAULT_BUDGET, Answer
@@ -47,6 +50,15 @@ BEYOND = frozenset(
         "made_in_conditions.permuted_for_nothing",
         "made_in_conditions.folded_for_nothing",
         "made_in_conditions.made_again",
+        "decided_places.either",
+        "decided_places.both",
+        "compared_conditions.of_shapes",
+        "compared_conditions.of_each_shape",
+        "compared_conditions.of_nodes",
+        "turned_ranges.counted",
+        "turned_ranges.paired",
+        "turned_ranges.added",
+        "turned_ranges.paired_in_target",
     }
 )
 
@@ -187,3 +199,23 @@ def test_proofs_and_the_interpreter_calculate_alike_with_indices(name: str) -> N
         given = [smt.Int(A) == a, smt.Int(B) == b, *s.laws, *(laws.product_with(b, *t.args) for t in products)]
         expected = evaluate(UOp.new(Op[name], (x, y)), {"x": a, "y": b})
         assert ask("number", [*given, smt.Not(found == expected)], 1.0).answer is Answer.UNSAT, (a, b)
+
+
+@pytest.mark.parametrize("dtype", [dtypes.bool, dtypes.i32, dtypes.f32, dtypes.index], ids=str)
+def test_only_ops_that_are_known_as_lenient_have_a_value_where_an_operand_has_none(dtype: DType) -> None:
+    lenient = set()
+    for op, entry in TABLE.entries.items():
+        if not entry.pointwise or op is Op.Cast:
+            continue
+        count = len(entry.operands)
+        operands = [UOp.const(0, dtypes.bool if op is Op.Where and k == 0 else dtype) for k in range(count)]
+        try:
+            node = UOp.new(op, tuple(operands))
+        except IRError:
+            continue  # not of this dtype
+        for without, value in itertools.product(range(count), (False, True)):
+            given: list[tuple[Any, ...]] = [(value if x.dtype.is_bool else int(value),) for x in operands]
+            given[without] = (Poison("none", node),)
+            if not isinstance(pointwise(node, given)[0], Poison):
+                lenient.add(op.name)
+    assert lenient == (number_ops.LENIENT if dtype.is_bool else {"Where"})

@@ -35,28 +35,32 @@ if TYPE_CHECKING:
 
 def truth(r: Reading, e: S.Expr) -> Expr:
     """The condition that an expression is."""
-    was, r.guarding = r.guarding, True  # an operand need have a value only where those before it leave the condition open
+    guarding, following = r.guarding, r.premising
+    r.guarding = True  # an operand need have a value only where those before it leave the condition open
+    r.premising = False  # what follows from a part of a condition is no value of it, and says nothing of what is made of it
     try:
-        return _condition(r, e)
+        return _condition(r, e, following)
     finally:
-        r.guarding = was
+        r.guarding, r.premising = guarding, following
 
 
-def _condition(r: Reading, e: S.Expr) -> Expr:
+def _condition(r: Reading, e: S.Expr, following: bool) -> Expr:
+    """A condition; of one of which only what follows is asked, `following`, perhaps less."""
+    part = r.known if following else r.truth
     match e:
         case S.EBinary(op="and"):
-            return smt.And(r.truth(e.left), r.truth(e.right))
+            return smt.And(part(e.left), part(e.right))
         case S.EBinary(op="or"):
-            left = r.truth(e.left)
-            return left if left is smt.TRUE else smt.Or(left, r.truth(e.right))
+            left = part(e.left)
+            return left if left is smt.TRUE else smt.Or(left, part(e.right))
         case S.EUnary(op="not"):
-            return smt.Not(_in_full(r, e.operand))
+            return smt.Not(r.truth(e.operand))
         case S.ECompare():
             if (empty := axis_conditions.all_empty(e)) is not None:
-                return _condition(r, empty)
+                return _condition(r, empty, following)
             if not r.tensors and (found := loops.bounded(e, only_names(r.rule))) is not None:
                 return found
-            if (only := _only_one(r, e)) is not None:
+            if following and (only := _only_one(r, e)) is not None:
                 return only
             operands = [r.value(o) for o in e.operands]
             compared = [_compared(r, op, a, b) for op, a, b in zip(e.ops, operands, operands[1:], strict=False)]
@@ -66,16 +70,18 @@ def _condition(r: Reading, e: S.Expr) -> Expr:
                 return about
             if e.name == "all" and isinstance(over, S.EComprehension) and isinstance(several := _over(r, over), Loops):
                 return _of_each_loop(r, over, several)
-            return _quantified(r, over, e.name == "all")
+            return _quantified(r, over, e.name == "all", following)
         case S.ECall(name="free_of_axes", args=(x, axes)):
             return _free_of_axes(r, place(r.value(x)), axis_list(r.value(axes)))
         case S.ECall(name="free_of", args=(x, other)) if isinstance(found := r.value(other), (Vector, Seen)):
+            if not following:
+                raise Unsupported("a node that is not free of a range")
             return _free_of_range(r, place(r.value(x)), vector(found))
         case S.ECall(name="free_of", args=(x, other)):
             return loops.free(_loops(r.value(x)), _loops(r.value(other)))
         case S.ECall(name="counts", args=(index, x, *step)):
             return _counts(r, vector(r.value(index)), vector(r.value(x)), [number(r.value(s)) for s in step])
-        case S.ECall(name="same" | "same_shape") if not r.premising:
+        case S.ECall(name="same" | "same_shape") if not following:
             raise Unsupported("nodes that are not one, or of other shapes")
         case S.ECall(name="same", args=(x, y)):
             return _one_node(r, vector(r.value(x)), vector(r.value(y)))
@@ -160,15 +166,6 @@ def _counts(r: Reading, index: Vector, x: Vector, step: list[Integer]) -> Expr:
     return x.at(r.here, integer(0)) == told
 
 
-def _in_full(r: Reading, e: S.Expr) -> Expr:
-    """A condition as it is, also where only what follows from another is asked."""
-    was, r.premising = r.premising, False
-    try:
-        return r.truth(e)
-    finally:
-        r.premising = was
-
-
 def _compared(r: Reading, op: str, a: Any, b: Any) -> Expr:
     if isinstance(a, Datum) and isinstance(b, Datum) and a.dtype == b.dtype and op in ("==", "!="):
         return COMPARISONS[op](a.term, b.term)
@@ -181,15 +178,15 @@ def _compared(r: Reading, op: str, a: Any, b: Any) -> Expr:
     return COMPARISONS[op](number(a).term, number(b).term)
 
 
-def _quantified(r: Reading, over: S.Expr, every: bool) -> Expr:
+def _quantified(r: Reading, over: S.Expr, every: bool, following: bool) -> Expr:
     """An unknown truth: where it is so, the condition holds at every place; where not, there is a place at which it does not.
 
     Where only what follows is asked, one of these is enough.
     """
-    found, known = items(r.value(over)), r.premising
+    found = items(r.value(over))
 
     def holds(k: Integer, so: bool = every) -> Expr:
-        was, r.premising = r.premising, known and so == every
+        was, r.premising = r.premising, following and so == every
         try:
             condition = found.at(k)
         finally:
@@ -199,15 +196,15 @@ def _quantified(r: Reading, over: S.Expr, every: bool) -> Expr:
         return condition if so else smt.Not(condition)
 
     if r.setting.trying:
-        if not (known and every):
+        if not (following and every):
             r.setting.witness("exception")
         return holds(r.setting.unknown("place"))
     there = r.setting.witness("exception")
-    if known and not every:
+    if following and not every:
         return smt.And(within(there, 0, found.length), holds(there, True))
     so = smt.Bool(r.setting.symbol("all"))
     r.setting.for_all(found.length, holds, only_if=so)
-    if not known:
+    if not following:
         r.setting.premise(smt.Or(so, smt.And(within(there, 0, found.length), smt.Not(holds(there)))))
     return so if every else smt.Not(so)
 
@@ -238,7 +235,7 @@ def _only_one(r: Reading, e: S.ECompare) -> Expr | None:
                 ),
                 S.ENumber(value=1),
             ),
-        ) if r.premising and inner == xs:
+        ) if inner == xs:
             return _one_of_all(r, items(r.value(outer)), (xs, x), c)
     return None
 
@@ -251,11 +248,10 @@ def _one_of_all(r: Reading, sequences: Items, names: tuple[str, str], condition:
         its = items(sequences.at(k))
         was, r.names = r.names, {**before, names[0]: its, names[1]: its.at(j)}
         there, r.places = r.places, (*r.places, k.term, j.term)
-        known, r.premising = r.premising, False
         try:
             return smt.And(within(k, 0, sequences.length), within(j, 0, its.length), r.truth(condition))
         finally:
-            r.names, r.premising, r.places = was, known, there
+            r.names, r.places = was, there
 
     k, j = r.setting.witness("the one"), r.setting.witness("the one")
     if r.setting.trying:
@@ -277,7 +273,7 @@ def _one_node(r: Reading, x: Vector, y: Vector) -> Expr:
 def _free_of_range(r: Reading, x: Vector, of: Vector) -> Expr:
     """A helper's promise about a range that it gives: x is the same at all its iterations."""
     axis = threads.axis_of(r.setting, of)
-    if axis is None or not r.premising:
+    if axis is None:
         raise Unsupported("a node that is free of what is no range")
     so = smt.Bool(r.setting.symbol("free"))
     threads.free(r.setting, x, axis, so)

@@ -43,8 +43,29 @@ if TYPE_CHECKING:
 LARGEST_FACTOR: Final = 64  # of the numbers in a rule that products are tried with
 
 
+CONDITIONS: Final = frozenset({"all", "any", "free_of_axes", "free_of", "launched", "counts", "same", "same_shape"})
+
+
 def value(r: Reading, e: S.Expr) -> Any:
-    """The value of an expression."""
+    """The value of an expression; of a condition, where only what follows from it is asked, what does."""
+    if not r.premising or _is_condition(e):
+        return _value(r, e)
+    r.premising = False
+    try:
+        return _value(r, e)
+    finally:
+        r.premising = True
+
+
+def _is_condition(e: S.Expr) -> bool:
+    """Truth of an expression being read as a condition, by `truth`."""
+    match e:
+        case S.EBinary(op="and" | "or") | S.ECompare() | S.EUnary(op="not"):
+            return True
+    return isinstance(e, S.ECall) and e.name in CONDITIONS
+
+
+def _value(r: Reading, e: S.Expr) -> Any:
     match e:
         case S.EName():
             if e.name in r.names:
@@ -58,7 +79,7 @@ def value(r: Reading, e: S.Expr) -> Any:
             if abs(e.value) <= LARGEST_FACTOR:
                 r.setting.numbers.add(e.value)
             return integer(e.value)
-        case S.EBinary(op="and" | "or") | S.ECompare() | S.EUnary(op="not"):
+        case _ if _is_condition(e):
             return r.truth(e)
         case S.EBinary():
             return _arithmetic(r, e)
@@ -92,9 +113,9 @@ def _length_of_range(r: Reading, length: Integer) -> Integer:
     """The number of integers from one end to another: none where the ends are turned round, which a target must exclude."""
     if length.known is not None:
         return integer(max(length.known, 0))
-    if r.guarding:
+    if r.guarding or r.part == "pattern":
         return integer(smt.If(length.term > 0, length.term, 0))
-    r.claim(length.term >= 0)
+    r.ranged(length)
     return r.setting.count(length)
 
 
@@ -154,10 +175,13 @@ def comprehension(r: Reading, e: S.EComprehension) -> Any:
     outer, guarding, places = dict(r.names), r.guarding, r.places
 
     def at(k: Integer) -> Any:
+        following, r.premising = r.premising, False  # asked of what is said of the item, and not of the item
         one = sequence.at(k)
+        r.premising = following
         before, r.names = r.names, {**r.names, **outer, **_named(e.names, one)}
         was, r.guarding = r.guarding, guarding
         there, r.places = r.places, (*places, k.term)
+        r.lengths_there[k.term] = sequence.length
         try:
             with r.setting.where(within(k, 0, sequence.length)):
                 found = value(r, e.body)
@@ -207,13 +231,13 @@ def _first(r: Reading, e: S.EComprehension) -> Any:
     outer = dict(r.names)
 
     def named(k: Integer, what: S.Expr, truth: bool) -> Any:
-        before, was = r.names, r.premising
-        r.names, r.premising = {**before, **outer, **_named(e.names, sequence.at(k))}, False
+        before = r.names
+        r.names = {**before, **outer, **_named(e.names, sequence.at(k))}
         there, r.places = r.places, (*r.places, k.term)
         try:
             return r.truth(what) if truth else value(r, what)
         finally:
-            r.names, r.premising, r.places = before, was, there
+            r.names, r.places = before, there
 
     with s.anywhere() as place:
         asked = named(place, condition, True)
@@ -275,8 +299,6 @@ def _call(r: Reading, e: S.ECall) -> Any:
         return _identity(r, *e.args)
     if e.name == "zero" and len(e.args) == 1 and not isinstance(e.args[0], S.EType):
         return _zero(r, e.args[0])
-    if e.name in ("all", "any", "free_of_axes", "free_of", "launched", "counts", "same", "same_shape"):
-        return r.truth(e)
     if e.name == "eval":
         return _evaluated(r, e)
     if e.name == "sum" and len(e.args) == 1:
@@ -303,11 +325,7 @@ def _call(r: Reading, e: S.ECall) -> Any:
 
 def _where(r: Reading, condition: S.Expr, yes: S.Expr, no: S.Expr) -> Integer:
     """One of two integers, both of which must have a value."""
-    was, r.premising = r.premising, False
-    try:
-        chosen = r.truth(condition)
-    finally:
-        r.premising = was
+    chosen = r.truth(condition)
     a, b = number(value(r, yes)), number(value(r, no))
     return a if a.same(b) else integer(smt.If(chosen, a.term, b.term))
 

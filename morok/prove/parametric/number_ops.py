@@ -68,8 +68,10 @@ _TRUTHS: Final[dict[Applicable, Callable[..., Expr]]] = {
     op("Or", "bool", "bool"): lambda a, b: smt.Or(a, b),
     op("Not", "bool"): smt.Not,
 }
+DECIDING: Final = ("And", "Or")  # one of their operands may decide, whether the other has a value or not
+LENIENT: Final = frozenset({*DECIDING, "Where"})  # ops that may have a value where an operand has none: of all others each has
 _OR: Final = op("Or", "bool", "bool")
-_DECIDING: Final = (op("And", "bool", "bool"), _OR)  # one of their operands may decide, whether the other has a value or not
+_DECIDING: Final = frozenset(op(name, "bool", "bool") for name in DECIDING)
 _WHERE: Final = op("Where", "bool", "index", "index")
 _NEG: Final = op("Neg", "index")
 

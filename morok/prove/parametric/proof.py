@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
 
+from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule
 from morok.prove import smt
 from morok.prove.answers import Answer, Result
 from morok.prove.encoding.obligation import Choices, OutOfSteps
-from morok.prove.parametric import element_rules, tensors
+from morok.prove.parametric import element_rules, laws, tensors
 from morok.prove.parametric.instances import close
 from morok.prove.parametric.laws import NONE
 from morok.prove.parametric.number_ops import has_value
-from morok.prove.parametric.polynomials import integer, within
-from morok.prove.parametric.reading import Reading
+from morok.prove.parametric.polynomials import TIMES, integer, within
+from morok.prove.parametric.reading import LengthAsked, Reading
 from morok.prove.parametric.rule_values import Statement, Vector, place, vector
 from morok.prove.parametric.setting import Proves, Setting, TooMany
 from morok.prove.parametric.statements import same, statement
@@ -65,12 +67,13 @@ def never_met(rule: CheckedRule, ask: Asks) -> bool:
     choices = Choices()
     try:
         while True:
+            _lengths(rule, choices, ask)
             choices.restart()
             if ask(f"{rule.name} at any size", question(rule, choices).known, SHARE, model=False).answer is not Answer.UNSAT:
                 return False
             if not choices.advance():
                 return True
-    except (Unsupported, OutOfSteps):
+    except (Unsupported, OutOfSteps, NotShown):
         return False
 
 
@@ -84,6 +87,16 @@ def _shown(rule: CheckedRule, choices: Choices, ask: Asks, proves: Proves | None
     return "what is known is a contradiction" if Answer.UNSAT in known else ""
 
 
+def _about_blocks(r: Reading) -> None:
+    """Where blocks begin: k * n is on the same side of 0 as k, and, of so many blocks, before the last one or there."""
+    s = r.setting
+    for t in [t for t in s.terms() if t.head == "apply" and t.data is TIMES]:
+        for a, b in itertools.permutations(map(s.polynomial, t.args)):
+            s.law(laws.sign_of_product, a, b)
+            if (many := r.lengths_there.get(b.term)) is not None:
+                s.law(laws.sign_of_product, a, many - 1 - b)
+
+
 class NotShown(Exception):
     """A claim that does not follow, as far as the solver can tell."""
 
@@ -92,12 +105,45 @@ def questions(rule: CheckedRule, choices: Choices, ask: Asks, proves: Proves | N
     """The questions that show one choice among the alternatives to be right: by rules about single numbers only where it is not
     shown without. NotShown where none do.
     """
+    lengths = _lengths(rule, choices, ask)
     try:
-        return _questions(rule, choices, ask)
+        return [*lengths, *_questions(rule, choices, ask)]
     except NotShown:
         if proves is None:
             raise
-        return _questions(rule, choices, ask, proves)
+        return [*lengths, *_questions(rule, choices, ask, proves)]
+
+
+def _lengths(rule: CheckedRule, choices: Choices, ask: Asks) -> list[Question]:
+    """The questions that show that no range of a rule has a negative length, outside of conditions: each from what is known
+    before it, as what follows takes the difference of its ends for its length. NotShown where one does not.
+    """
+    found: list[Question] = []
+    if not any(isinstance(at, S.ERange) for part in (*rule.syntax.clauses, rule.syntax.target) for at in S.walk(part)):
+        return found
+    choices.restart()
+    while (one := _length(rule, choices, len(found))) is not None:
+        if ask(f"{rule.name}: a length", one.conditions, SHARE, model=False).answer is not Answer.UNSAT:
+            raise NotShown
+        found.append(one)
+        choices.restart()
+    return found
+
+
+def _length(rule: CheckedRule, choices: Choices, number: int) -> Question | None:
+    """The question whether one range has no negative length; None where there are no more."""
+    reading = Reading(rule, choices, number)
+    try:
+        reading.sides()
+    except LengthAsked as asked:
+        setting = reading.setting
+        setting.only(asked.claim)
+        setting.count(asked.length)
+        setting.compared(asked.length, integer(0))
+        _about_blocks(reading)
+        close(setting)
+        return Question(setting.premises, setting.laws, asked.claim, 1, False)
+    return None
 
 
 def _questions(rule: CheckedRule, choices: Choices, ask: Asks, proves: Proves | None = None) -> list[Question]:

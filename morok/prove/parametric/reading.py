@@ -58,6 +58,15 @@ _NUMBERS: Final = {"zero": 0, "one": 1}
 _TRUTHS: Final = {"true": True, "false": False}
 
 
+class LengthAsked(Exception):
+    """The length that a reading ended at, and the claim that it is not negative there."""
+
+    def __init__(self, length: Integer, claim: Expr) -> None:
+        super().__init__()
+        self.length = length
+        self.claim = claim
+
+
 class Reading:
     """One rule, with one choice among the alternatives of its pattern.
 
@@ -79,11 +88,16 @@ class Reading:
     numbers    truth of the operands that are read being sizes of tensors, or indices, and not tensors
     probing    greater than 0 where something is read again, of which all claims are made
     places     the places, in the sequences that are gone over, of the items that names stand for
+    lengths_there  how many items there are where a place is of one of them
     asked      the function that each question about a bound is, by the identity of its expression
+    lengths    how many ranges were read whose lengths may be negative, as far as is known, and `last` the number of the one that
+               the reading ends at; None where it ends at none
     """
 
-    def __init__(self, rule: CheckedRule, choices: Choices) -> None:
+    def __init__(self, rule: CheckedRule, choices: Choices, last: int | None = None) -> None:
         self.rule = rule
+        self.last = last
+        self.lengths = 0
         self.choices = choices
         self.setting = Setting()
         self.names: dict[str, Any] = {}
@@ -111,6 +125,7 @@ class Reading:
         self.folded: Fold | None = None
         self.closing: set[str] = set()
         self.places: tuple[smt.Expr, ...] = ()
+        self.lengths_there: dict[smt.Expr, Integer] = {}
         self.asked: dict[tuple[int, str], Symbol] = {}
 
     def _case(self, condition: S.Expr) -> S.Expr:
@@ -191,6 +206,18 @@ class Reading:
             self.setting.premise(condition)
         else:
             self.claim(condition)
+
+    def ranged(self, length: Integer) -> None:
+        """Claim that a range has no negative length. What is read after it takes the difference of the ends for its length, which
+        is so where this claim holds: it must be shown of what is known before. LengthAsked where the reading ends here.
+        """
+        s = self.setting
+        if self.last is not None and not (self.probing or s.trying or s.surely_not_negative(length)):
+            if self.lengths == self.last:
+                claim = length.term >= 0
+                raise LengthAsked(length, smt.Implies(smt.And(*s.guard), claim) if s.guard else claim)
+            self.lengths += 1
+        self.claim(length.term >= 0)
 
     # what the files of this folder read by each other
 
@@ -500,4 +527,4 @@ class Reading:
         return found
 
 
-__all__ = ["Reading"]
+__all__ = ["LengthAsked", "Reading"]

@@ -272,6 +272,11 @@ class Setting:
         finally:
             del self.guard[before:]
 
+    def surely_not_negative(self, n: Integer) -> bool:
+        """Truth of 0 <= n following from what is known of its factors at once."""
+        known = set(self.premises)
+        return all(c > 0 and all((f >= 0) in known or (f > 0) in known for f in m) for m, c in n.terms.items())
+
     def surely_below(self, k: Integer, end: Integer) -> bool:
         """Truth of k < end following from what is known of places at once."""
         d = end - k

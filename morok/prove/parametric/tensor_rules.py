@@ -8,6 +8,7 @@ from morok.dialect import built_in
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule
 from morok.prove.forms import mentions_maybe_invalid
+from morok.prove.parametric.number_ops import LENIENT
 from morok.prove.rule_syntax import ops_of
 
 VIEWS: Final = frozenset({"Reshape", "Permute", "Expand", "Pad", "Shrink", "Flip"})
@@ -61,7 +62,9 @@ def may_be_invalid(rule: CheckedRule) -> bool:
 
 
 def always_read(rule: CheckedRule) -> bool:
-    """Truth of every place in a pattern being read whenever the pattern has a value: in no branch, and in no loop."""
+    """Truth of every place in a pattern being read whenever the pattern has a value: as the operand of ops that have none without
+    a value of it, or of a Load as the place that it reads.
+    """
     ops, todo, reached = rule.dialect.ops, [rule.syntax.pattern], 0
     while todo:
         match todo.pop():
@@ -69,10 +72,10 @@ def always_read(rule: CheckedRule) -> bool:
                 todo.append(inner)
             case S.POp(ops=(op,), args=args):
                 reached += op == "Index"
-                if op == "Load" or op in MARKS or (ops[op].params and op != "Where"):
-                    todo += [a for a in args if isinstance(a, S.Pattern)]
+                if op == "Load" or op in MARKS or (ops[op].params and op not in LENIENT):
+                    todo += [a for a in args[: 1 if op == "Load" else None] if isinstance(a, S.Pattern)]
             case S.PStruct(op=op, fields=fields):
                 reached += op == "Index"
                 if op == "Load" or op in MARKS:
-                    todo += [f.value for f in fields if isinstance(f.value, S.Pattern)]
+                    todo += [f.value for f in fields if isinstance(f.value, S.Pattern) and f.name != "alt"]
     return reached == sum("Index" in S.ops_matched(p) for p in S.walk(rule.syntax.pattern))
