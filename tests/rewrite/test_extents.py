@@ -321,7 +321,9 @@ def of_lanes(n: int, taken: int) -> Term:
 
 
 @pytest.mark.parametrize("made", COUNTING, ids=lambda d: d.name)
-@pytest.mark.parametrize("rule", ["{ vector: x: sat x 2, indices: [0, 1] } ~> x", "{ vector: x, indices: _ } if lanes(x) < 3 ~> x"])
+@pytest.mark.parametrize(
+    "rule", ["{ vector: x: sat x 2, indices: [0, 1] } ~> x", "{ vector: x, indices: _ } if lanes(x) < 3 ~> x"]
+)
 def test_lanes_are_counted_whatever_says_how_many_there_are(made: Lanes, rule: str) -> None:
     text = f'dialect {made.name}\ngroup g "g"\n\nr: Take {rule}\n'
     rules = RuleSet.of(list(check_text(text).rules()), unproved=True)
