@@ -29,6 +29,7 @@ class Case:
     value   its value; NoValue where it has none
     worlds  the encodings that the theory has of its dtype
     shown   the node in words
+    lanes   how many it has, each of which has a value; the fact is asked once for each of them
     """
 
     dialect: Dialect
@@ -39,6 +40,7 @@ class Case:
     value: Any
     worlds: Sequence[Any]
     shown: str
+    lanes: int = 1
 
     def asked(self, fact: str) -> Any:
         """The dialect's answer: by its function, or by its template where it has that alone."""
@@ -57,7 +59,8 @@ def node_mistakes(case: Case) -> Iterator[Mistake]:
             except Exception as problem:
                 wrong = f"{fact} of {case.shown} raises {said(problem)}"
             if wrong:
-                yield Mistake("", f"facts[{fact!r}]", wrong, "what is so of the node's value", facts=(fact,))
+                asked = () if fact in UNASKED else (fact,)
+                yield Mistake("", f"facts[{fact!r}]", wrong, "what is so of the node's value", facts=asked)
     yield from _unlike_numbers(case)
 
 
@@ -71,6 +74,12 @@ def _unlike_numbers(case: Case) -> Iterator[Mistake]:
                 continue
             if wrong:
                 yield Mistake("", f"facts[{fact!r}]", f"{fact} of {case.shown} is {wrong}", "an int or a float", facts=(fact,))
+
+
+def _counted(case: Case, fact: str) -> str:
+    """The fact is the number of lanes."""
+    found = case.asked(fact)
+    return "" if found == case.lanes else f"{fact} of {case.shown} is {found!r}, and it has {case.lanes}"
 
 
 def _bounded(case: Case, fact: str) -> str:
@@ -117,7 +126,9 @@ OF_NODES: Final[Mapping[str, Callable[[Case, str], str]]] = {
     "vmax": _bounded,
     "defined": _defined,
     "no_overflow": _fits,
+    "lanes": _counted,
 }
+UNASKED: Final = frozenset(("lanes",))  # what matchers ask though no rule names it: a mistake in it is one in all rules
 OF_DTYPES: Final[Mapping[str, int]] = {"bits": 1, "is_int": 1, "is_float": 1, "safe_cast": 2}  # with the number of the dtypes
 NUMBERS: Final = tuple(n for n, f in FUNCTIONS.items() if f.fact and f.params == ("node",) and f.result in ("int", "bound"))
 TRIED: Final = frozenset((*OF_NODES, *OF_DTYPES))

@@ -240,8 +240,7 @@ class OpNodes:
     def templates(self, node: Any, operands: tuple[Any, ...], result: str, want: Any, shown: str) -> None:
         """An error unless the templates say of a node what the methods say, and build one that is as good."""
         d = self.dialect
-        if self.name_of(node):
-            read_templates(d, node, shown)
+        read_templates(d, node, shown, result)
         for template, made in building_templates(d, self.info, operands, d.dtypes[result]):
             if call(d, "same", made, node):
                 continue

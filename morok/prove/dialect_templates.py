@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from morok.dialect import NUMBERS, Dialect, OpInfo
+from morok.dialect import NOT_CONST, NUMBERS, Dialect, OpInfo
 from morok.prove.dialect_calls import Wrong, call, const_value, filled
 from morok.prove.dialect_values import same_number
 
@@ -48,7 +48,7 @@ def constant_templates(dialect: Dialect, name: str, value: Any, node: Any, key: 
         and not filled(dialect, "is_const", shown, n=node)
     ):
         raise Wrong("inline['is_const']", f"is not so of {shown}")
-    read_templates(dialect, node, shown)
+    read_templates(dialect, node, shown, name)
     made = None if "const" not in dialect.inline else filled(dialect, "const", shown, v=value, d=dialect.dtypes[name])
     if made is not None and not dialect.same(made, node):
         raise Wrong("inline['const']", f"makes another node than const({name}, {value!r})")
@@ -70,9 +70,11 @@ def _or_none(make: Callable[[], Any]) -> Any:
         return None
 
 
-def read_templates(dialect: Dialect, node: Any, shown: str) -> None:
-    """An error where the templates that read nodes differ from the methods and facts on one."""
-    for template, wanted in _wanted(dialect, node):
+def read_templates(dialect: Dialect, node: Any, shown: str, name: str, lanes: int = 1) -> None:
+    """An error where the templates that read nodes differ from the methods and facts on one, whose lanes, so many, are of the
+    dtype of this name.
+    """
+    for template, wanted in _wanted(dialect, node, name, lanes):
         got = filled(dialect, template, shown, n=node)
         if template == "operands":
             alike = len(got) == len(wanted) and all(a is b for a, b in zip(got, wanted, strict=True))
@@ -84,10 +86,8 @@ def read_templates(dialect: Dialect, node: Any, shown: str) -> None:
             raise Wrong(f"inline[{template!r}]", f"is {got!r} for {shown}, and the method says {wanted!r}"[:300])
 
 
-def _wanted(dialect: Dialect, node: Any) -> Iterator[tuple[str, Any]]:
+def _wanted(dialect: Dialect, node: Any, name: str, lanes: int) -> Iterator[tuple[str, Any]]:
     """The templates that read a node, each with what it should say."""
-    kind = call(dialect, "type", node)
-    name = next((n for n, d in dialect.dtypes.items() if d == kind), "")
     for template in dialect.inline:
         if template in ("opkey", "type", "operands", "nests"):
             yield template, call(dialect, template, node)
@@ -96,9 +96,11 @@ def _wanted(dialect: Dialect, node: Any) -> Iterator[tuple[str, Any]]:
         elif template in ("vmin", "vmax") and template in dialect.facts:
             yield template, dialect.facts[template](node)
         elif template == "scalar":
-            yield template, getattr(dialect, "element", lambda d: d)(kind)
+            yield template, dialect.dtypes[name]
         elif template == "lanes":
-            yield template, 1
+            yield template, lanes
+        elif template == "is_const" and "Op." not in dialect.inline[template]:
+            yield template, const_value(dialect, node) is not NOT_CONST
         elif template.startswith("in."):
             yield template, name in dialect.classes.get(template[3:], frozenset((template[3:],)))
 

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from morok.dialect import Dialect, built_in
 from morok.dsl.declared import Mistake
+from morok.prove import dialect_lanes as lanes
 from morok.prove import dialect_meanings as meanings
 from morok.prove import dialect_nodes as nodes
 from morok.prove.dialect_agreement import Wrong
@@ -112,6 +113,8 @@ def _all(dialect: Dialect, broken: frozenset[str], op: str, over: frozenset[str]
     if not op:
         if made:
             yield from dtype_mistakes(dialect, kinds.values())
+            if not constants:
+                yield from lanes.dtype_mistakes(dialect, values, made)
         yield from theory_mistakes(made, values)
         for name, some in values.items():
             if some and not constants:  # else its constants are wrong, or unknown to the theory, which is said of them
@@ -122,7 +125,7 @@ def _all(dialect: Dialect, broken: frozenset[str], op: str, over: frozenset[str]
         return
     if not dialect.ops[op].params:
         if not constants:
-            yield from role_mistakes(dialect, dialect.ops[op], values)
+            yield from role_mistakes(dialect, dialect.ops[op], values, made)
         return
     if over is None:
         yield from meanings.meaning_mistakes(dialect, theory, dialect.ops[op])

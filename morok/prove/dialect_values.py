@@ -40,10 +40,13 @@ def same_number(a: Any, b: Any) -> bool:
 
 def mentioned(info: OpInfo) -> tuple[float, ...]:
     """The numbers in an evaluator's code and in all that it refers to, those of its own code first."""
-    if info.evaluate is None:
-        return ()
+    return () if info.evaluate is None else numbers_of(info.evaluate, getattr(info.evaluate, "__module__", "") or "")
+
+
+def numbers_of(code: Any, module: str) -> tuple[float, ...]:
+    """The numbers in code, and in all that it refers to."""
     try:
-        return code_of(info.evaluate, getattr(info.evaluate, "__module__", "") or "").numbers[:NUMBERED]
+        return code_of(code, module).numbers[:NUMBERED]
     except Exception:  # the code is somebody's own; without it there are fewer values to try
         return ()
 

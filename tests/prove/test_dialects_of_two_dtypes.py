@@ -168,9 +168,14 @@ JOIN = OpInfo("Join", "Join", (OperandInfo("parts", many=True),), types="result 
 
 
 def lanes_of(self: Any, n: Term) -> tuple[Term, ...]:
+    if n[0] in ("const", "var"):
+        return (n,)
     if n[0] == "Take":
         return tuple([lanes_of(self, n[2])[i] for i in n[3]])
-    return tuple([lane for part in n[2:] for lane in lanes_of(self, part)]) if n[0] == "Join" else (n,)
+    given = [lanes_of(self, part) for part in n[2:]]
+    if n[0] == "Join":
+        return tuple([lane for lanes in given for lane in lanes])
+    return tuple([(*n[:2], *lanes) for lanes in zip(*given, strict=True)])
 
 
 def turned(self: Any, n: Term) -> tuple[Term, ...]:

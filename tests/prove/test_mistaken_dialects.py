@@ -564,7 +564,7 @@ def test_a_template_of_a_class_says_what_is_in_it(name: str) -> None:
 
 
 def test_the_facts_that_proofs_learn_from_are_those_that_are_tried() -> None:
-    assert dialect_facts.TRIED == MEANT
+    assert {*MEANT, "lanes"} == dialect_facts.TRIED  # which the language itself asks
 
 
 @pytest.mark.long
