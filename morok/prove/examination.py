@@ -7,15 +7,16 @@ import importlib
 import random
 import reprlib
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from morok.dialect import built_in
+from morok.dialect import NOT_CONST, built_in
 from morok.dsl import syntax as S
 from morok.dsl.compile import compile_rules
 from morok.dsl.compiled import link
-from morok.dsl.functions import FUNCTIONS
+from morok.dsl.contract import COMPILE_TIME
 from morok.errors import HelperContractError, MorokError
+from morok.ir.ranges import open_axes, open_ranges
 from morok.marks import MARK, trust
 from morok.prove import hardware_indices
 from morok.prove.calls import sites
@@ -24,7 +25,7 @@ from morok.prove.function_digest import helper_code
 from morok.prove.made_arguments import Arguments
 from morok.prove.trust.differential import graphs_at
 from morok.prove.trust.graphs import Unmakeable
-from morok.rewrite.abbreviate import abbreviate
+from morok.rewrite.abbreviate import abbreviate, op_name
 from morok.rewrite.asserted_contracts import admissible, check_call
 
 if TYPE_CHECKING:
@@ -34,7 +35,8 @@ if TYPE_CHECKING:
 CALLS: Final = 1000  # calls that satisfy what the helper requires
 ANSWERED: Final = 20  # of these, calls that it did not decline
 TRIES: Final = 30_000
-_OPEN: Final = frozenset({"DefineVar", "Range", "Special"})  # what has a value only where something around gives it one
+_LANES: Final = frozenset({"take", "join", "constants"})  # roles of ops of which each lane is one of an operand, or a constant
+_TELLING: Final = frozenset({"counts", "renames", "launched"})  # facts that say of their first operand which loop it is
 TWICE: Final = 100  # calls that are made again, with the same result
 PAIRED: Final = 20  # calls that are made again for other ranges of the same kernel
 
@@ -124,9 +126,8 @@ class Examination:
         self.contextual = rules[0].context is not None
         self.context_of = None if not self.contextual else _context_of(rules[0])
         self.calls = self.answered = 0
-        said = [e for e in extern.ensures if any(_mentions(e, fact) for fact in self.dialect.facts if fact not in FUNCTIONS)]
-        self.closed = built_in(self.dialect) and not said and not self.contextual
-        self.counted = hardware_indices.counted(extern) if built_in(self.dialect) else []
+        self.own = built_in(self.dialect)
+        self.counted = hardware_indices.counted(extern) if self.own else []
         self.pure = not any(_mentions(e, "free_of") for e in extern.ensures) and not self.contextual
 
     def run(self) -> tuple[str, str]:
@@ -158,7 +159,7 @@ class Examination:
         """
         made = Arguments(self.extern, sites(self.extern.name, self.rules), self.numbers, self.rng)
         sources: list[Iterator[tuple[tuple[Any, ...], Make]]] = []
-        if built_in(self.dialect):
+        if self.own:
             sources.append(self.matched())
         if not self.contextual or self.context is not None:
             make = self.context or _nothing
@@ -314,21 +315,77 @@ class Examination:
                 raise _Broken(f"returns {_shown(r)} for `{p.name}`, not {wanted}, at {shown}")
 
     def check_leaves(self, result: Any, args: tuple[Any, ...], shown: str) -> None:
-        """An error where a result hangs on a loop or a variable that no argument does: there it has no value, whatever a contract
-        says of it. One that counts, or renames, says what it makes.
+        """An error where a result has more in it than arguments, constants and what is computed of these: loops, variables,
+        storage, what is read from it. That has no value where nothing around gives it one, whatever a contract says of it.
         """
-        if not self.closed:
-            return
         results = (result,) if len(self.extern.results) == 1 else result
-        known = {id(n) for a in args if self.is_node(a) for n in a.toposort()}
+        given = [n for p, a in zip(self.extern.params, args, strict=True) for n in self.nodes_in(p, a)]
+        known = {id(n): n for n in self.unknown(given, {})}
         for p, r in zip(self.extern.results, results, strict=True):
-            if not self.is_node(r) or isinstance(p.type, S.TPointer):
+            for strange in self.strange(p, self.nodes_in(p, r), given, known):
+                what = f"which hangs on {strange} that it was not given"
+                raise _Broken(f"returns {self.text(r)} for `{p.name}`, {what}, at {shown}")
+
+    def strange(self, p: S.Param, made: Sequence[Any], given: Sequence[Any], known: Mapping[int, Any]) -> Iterator[str]:
+        """What a result hangs on and was not given, as text: nodes of its own; loops and axes that the arguments close."""
+        anew = self.anew(p)
+        for n in self.unknown(made, known):
+            if not self.computed(n) and op_name(self.dialect, self.dialect.opkey(n)) not in anew:
+                yield self.text(n)
+        if self.own and "Range" not in anew:
+            loops, axes = (frozenset[Any]().union(*map(of, given)) for of in (open_ranges, open_axes))
+            yield from (self.text(loop) for n in made for loop in open_ranges(n) - loops)
+            yield from (f"axis {axis}" for n in made for axis in open_axes(n) - axes)
+
+    def unknown(self, roots: Sequence[Any], known: Mapping[int, Any]) -> Iterator[Any]:
+        """The nodes at and below these, each once, down to known ones. Equal nodes may be two objects, in a foreign dialect."""
+        seen: dict[int, Any] = {}  # kept, so that ids stay their own
+        stack = list(roots)
+        while stack:
+            n = stack.pop()
+            if id(n) in known or id(n) in seen:
                 continue
-            for n in r.toposort():
-                if id(n) not in known and n.op.name in _OPEN:
-                    raise _Broken(
-                        f"returns {self.text(r)} for `{p.name}`, which hangs on {self.text(n)} that it was not given, at {shown}"
-                    )
+            seen[id(n)] = n
+            if self.own or not any(self.dialect.same(n, k) for k in known.values()):
+                yield n
+                stack.extend(self.dialect.operands(n))
+
+    def nodes_in(self, p: S.Param, a: Any) -> list[Any]:
+        """The nodes that an argument, or a result, is, or holds as items."""
+        kind = p.type.name if isinstance(p.type, S.TName) else ""
+        if kind not in COMPILE_TIME or kind == "bool":
+            return [a] if self.is_node(a) else []
+        if kind != "seq" or getattr(self.dialect, "node", None) is None:  # then nothing tells nodes from other items
+            return []
+        items, nodes = [a], []
+        while items:
+            at = items.pop()
+            if isinstance(at, (tuple, list)):
+                items.extend(at)
+            elif self.is_node(at):
+                nodes.append(at)
+        return nodes
+
+    def anew(self, p: S.Param) -> frozenset[str]:
+        """The ops that a result may have made anew: storage where it is a pointer, loops where the contract says which it is."""
+        if not self.own:
+            return frozenset()
+        if isinstance(p.type, S.TPointer):
+            return frozenset({"DefineLocal", "DefineReg"})
+        told = [at.args[0] for e in self.extern.ensures for at in S.walk(e) if isinstance(at, S.ECall) and at.name in _TELLING]
+        named = any(isinstance(a, S.EName) and a.name == p.name for a in told)
+        return frozenset({"Range", "Special"} if named else {"Invalid"} if isinstance(p.type, S.TMaybeInvalid) else ())
+
+    def computed(self, n: Any) -> bool:
+        """True of a constant, and of a node that has a value where its operands have one, or where its evaluator says so."""
+        if self.dialect.const_value(n) is not NOT_CONST:
+            return True
+        info = self.dialect.ops.get(op_name(self.dialect, self.dialect.opkey(n)))
+        if info is None:
+            return False
+        if info.role in _LANES or (self.own and info.role == "fold"):
+            return True
+        return info.evaluate is not None and (self.own or bool(info.params))
 
     def wanted(self, p: S.Param, r: Any, nodes: Sequence[Any]) -> str:
         """The kind that a result should have instead; "" where it has the declared one."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import re
 import shutil
 import sys
 import zlib
@@ -159,6 +160,36 @@ def test_contracts_that_do_not_hold(
     assert found.state == "false", found
     assert said in found.message
     assert len(found.message) < 4000
+
+
+BEYOND = "UOp.new(morok.Op.DefineGlobal, (), 7, dtypes.i32.ptr(1)).index(UOp.const(5))"
+FOLD = "UOp.range(9, 7).cast(dtypes.i32).reduce(morok.Op.Add, UOp.range(9, 7))"
+FOLDED = f"(arguments=lambda rng: [({FOLD}, 1)] * 99)"
+NOBODY = "def f(x, d): return UOp.var('nobody', dtypes.i32)"
+
+
+@pytest.mark.parametrize(
+    ("ensures", "body", "mark", "group", "on"),
+    [
+        ("y == y", f"def f(x, d): return {BEYOND}.load() + d", "", "", "Load"),
+        ("len(axes(y)) == 0", NOBODY, "", "", "nobody"),
+        ("y == y", NOBODY.replace("d)", "d, plan)"), "(context=list)", "@context Plan;\n", "nobody"),
+        ("y == y", "def f(x, d): return x if x.op is not morok.Op.Reduce else x.src[0]", FOLDED, "", "Range"),
+        (
+            "y == y",
+            "def f(x, d): return x if x.op is not morok.Op.Reduce else UOp.new(x.op, x.src, morok.Op.Max)",
+            FOLDED,
+            "",
+            "",
+        ),
+    ],
+)
+def test_a_result_hangs_on_what_it_was_given(
+    tested: Callable[..., State], ensures: str, body: str, mark: str, group: str, on: str
+) -> None:
+    found = tested(about(ensures), body, mark, group)
+    assert found.state == ("false" if on else "tested"), found
+    assert not on or re.search(f"for `y`, which hangs on .*{on}.* that it was not given", found.message)
 
 
 @pytest.mark.long
