@@ -101,7 +101,7 @@ def test_what_all_reduce_refuses() -> None:
         Tensor.all_reduce([a, b.T])
     with pytest.raises(DTypeError, match="f32 and f64"):
         Tensor.all_reduce([a, b.cast("f64")])
-    with pytest.raises(DeviceError, match="one tensor a device"):
+    with pytest.raises(DeviceError, match="one tensor on each device"):
         Tensor.all_reduce([a, a])
     with pytest.raises(UsageError, match="op of all_reduce"):
         Tensor.all_reduce([a, b], "mean")
