@@ -97,7 +97,7 @@ def open_ranges(root: UOp) -> frozenset[UOp]:
     found: frozenset[UOp] | None = root.memo.get(_memo)
     if found is None:
         for node in unknown(root, _memo):
-            found = _left_open(node, [_of(s) for s in node.src])
+            found = _left_open(node, [_remembered_ranges(s) for s in node.src])
             remember(node, _memo, found)
         assert found is not None
     return found | {root} if root.op is _RANGE else found
@@ -135,7 +135,7 @@ def _left_open(node: UOp, below: Sequence[frozenset[UOp]]) -> frozenset[UOp]:
     return merged - ranges
 
 
-def _of(node: UOp) -> frozenset[UOp]:
+def _remembered_ranges(node: UOp) -> frozenset[UOp]:
     found: frozenset[UOp] = node.memo[_memo]
     # added on demand: in its own memo, a Range would keep itself alive
     return found | {node} if node.op is _RANGE else found

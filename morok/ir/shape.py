@@ -37,7 +37,7 @@ def shape_of(root: UOp) -> Shape:
             if _memo not in s.memo:
                 for node in unknown(root, _memo):
                     remember(node, _memo, _compute(node))
-                return _of(root)
+                return _remembered_shape(root)
         found = facts_of(root)[_memo] = _compute(root)
     return found
 
@@ -153,7 +153,7 @@ def _compute(node: UOp) -> Shape:
     if of is not None:
         return of(node)
     for s in node.src:
-        if shape := _of(s):
+        if shape := _remembered_shape(s):
             return shape
     return ()
 
@@ -167,25 +167,25 @@ def _listed(node: UOp) -> Shape:
 
 
 def _permuted(node: UOp) -> Shape:
-    below = _of(node.src[0])
+    below = _remembered_shape(node.src[0])
     return tuple([below[a] for a in node.arg]) if below else ()
 
 
 def _reduced(node: UOp) -> Shape:
     axes = node.arg[1]
-    return tuple([d for i, d in enumerate(_of(node.src[0])) if i not in axes])
+    return tuple([d for i, d in enumerate(_remembered_shape(node.src[0])) if i not in axes])
 
 
 def _joined(node: UOp) -> Shape:
-    whole = list(_of(node.src[0]))
+    whole = list(_remembered_shape(node.src[0]))
     if node.arg is not None:
         for s in node.src[1:]:
-            whole[node.arg] = _plus(whole[node.arg], _of(s)[node.arg])
+            whole[node.arg] = _plus(whole[node.arg], _remembered_shape(s)[node.arg])
     return tuple(whole)
 
 
 def _padded(node: UOp) -> Shape:
-    around = _of(node.src[0])
+    around = _remembered_shape(node.src[0])
     return tuple([_plus(_plus(d, dim(b)), dim(e)) for d, (b, e) in zip(around, edges(node), strict=True)]) if around else ()
 
 
@@ -210,7 +210,7 @@ _SHAPES: Final[dict[Op, Callable[[UOp], Shape]]] = {
 }
 
 
-def _of(node: UOp) -> Shape:
+def _remembered_shape(node: UOp) -> Shape:
     found: Shape = node.memo[_memo]
     return found
 

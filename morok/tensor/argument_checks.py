@@ -45,7 +45,7 @@ def shape_argument(shape: tuple[Any, ...]) -> Shape:
     for d in shape:
         size = d.node if isinstance(d, Variable) else d if isinstance(d, UOp) else _size(d)
         if size is None or (isinstance(size, UOp) and not (size.dtype.is_index and size.dtype.count == 1)):
-            raise ArgumentTypeError(f"{shown(shape)} is no shape", place=caller(), expected="whole numbers, or variables")
+            raise ArgumentTypeError(f"{shown(shape)} is not a shape", place=caller(), expected="whole numbers, or variables")
         sizes.append(size)
     return tuple(sizes)
 
@@ -76,7 +76,7 @@ def axis_in(value: Any, shape: Shape, ndim: int) -> int:
     """The axis `value` as an int in 0..ndim; negative ones count from the end. AxisError outside."""
     a = index_or_none(value)
     if a is None:
-        raise ArgumentTypeError(f"{shown(value)} is no axis", place=caller(), expected=f"an axis in {-ndim}..{ndim}")
+        raise ArgumentTypeError(f"{shown(value)} is not an axis", place=caller(), expected=f"an axis in {-ndim}..{ndim}")
     if not -ndim <= a < ndim:
         raise AxisError(
             f"axis {shown(a)} does not exist in shape {show(shape)}", place=caller(), expected=f"an axis in {-ndim}..{ndim}"

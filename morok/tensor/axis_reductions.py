@@ -82,7 +82,12 @@ def _accumulate(x: AnyTensor, op: Op, axis: Axis, keepdim: bool, dtype: Any) -> 
     if d in HALVES:
         return reduce_axes(x.cast(dtypes.f32), op, axis, keepdim).cast(d)
     if d.is_bool:
-        raise DTypeError(f"{op.name} in bool", place=caller(), expected="a number dtype", hint="any() and all() reduce bools")
+        raise DTypeError(
+            f"{op.name} cannot be computed in bool",
+            place=caller(),
+            expected="a number dtype",
+            hint="any() and all() reduce bools",
+        )
     return reduce_axes(x.cast(d), op, axis, keepdim)
 
 
@@ -120,7 +125,7 @@ def _some_along(x: AnyTensor, axis: int, what: str) -> None:
     """ShapeError for an axis of size 0, also if the result is empty: it has no greatest element."""
     if x.shape[axis] == 0:
         raise ShapeError(
-            f"{what} over axis {axis} of shape {show(x.shape)}, which has no elements",
+            f"{what} over axis {axis} of shape {show(x.shape)} has no elements to reduce",
             place=caller(),
             expected="at least one",
         )

@@ -56,7 +56,7 @@ def as_dtype(wanted: Any) -> DType:
         found = _NUMPY.get(name) or BY_NAME.get(name)
     if found not in _ELEMENTS:
         raise DTypeError(
-            f"{shown(wanted)} is no dtype of tensors",
+            f"{shown(wanted)} is not a dtype of tensors",
             place=caller(),
             expected="one of " + ", ".join(d.name for d in _NUMPY.values()),
         )

@@ -28,7 +28,9 @@ def cast_to(uop: UOp, d: DType) -> UOp:
 def run_time_number(uop: UOp) -> UOp:
     """A variable, or an expression of variables, as a node of dtype i64; DTypeError for other nodes."""
     if not uop.dtype.is_index or uop.dtype.count != 1:
-        raise DTypeError(f"a node of dtype {uop.dtype} beside tensors", place=caller(), expected="a variable, or a tensor")
+        raise DTypeError(
+            f"tensors cannot be combined with a node of dtype {uop.dtype}", place=caller(), expected="a variable, or a tensor"
+        )
     return cast_to(uop, DEFAULT_INT)
 
 
@@ -86,7 +88,9 @@ def bitcast(self: AnyTensor, dtype: Any) -> AnyTensor:
     """
     d = as_dtype(dtype)
     if d.itemsize != self.dtype.itemsize:
-        raise DTypeError(f"{self.dtype} and {d} differ in width", place=caller(), expected=f"{self.dtype.bits} bits")
+        raise DTypeError(
+            f"bitcast from {self.dtype} to {d} changes the width", place=caller(), expected=f"{self.dtype.bits} bits"
+        )
     return self._like(self.uop.bitcast(d))
 
 

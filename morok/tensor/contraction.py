@@ -87,7 +87,7 @@ def diagonal(self: AnyTensor, offset: int = 0, axis1: int = 0, axis2: int = 1) -
     """
     a, b, offset = axis_of(self, axis1), axis_of(self, axis2), whole(offset, "offset", -MOST)
     if a == b:
-        raise ShapeError(f"the diagonal of axis {axis1} and itself", place=caller(), expected="two axes")
+        raise ShapeError(f"diagonal() was given axis {axis1} twice", place=caller(), expected="two different axes")
     x = self.permute(*[k for k in range(self.ndim) if k not in (a, b)], a, b)
     rows, columns = known(x, -2, "a diagonal"), known(x, -1, "a diagonal")
     top, left = max(-offset, 0), max(offset, 0)
@@ -124,7 +124,7 @@ def vecdot(self: AnyTensor, other: Any, axis: int = -1, **also: Unpack[Along]) -
     a, b = self.moveaxis(axis, -1), y.moveaxis(axis, -1)
     if a.shape[-1] != b.shape[-1]:
         raise ShapeError(
-            f"vecdot of shapes {show(self.shape)} and {show(y.shape)}", place=caller(), expected=f"one size of axis {axis}"
+            f"vecdot of shapes {show(self.shape)} and {show(y.shape)}", place=caller(), expected=f"the same size of axis {axis}"
         )
     return self._like(self.einsum("...i,...i->...", a, b).uop)
 

@@ -105,7 +105,7 @@ def conv_transpose2d(
     for s, d, m in zip(strides, dilations, more, strict=True):
         if m >= max(s, d):
             raise ShapeError(
-                f"output_padding is {m}", place=caller(), expected=f"less than stride {s} or dilation {d}", hint="pad()"
+                f"output_padding {m} is too large", place=caller(), expected=f"less than stride {s} or dilation {d}", hint="pad()"
             )
     sizes = [known(weight, a, "conv_transpose2d") for a in (2, 3)]
     inputs, outputs = known(weight, 0, "conv_transpose2d"), known(weight, 1, "conv_transpose2d")
@@ -227,7 +227,9 @@ def _pooling(
     pads, dilations = each(padding, 2, "padding", 0), each(dilation, 2, "dilation", 1)
     for p, k, d in zip(pads, sizes, dilations, strict=True):
         if 2 * p > d * (k - 1) + 1:
-            raise ShapeError(f"padding is {p}", place=caller(), expected=f"at most half of the window of {d * (k - 1) + 1}")
+            raise ShapeError(
+                f"padding {p} is too large", place=caller(), expected=f"at most half of the window of {d * (k - 1) + 1}"
+            )
     return sizes, strides, pads, dilations
 
 

@@ -67,7 +67,7 @@ def from_data(data: Any, dtype: Any, device: str, floats: DType = DEFAULT_FLOAT)
     if any(hasattr(data, name) for name in ("__array__", "__array_interface__", "__dlpack__")):
         return from_array(foreign_array(data), wanted, device)
     if isinstance(data, complex):
-        raise DTypeError(f"{data} is complex", place=caller(), expected="a real number", hint="its .real and .imag are two")
+        raise DTypeError(f"{data} is complex", place=caller(), expected="a real number", hint="use its .real or its .imag")
     raise DTypeError(
         f"a tensor cannot be made of {type(data).__name__}", place=caller(), expected="numbers, nested lists or arrays"
     )
@@ -98,7 +98,7 @@ def _as_array(data: Any, wanted: DType | None, floats: DType) -> Array:
         raise DTypeError(f"a tensor cannot hold {array.dtype}", place=caller(), expected="bools, integers or floats")
     if wanted is None:
         if whole:
-            raise RangeError("integers that neither i64 nor u64 hold", place=caller(), expected="-2^63..2^64")
+            raise RangeError("some integers fit neither i64 nor u64", place=caller(), expected="-2^63..2^64")
         # Python's floats get the default width, NumPy's keep theirs
         return array.astype(numpy_name(floats)) if array.dtype.kind == "f" and not _has_numpy_float(data) else array
     if whole or (wanted.is_int and array.dtype.kind in "iuf"):
@@ -168,7 +168,10 @@ def eye(rows: int, columns: int, dtype: Any) -> UOp:
 def same_device(devices: Sequence[str]) -> str:
     if len(set(devices)) != 1:
         raise DeviceError(
-            f"tensors on {' and '.join(dict.fromkeys(devices))}", place=caller(), expected="one device", hint="use .to()"
+            f"a tensor cannot be made of tensors on {' and '.join(dict.fromkeys(devices))}",
+            place=caller(),
+            expected="one device",
+            hint="use .to()",
         )
     return devices[0]
 

@@ -80,7 +80,7 @@ def item(self: AnyTensor) -> Any:
     7
     """
     if self.size != 1:
-        raise ShapeError(f"item() of shape {show(self.shape)}", place=caller(), expected="one element")
+        raise ShapeError(f"item() of a tensor of shape {show(self.shape)}", place=caller(), expected="one element")
     return self.numpy().item()
 
 
@@ -109,7 +109,11 @@ def sizes_of(x: AnyTensor) -> tuple[int, ...]:
         if isinstance(d, UOp):
             bound = d.substitute({b: b.src[1] for b in d.toposort() if b.op is Op.Bind})
             if bound.vmin != bound.vmax:
-                raise ShapeError(f"shape {show(x.shape)} is not known yet", place=caller(), hint="bind the variable")
+                raise ShapeError(
+                    f"the elements are needed, but shape {show(x.shape)} has an unbound variable",
+                    place=caller(),
+                    hint="bind the variable",
+                )
             d = int(bound.vmin)
         out.append(d)
     return tuple(out)
@@ -191,7 +195,7 @@ def as_int(self: AnyTensor) -> int:
 
 def as_index(self: AnyTensor) -> int:
     if not self.dtype.is_int:
-        raise DTypeError(f"{self.dtype} is no index", place=caller(), expected="an integer")
+        raise DTypeError(f"a tensor of dtype {self.dtype} cannot be an index", place=caller(), expected="an integer dtype")
     return int(_scalar(self, "an index"))
 
 
@@ -215,10 +219,10 @@ def _whole_number(rounded: Callable[[], T]) -> T:
 def truth(self: AnyTensor) -> bool:
     if self.size != 1:
         raise ShapeError(
-            f"the truth of shape {show(self.shape)} is ambiguous",
+            f"the truth value of a tensor of shape {show(self.shape)} is ambiguous",
             place=caller(),
             expected="one element",
-            hint="any() or all()",
+            hint="use any() or all()",
         )
     return bool(self.item())
 

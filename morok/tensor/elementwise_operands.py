@@ -29,7 +29,10 @@ def operand(x: Lazy, other: Any, d: DType | None = None) -> UOp:
     if isinstance(other, Lazy):
         if other.device != x.device:
             raise DeviceError(
-                f"tensors on {x.device} and {other.device}", place=caller(), expected="one device", hint="use .to()"
+                f"tensors on {x.device} and {other.device} cannot be combined",
+                place=caller(),
+                expected="one device",
+                hint="use .to()",
             )
         return other.uop
     if isinstance(other, UOp):
@@ -88,5 +91,5 @@ def rounded_to(x: AnyTensor, like: Lazy) -> AnyTensor:
 def numeric(x: AnyTensor, op: Op) -> AnyTensor:
     """The result of `op` on numbers of any dtype; DTypeError for bools."""
     if x.dtype.is_bool:
-        raise DTypeError(f"{op.name} of bool", place=caller(), expected="numbers", hint="logical_not() or cast()")
+        raise DTypeError(f"{op.name} does not work on bools", place=caller(), expected="numbers", hint="logical_not() or cast()")
     return x._like(UOp.new(op, (x.uop.cast(arithmetic(x.dtype)),)))

@@ -68,7 +68,7 @@ def _count(first: Number, last: Number, by: Number) -> int:
         quotient = (float(last) - float(first)) / float(by)
         count = MOST + 1 if quotient > MOST else math.ceil(max(quotient, 0.0))
     if count > MOST:
-        raise ShapeError("a range of more numbers than can be counted", place=caller(), expected=f"at most {MOST}")
+        raise ShapeError("the range has too many numbers", place=caller(), expected=f"at most {MOST}")
     return max(0, count)
 
 

@@ -269,7 +269,7 @@ def one_hot(self: AnyTensor, num_classes: int) -> AnyTensor:
     [[0, 1], [1, 0]]
     """
     if not self.dtype.is_int:
-        raise DTypeError(f"one_hot of {self.dtype}", place=caller(), expected="integers")
+        raise DTypeError(f"one_hot() of dtype {self.dtype}", place=caller(), expected="integers")
     wide = self.unsqueeze(-1)
     count = whole(num_classes, "num_classes", 0)
     classes = (
@@ -332,7 +332,7 @@ def _integer(part: Any) -> int:
 
 def _no_index(what: str) -> PositionError:
     return PositionError(
-        f"{what} is no index",
+        f"{what} is not an index",
         place=caller(),
         expected="an integer, a slice, None, `...`, or a tensor or list of integers or bools",
         hint="where() selects by a condition",

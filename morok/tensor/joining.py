@@ -78,7 +78,9 @@ def cat(self: AnyTensor, *others: AnyTensor, axis: int = 0, **also: Unpack[Along
     [1, 2, 3]
     """
     if not isinstance(self, Lazy):
-        raise ShapeError(f"cat of {type(self).__name__}", place=caller(), expected="a tensor", hint="Tensor.concat takes a list")
+        raise ShapeError(
+            f"cat() of a {type(self).__name__}", place=caller(), expected="a tensor", hint="Tensor.concat takes a list"
+        )
     return type(self).concat([self, *others], axis)
 
 

@@ -159,7 +159,7 @@ def scaled_dot_product_attention(
         )
     is_causal = flag(is_causal, "is_causal")
     if is_causal and attn_mask is not None:
-        raise DTypeError("attention with a mask that is causal too", place=caller(), expected="attn_mask or is_causal")
+        raise DTypeError("attention was given both attn_mask and is_causal", place=caller(), expected="one of the two")
     factor = 1.0 / math.sqrt(max(known(self, -1, "attention"), 1)) if scale is None else scale
     scores = wide_float(self) @ wide_float(key).mT * factor
     if is_causal:

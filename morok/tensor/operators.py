@@ -99,9 +99,11 @@ def _binary(x: AnyTensor, op: Op, other: Any) -> AnyTensor:
         else:
             op = _ON_BOOLS.get(op, op)
             if op not in _BITWISE and op not in _COMPARISONS:
-                raise DTypeError(f"{op.name} of bool and bool", place=caller(), expected="numbers", hint="& | ^ work on bools")
+                raise DTypeError(
+                    f"{op.name} does not work on two bools", place=caller(), expected="numbers", hint="use & | ^ for bools"
+                )
     elif op in _BITWISE and not d.is_int:
-        raise DTypeError(f"{op.name} of {x.dtype} and {b.dtype}", place=caller(), expected="integers or bools")
+        raise DTypeError(f"{op.name} does not work on {x.dtype} and {b.dtype}", place=caller(), expected="integers or bools")
     return x._like(UOp.new(op, (a, b)))
 
 
@@ -126,7 +128,7 @@ def _total(
         a, b = a.cast(dtypes.i8), b.cast(dtypes.i8)
     if a.dtype.is_float:
         if on_floats is None:
-            raise DTypeError(f"{what} of {a.dtype}", place=caller(), expected="integers")
+            raise DTypeError(f"{what} does not work on {a.dtype}", place=caller(), expected="integers")
         return x._like(on_floats(a, b))
     return x._like(on_ints(a, b))
 
@@ -216,7 +218,7 @@ def bitwise_invert(self: AnyTensor) -> AnyTensor:
     [-1, -6]
     """
     if self.dtype.is_float:
-        raise DTypeError(f"~ of {self.dtype}", place=caller(), expected="integers or bools")
+        raise DTypeError(f"~ does not work on {self.dtype}", place=caller(), expected="integers or bools")
     return self._like(~self.uop)
 
 

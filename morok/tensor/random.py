@@ -94,7 +94,7 @@ def randint(kind: type[AnyTensor], shape: tuple[Any, ...], low: int, high: int, 
     """Uniform integers in low..high, with a relative bias of at most (high - low) / 2**64."""
     d = DEFAULT_INT if dtype is None else as_dtype(dtype)
     if not d.is_int:
-        raise DTypeError(f"randint of {d}", place=caller(), expected="an integer dtype")
+        raise DTypeError(f"randint() of dtype {d}", place=caller(), expected="an integer dtype")
     low, high = whole(low, "low", int(d.min), None), whole(high, "high", int(d.min), None)
     if not low < high <= d.max + 1:
         raise ShapeError(f"randint from {low} to {high} of {d}", place=caller(), expected=f"low < high <= {d.max + 1}")
@@ -182,5 +182,5 @@ def dropout(self: AnyTensor, p: float = 0.5, training: bool = True) -> AnyTensor
 def _float_dtype(dtype: Any, what: str) -> DType:
     d = DEFAULT_FLOAT if dtype is None else as_dtype(dtype)
     if not d.is_float:
-        raise DTypeError(f"{what} of {d}", place=caller(), expected="a float dtype", hint="randint makes integers")
+        raise DTypeError(f"{what} of dtype {d}", place=caller(), expected="a float dtype", hint="use randint() for integers")
     return d

@@ -161,7 +161,7 @@ def _prepared(tensors: Sequence[Lazy]) -> ExecutionPlan:
     devices = list(by_device(tensors))
     if len(devices) > 1:
         raise DeviceError(
-            f"one plan for {' and '.join(devices)}", place=caller(), expected="tensors on one device", hint="use .to()"
+            f"one plan cannot run on {' and '.join(devices)}", place=caller(), expected="tensors on one device", hint="use .to()"
         )
     tensors = [t if constant(t.uop) is None else t._like(UOp.new(Op.Contiguous, (t.uop,))) for t in tensors]
     while others := waiting(tensors):

@@ -92,7 +92,7 @@ def data(value: Number, d: DType, device: str) -> UOp:
 def _integer(value: Number, d: DType) -> int:
     if isinstance(value, float):
         if not math.isfinite(value):
-            raise RangeError(f"{value} is no integer", place=caller(), expected=f"a number that fits {d}")
+            raise RangeError(f"{value} cannot be converted to {d}", place=caller(), expected="a finite number")
         value = math.trunc(value)
     if not d.min <= value <= d.max:
         raise RangeError(

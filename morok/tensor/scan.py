@@ -106,7 +106,11 @@ def cumulative_prod(
 
 def _cumulative(x: AnyTensor, op: Op, axis: int | None, dtype: Any, include_initial: bool) -> AnyTensor:
     if axis is None and x.ndim != 1:
-        raise ShapeError(f"a scan of shape {show(x.shape)} without an axis", place=caller(), expected="one axis")
+        raise ShapeError(
+            f"a scan of shape {show(x.shape)} needs an axis",
+            place=caller(),
+            expected="the argument axis, or a tensor of one axis",
+        )
     a, include_initial = axis_of(x, 0 if axis is None else axis), flag(include_initial, "include_initial")
     out = _accumulated(x, op, a, dtype)
     if not include_initial:

@@ -102,7 +102,7 @@ def refuse_overlaps(memory: Sequence[Buffer], written: set[int]) -> None:
         begin, end = places[k]
         if any(b < end and begin < e for other, (b, e) in enumerate(places) if other != k):
             raise UsageError(
-                "a tensor is assigned to while another one over the same array is read",
+                "a tensor is written while another tensor over the same array is read",
                 place=caller(),
                 expected="one tensor over an array that is written to",
                 hint="Tensor(array.copy())",

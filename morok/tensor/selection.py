@@ -52,7 +52,10 @@ def where(self: AnyTensor, x: Any, y: Any) -> AnyTensor:
     """
     if not self.dtype.is_bool:
         raise DTypeError(
-            f"where() on {self.dtype}", place=caller(), expected="a bool condition", hint="compare first: (t > 0).where(..)"
+            f"where() on a tensor of dtype {self.dtype}",
+            place=caller(),
+            expected="a bool condition",
+            hint="compare first: (t > 0).where(..)",
         )
     first = x if isinstance(x, Lazy) else y if isinstance(y, Lazy) else None
     if isinstance(first, Lazy):

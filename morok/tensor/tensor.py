@@ -72,7 +72,7 @@ if TYPE_CHECKING:
 def _several(tensors: Sequence[Tensor], what: str) -> list[Tensor]:
     """A list of tensors, checked; DTypeError, with the function's name `what`, for anything else."""
     if isinstance(tensors, Tensor):
-        raise DTypeError(f"{what} of a Tensor", place=caller(), expected="a list of tensors")
+        raise DTypeError(f"{what} was given one Tensor", place=caller(), expected="a list of tensors")
     found = several(tensors, f"the argument of {what}", "a list of tensors", DTypeError)
     only_tensors(found, what)
     return found
@@ -432,16 +432,20 @@ class Tensor(Lazy):
         folds = {"sum": Op.Add, "prod": Op.Mul, "max": Op.Max, "min": Op.Min}
         fold = folds[choice(op, "the op of all_reduce", tuple(folds))]
         if not parts:
-            raise ShapeError("all_reduce of no tensors", place=caller(), expected="a list of at least one tensor")
+            raise ShapeError("all_reduce() was given no tensors", place=caller(), expected="a list of at least one tensor")
         for t in parts[1:]:
             if t.shape != parts[0].shape:
                 shapes = f"{show(parts[0].shape)} and {show(t.shape)}"
-                raise ShapeError(f"all_reduce of shapes {shapes}", place=caller(), expected="one shape")
+                raise ShapeError(f"all_reduce() of tensors of shapes {shapes}", place=caller(), expected="one shape")
             if t.dtype is not parts[0].dtype:
-                raise DTypeError(f"all_reduce of {parts[0].dtype} and {t.dtype}", place=caller(), expected="one dtype")
+                raise DTypeError(
+                    f"all_reduce() of tensors of dtypes {parts[0].dtype} and {t.dtype}", place=caller(), expected="one dtype"
+                )
         devices = [t.device for t in parts]
         if len(set(devices)) < len(devices):
-            raise DeviceError(f"all_reduce of tensors on {', '.join(devices)}", place=caller(), expected="one tensor a device")
+            raise DeviceError(
+                f"all_reduce of tensors on {', '.join(devices)}", place=caller(), expected="one tensor on each device"
+            )
         realization.realize(parts)
         stack = UOp.new(Op.MStack, tuple([t.uop for t in parts]))
         total = UOp.new(Op.AllReduce, (stack, UOp.new(Op.Device, (), devices[0])), fold)
@@ -479,7 +483,7 @@ class Tensor(Lazy):
         """
         given = _several(tensors, "prepare_batch")
         if not given:
-            raise DTypeError("prepare_batch() of nothing", place=caller(), expected="at least one tensor")
+            raise DTypeError("prepare_batch() was given no tensors", place=caller(), expected="at least one tensor")
         return realization.prepare(given)
 
     def schedule(self) -> list[ScheduleItem]:

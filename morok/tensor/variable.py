@@ -25,11 +25,11 @@ class Variable:
     def __init__(self, name: str, vmin: int, vmax: int) -> None:
         if not isinstance(name, str) or not name.isidentifier():
             raise BindError(
-                f"{shown(name)} is no name of a variable", place=caller(), expected="letters, digits and _, no digit first"
+                f"{shown(name)} is not a name for a variable", place=caller(), expected="letters, digits and _, no digit first"
             )
         low, high = index_or_none(vmin), index_or_none(vmax)
         if low is None or high is None or not 0 <= low <= high:
-            what = f"variable {name}: {shown(vmin)}..={shown(vmax)} are no bounds of a dimension"
+            what = f"variable {name}: {shown(vmin)}..={shown(vmax)} cannot be bounds of a dimension"
             raise BindError(what, place=caller(), expected="0 <= vmin <= vmax")
         self.name = name
         self.vmin = low
@@ -47,5 +47,9 @@ class Variable:
         """
         number = index_or_none(value)
         if number is None or not self.vmin <= number <= self.vmax:
-            raise BindError(f"{self.name} = {shown(value)}", place=caller(), expected=f"a value in {self.vmin}..={self.vmax}")
+            raise BindError(
+                f"{shown(value)} is not a value of variable {self.name}",
+                place=caller(),
+                expected=f"a value in {self.vmin}..={self.vmax}",
+            )
         return UOp.new(Op.Bind, (self.node, UOp.const(number, dtypes.index)))

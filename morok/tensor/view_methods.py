@@ -83,7 +83,7 @@ def axes_of(x: AnyTensor, axis: int | Sequence[int] | None) -> tuple[int, ...]:
     named: Sequence[Any] = axis if isinstance(axis, (tuple, list)) else (axis,)
     axes = [axis_of(x, a) for a in named]
     if len(set(axes)) != len(axes):
-        raise ShapeError(f"axes {tuple(axes)} repeat", place=caller(), expected="each axis once")
+        raise ShapeError(f"axes {tuple(axes)} name an axis twice", place=caller(), expected="each axis once")
     return tuple(sorted(axes))
 
 
@@ -179,7 +179,7 @@ def permute(self: AnyTensor, *axes: Any) -> AnyTensor:
     wanted = tuple(axis_of(self, a) for a in order if isinstance(a, int))
     if sorted(wanted) != list(range(self.ndim)):
         raise ShapeError(
-            f"{show(order)} is no order of the axes of shape {show(self.shape)}",
+            f"{show(order)} is not an order of the axes of shape {show(self.shape)}",
             place=caller(),
             expected=f"0..{self.ndim}, each once",
         )
@@ -283,7 +283,12 @@ def pad_zero(x: AnyTensor, padding: Sequence[tuple[Dim, Dim] | None]) -> AnyTens
     edges = _edges(x, padding, "pad")
     full = [(0, 0) if e is None else e for e in edges]
     if any(isinstance(n, int) and n < 0 for pair in full for n in pair):
-        raise ShapeError(f"shape {show(x.shape)} cannot be padded by {shown(padding)}", place=caller(), hint="shrink takes away")
+        raise ShapeError(
+            f"shape {show(x.shape)} cannot be padded by {shown(padding)}",
+            place=caller(),
+            expected="at least 0 elements on each side",
+            hint="shrink() removes elements",
+        )
     if all(b == 0 and e == 0 for b, e in full):
         return x._same()
     if 0 in x.shape:  # there are no elements: the result is constant
@@ -401,7 +406,9 @@ def full_index(x: AnyTensor, parts: list[Any]) -> list[Any]:
         raise PositionError("an index has two ellipses", place=caller(), expected="at most one `...`")
     named = sum(1 for p in parts if p is not None and not isinstance(p, EllipsisType))
     if named > x.ndim:
-        raise PositionError(f"an index of {named} parts into shape {show(x.shape)}", place=caller(), expected=f"at most {x.ndim}")
+        raise PositionError(
+            f"an index of {named} parts is too long for shape {show(x.shape)}", place=caller(), expected=f"at most {x.ndim}"
+        )
     at = ellipses[0] if ellipses else len(parts)
     return [*parts[:at], *[slice(None)] * (x.ndim - named), *parts[at + 1 :]]
 
@@ -432,7 +439,7 @@ def pick(t: AnyTensor, axis: int, part: Any) -> AnyTensor:
     i = index_or_none(part)
     if i is None:
         raise PositionError(
-            f"{shown(part)} is no index",
+            f"{shown(part)} is not an index",
             place=caller(),
             expected="an integer, a variable, a slice, None or `...`",
             hint="where() selects by a condition",
@@ -452,7 +459,7 @@ def check_position(x: AnyTensor, at: UOp, axis: int) -> None:
     every = _canonical(at)  # without the variables' values: a plan may run with others
     if every.vmin < 0 or _canonical(_difference(_difference(x.shape[axis], at), 1)).vmin < 0:
         what = f"{every.text()} may lie outside axis {axis} of shape {show(x.shape)}"
-        hint = "a Variable with closer bounds"
+        hint = "give the Variable closer bounds"
         raise PositionError(what, place=caller(), expected="a position that is never outside", hint=hint)
 
 
@@ -489,7 +496,9 @@ def _indices(s: slice, size: int) -> tuple[int, int, int]:
         return s.indices(size)
     except (TypeError, ValueError) as problem:
         kind = ArgumentTypeError if isinstance(problem, TypeError) else ShapeError
-        raise kind(f"{shown(s)} is no slice: {problem}", place=caller(), expected="whole numbers, a step that is not 0") from None
+        raise kind(
+            f"{shown(s)} is not a slice: {problem}", place=caller(), expected="whole numbers, a step that is not 0"
+        ) from None
 
 
 def _inside(n: Any, size: Dim) -> Dim:

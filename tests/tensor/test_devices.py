@@ -101,7 +101,7 @@ def test_what_all_reduce_refuses() -> None:
         Tensor.all_reduce([a, b.T])
     with pytest.raises(DTypeError, match="f32 and f64"):
         Tensor.all_reduce([a, b.cast("f64")])
-    with pytest.raises(DeviceError, match="one tensor a device"):
+    with pytest.raises(DeviceError, match="one tensor on each device"):
         Tensor.all_reduce([a, a])
     with pytest.raises(UsageError, match="op of all_reduce"):
         Tensor.all_reduce([a, b], "mean")
@@ -171,7 +171,7 @@ def test_devices_that_are_not_there() -> None:
     y = Tensor(data(2, seed=1), device="CPU:1").uop
     contents = {n: [1.0, 2.0] for u in (x, y) for n in u.toposort() if n.op is Op.Buffer}
     stack, three = UOp.new(Op.MStack, (x, y)), UOp.new(Op.MStack, (x, y, x))
-    for wrong, said in ((UOp.new(Op.MSelect, (stack,), 2), "device 2 of 2"), (stack + three, "2 and 3 devices")):
+    for wrong, said in ((UOp.new(Op.MSelect, (stack,), 2), "no device 2 of a value on 2 devices"), (stack + three, "2 and 3 devices")):
         with pytest.raises(IRTypeError, match=said):
             Tensor._make(wrong, "CPU").numpy()
         with pytest.raises(IRError, match=said):

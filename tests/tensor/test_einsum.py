@@ -97,5 +97,5 @@ def test_axes_that_do_not_fit_are_refused() -> None:
     ):
         with pytest.raises(ShapeError):
             wrong()
-    with pytest.raises(ShapeError, match="two axes"):
+    with pytest.raises(ShapeError, match="two different axes"):
         a.diagonal(0, 1, -1)

@@ -103,7 +103,7 @@ def test_what_does_not_fit_is_refused() -> None:
     for key, value in ((q[:, :3], q), (q, q[:1]), (q[0], q)):
         with pytest.raises(ShapeError, match="attention of query"):
             q.scaled_dot_product_attention(key, value)
-    with pytest.raises(DTypeError, match="attn_mask or is_causal"):
+    with pytest.raises(DTypeError, match="both attn_mask and is_causal"):
         q.scaled_dot_product_attention(q, q, q @ q.T, is_causal=True)
     with pytest.raises(DTypeError, match="tensors"):
         q.scaled_dot_product_attention(q.numpy(), q)  # type: ignore[arg-type]

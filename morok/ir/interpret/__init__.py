@@ -35,7 +35,7 @@ def evaluate(
     steps      the limit of lanes of nodes and of iterations that are computed, StepLimitError beyond; None: no limit
     Raises UndefinedError if the expression has no value.
     """
-    graph = Graph([_node(node)], Memory(_given(buffers)), _values(variables), Steps(steps))
+    graph = Graph([_checked_node(node)], Memory(_buffers(buffers)), _variable_values(variables), Steps(steps))
     lanes = tuple([known(v) for v in run_tasks(graph.value(node))[0]])
     return lanes[0] if node.dtype.count == 1 else lanes
 
@@ -45,32 +45,34 @@ def run(root: UOp, buffers: Buffers, variables: Mapping[Any, Any] | None = None,
 
     `steps` as in `evaluate`.
     """
-    execute_graph(_node(root), _given(buffers), _values(variables), Steps(steps))
+    execute_graph(_checked_node(root), _buffers(buffers), _variable_values(variables), Steps(steps))
 
 
 def run_instructions(instructions: Sequence[UOp], buffers: Buffers, variables: Mapping[Any, Any] | None = None) -> None:
     """Execute a linear list of instructions, storing into the lists of `buffers`."""
-    listed = [_node(n) for n in several(instructions, "a program", "a list of instructions", IRError)]
-    run_listing(listed, Memory(_given(buffers)), _values(variables))
+    listed = [_checked_node(n) for n in several(instructions, "a program", "a list of instructions", IRError)]
+    run_listing(listed, Memory(_buffers(buffers)), _variable_values(variables))
 
 
 def tensor(
     root: UOp, buffers: Buffers, variables: Mapping[Any, Any] | None = None, steps: int | None = None
 ) -> tuple[list[Any], tuple[int, ...]]:
     """The elements, row-major, and the shape of a tensor-level graph; a scalar has shape (). `steps` as in `evaluate`."""
-    whole = run_tasks(value_of(_node(root), Graph([root], Memory(_given(buffers)), _values(variables), Steps(steps))))
+    whole = run_tasks(
+        value_of(_checked_node(root), Graph([root], Memory(_buffers(buffers)), _variable_values(variables), Steps(steps)))
+    )
     return [known(v) for v in whole.flat], whole.shape
 
 
-def _node(node: Any) -> UOp:
+def _checked_node(node: Any) -> UOp:
     return instance(node, UOp, "what is interpreted", "a node", IRError, "a tensor's graph is in its `uop`")
 
 
-def _values(variables: Any) -> Mapping[Any, Any]:
+def _variable_values(variables: Any) -> Mapping[Any, Any]:
     return {} if variables is None else mapping(variables, "the variables", "values by name, or by node", IRError)
 
 
-def _given(buffers: Any) -> Mapping[Any, list[Any]]:
+def _buffers(buffers: Any) -> Mapping[Any, list[Any]]:
     return {} if buffers is None else mapping(buffers, "the buffers", "lists of elements by node, or by slot", IRError)
 
 

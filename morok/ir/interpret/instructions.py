@@ -50,7 +50,7 @@ class Thread:
         self.number = number
         self.fixed = fixed
         self.values: dict[UOp, Lanes] = {}
-        self.left: set[UOp] = set()  # what was made in loops and branches that are left
+        self.closed: set[UOp] = set()  # the results of instructions in loops and branches that have ended
 
     def run(self) -> Generator[None]:
         at = 0
@@ -59,53 +59,53 @@ class Thread:
             u = instructions[at]
             op = u.op
             if op is Op.Range:
-                end = known(self.of(u.src[0])[0])
+                end = known(self.operand_value(u.src[0])[0])
                 self.values[u] = (0,)
                 if end <= 0:
                     at = self.listing.end[u]
-                    self.forget(at)
+                    self.close_scope(at)
             elif op is Op.End:
                 opener = u.src[1]
                 i = self.values[opener][0] + 1
-                if i < known(self.of(opener.src[0])[0]):
+                if i < known(self.operand_value(opener.src[0])[0]):
                     self.values[opener] = (i,)
                     at = self.listing.start[opener]
                 else:
-                    self.forget(at)
+                    self.close_scope(at)
             elif op is Op.If:
-                if not known(self.of(u.src[0])[0]):
+                if not known(self.operand_value(u.src[0])[0]):
                     at = self.listing.end[u]
-                    self.forget(at)
+                    self.close_scope(at)
             elif op is Op.Barrier:
                 yield
             elif op is Op.Store:
                 self.store(u)
             elif op is Op.EndIf:
-                self.forget(at)
+                self.close_scope(at)
             elif op not in NO_INSTRUCTION:
                 self.values[u] = self.compute(u)
             at += 1
 
-    def forget(self, at: int) -> None:
-        """Leave the loop, or the branch, that ends here."""
+    def close_scope(self, at: int) -> None:
+        """Drop the values of the loop or branch that ends at this instruction."""
         inside = self.listing.inside[at]
-        self.left.update(inside)
+        self.closed.update(inside)
         for u in inside:
             self.values.pop(u, None)
 
-    def of(self, u: UOp) -> Lanes:
-        """The value of an operand: computed before, or a constant."""
+    def operand_value(self, u: UOp) -> Lanes:
+        """The lanes of an operand's value. IRError if it has none at this point of the list."""
         found = self.values.get(u)
         if found is not None:
             return found
         if u.op in (Op.Const, Op.VConst, Op.DefineVar, Op.Special, Op.After, Op.Barrier) or u.op in NAMED or u.op in ALLOCATED:
             return self.compute(u)
-        if u in self.left and u.op in PURE:
-            return self.again(u)
+        if u in self.closed and u.op in PURE:
+            return self.recompute(u)
         raise IRError(f"{u.op.name} is used before its instruction, or behind its loop or branch", hint=u.text()[:200])
 
-    def again(self, u: UOp) -> Lanes:
-        """The value of an operand that was made in a loop or a branch that is left, computed where it is used."""
+    def recompute(self, u: UOp) -> Lanes:
+        """The value of a pure operand from a loop or branch that has ended, computed again at its use."""
         missing: list[UOp] = []
         seen: set[UOp] = set()
         stack = [(u, False)]
@@ -114,7 +114,7 @@ class Thread:
             if ready:
                 self.values[node] = self.compute(node)
                 missing.append(node)
-            elif node not in seen and node in self.left and node.op in PURE and node not in self.values:
+            elif node not in seen and node in self.closed and node.op in PURE and node not in self.values:
                 seen.add(node)
                 stack.append((node, True))
                 stack += [(s, False) for s in (node.src[:1] if node.op is Op.After or node.op is Op.Barrier else node.src)]
@@ -135,31 +135,31 @@ class Thread:
                 raise IRError(f"{u.text()} has no value")
             return (self.fixed[key],)
         if op in NAMED or op in ALLOCATED:
-            return (Pointer(self.memory.of(u, self.number), 0),)
+            return (Pointer(self.memory.storage_of(u, self.number), 0),)
         if op is Op.After or op is Op.Barrier:
-            return self.of(u.src[0])
+            return self.operand_value(u.src[0])
         if op is Op.Index:
             return self.place(u)
         if op is Op.PointerIndex:
-            base, step = self.of(u.src[0]), known(self.of(u.src[1])[0])
+            base, step = self.operand_value(u.src[0]), known(self.operand_value(u.src[1])[0])
             return tuple([Pointer(p.storage, p.offset + step) for p in base])
         if op is Op.Load:
-            alt = self.of(u.src[1]) if len(u.src) > 1 else None
+            alt = self.operand_value(u.src[1]) if len(u.src) > 1 else None
             lanes = []
-            for i, p in enumerate(consecutive(self.of(u.src[0]), u.dtype.count)):
+            for i, p in enumerate(consecutive(self.operand_value(u.src[0]), u.dtype.count)):
                 if p is INVALID and alt is not None:
                     lanes.append(alt[i] if len(alt) > 1 else alt[0])
                 else:
                     lanes.append(self.memory.load(p, u, self.number))
             return tuple(lanes)
-        return scalar_value(u, [self.of(s) for s in u.src])
+        return scalar_value(u, [self.operand_value(s) for s in u.src])
 
     def place(self, u: UOp) -> Lanes:
-        base = self.of(u.src[0])
+        base = self.operand_value(u.src[0])
         count = element(u.src[0].dtype).count
         places: list[Any] = []
-        offsets = self.of(u.src[1])
-        gates = self.of(u.src[2]) if u.arg else (True,)
+        offsets = self.operand_value(u.src[1])
+        gates = self.operand_value(u.src[2]) if u.arg else (True,)
         for i in range(len(offsets)):
             gate = gates[i] if len(gates) > 1 else gates[0]
             offset = offsets[i] if len(offsets) > 1 else offsets[0]
@@ -173,8 +173,8 @@ class Thread:
         return tuple(places)
 
     def store(self, u: UOp) -> None:
-        lanes = self.of(u.src[1])
-        for i, p in enumerate(consecutive(self.of(u.src[0]), len(lanes))):
+        lanes = self.operand_value(u.src[1])
+        for i, p in enumerate(consecutive(self.operand_value(u.src[0]), len(lanes))):
             self.memory.store(p, lanes[i] if len(lanes) > 1 else lanes[0], u, self.number)
 
 

@@ -77,7 +77,7 @@ class Places(Loops):
             steps = yield self.value(src[1])
             return [tuple([_moved(p, s[0]) for p in at]) for at, s in zip(base, steps, strict=True)]
         if op in NAMED or op in ALLOCATED:
-            return [(Pointer(self.memory.of(node, t), 0),) for t in range(len(self.threads))]
+            return [(Pointer(self.memory.storage_of(node, t), 0),) for t in range(len(self.threads))]
         raise IRError(f"{op.name} is no place")
 
     def _index(self, node: UOp) -> Task:
@@ -100,7 +100,7 @@ class Places(Loops):
                 elif not open_:
                     places += [INVALID] * count
                 elif node.src[0].op in _STORAGE and len(vector) == 1 and vector[0].__class__ is int:
-                    storage = self.memory.of(node.src[0], t)
+                    storage = self.memory.storage_of(node.src[0], t)
                     places += [Pointer(storage, vector[0] * count + i) for i in range(count)]
                 else:
                     places += yield self.locate(node.src[0], vector, t, node)
@@ -139,7 +139,7 @@ class Places(Loops):
             elif op is Op.BufferView:
                 at, node = [self._flat(at, [node.arg[1]], node) + node.arg[0]], src[0]
             elif op in NAMED or op in ALLOCATED:
-                storage = self.memory.of(node, thread)
+                storage = self.memory.storage_of(node, thread)
                 base = element(node.dtype)
                 offset = self._flat(at, [len(storage.data) // base.count], node)
                 return [Pointer(storage, offset * base.count + i) for i in range(base.count)]

@@ -60,7 +60,7 @@ class Memory:
         self.shared = {n: s for n, s in self.shared.items() if s.space is AddrSpace.GLOBAL}
         self.private = {}
 
-    def of(self, node: UOp, thread: int) -> Storage:
+    def storage_of(self, node: UOp, thread: int) -> Storage:
         """The storage that `node` defines."""
         if node.op is Op.DefineReg:
             key = (node, thread)
@@ -73,7 +73,7 @@ class Memory:
             if node.op is Op.DefineLocal:
                 found = Storage(node, _unwritten(node), AddrSpace.LOCAL)
             else:
-                found = Storage(node, self._given(node), AddrSpace.GLOBAL)
+                found = Storage(node, self._contents(node), AddrSpace.GLOBAL)
             self.shared[node] = found
         return found
 
@@ -81,7 +81,7 @@ class Memory:
         """Storage for an element that is computed where it is read."""
         return Storage(node, list(lanes), AddrSpace.REG)
 
-    def _given(self, node: UOp) -> list[Any]:
+    def _contents(self, node: UOp) -> list[Any]:
         data = self.buffers.get(node)
         if data is None and node.op in (Op.Param, Op.DefineGlobal):
             data = self.buffers.get(node.arg)

@@ -73,7 +73,7 @@ def value_of(root: UOp, graph: Places) -> Task:
     return found
 
 
-def _number(node: UOp, values: dict[UOp, Array | None]) -> int:
+def _size(node: UOp, values: dict[UOp, Array | None]) -> int:
     found = values[node]
     if found is None or found.shape:
         raise IRError(f"{node.op.name} is no dimension")
@@ -83,7 +83,7 @@ def _number(node: UOp, values: dict[UOp, Array | None]) -> int:
 def _array(node: UOp, values: dict[UOp, Array | None], graph: Places) -> Task:
     op, src = node.op, node.src
     if op in NAMED or op in ALLOCATED:
-        storage = graph.memory.of(node, 0)
+        storage = graph.memory.storage_of(node, 0)
         if element(node.dtype).count != 1:
             raise IRError(f"elements of {node.op.name} are vectors")
         shape = tuple([d for d in node.shape if isinstance(d, int)]) or (len(storage.data),)
@@ -100,7 +100,7 @@ def _array(node: UOp, values: dict[UOp, Array | None], graph: Places) -> Task:
     if op is Op.Bufferize:
         return (yield from _bufferize(node, graph))
     if op is Op.Iota:
-        n = _number(src[0], values)
+        n = _size(src[0], values)
         return Array([i for (i,) in indices((n,), graph.steps)], (n,))
     below = values[src[0]] if src else None
     if below is None:
@@ -108,9 +108,9 @@ def _array(node: UOp, values: dict[UOp, Array | None], graph: Places) -> Task:
             raise IRError(f"{op.name} of {src[0].op.name}")
         raise IRError(f"{op.name} has no tensor value")
     if op is Op.MSelect:
-        return _device(below, node.arg)
+        return _on_device(below, node.arg)
     if op is Op.MStack or op is Op.Multi:
-        parts = tuple([a for k, s in enumerate(src) if (a := _device(values[s], k)) is not None])
+        parts = tuple([a for k, s in enumerate(src) if (a := _on_device(values[s], k)) is not None])
         return Array(parts[0].flat, parts[0].shape, parts) if op is Op.MStack else _joined(list(parts), node.arg)
     if op is Op.AllReduce and below.devices:
         return _all_reduce(node, below)
@@ -118,12 +118,12 @@ def _array(node: UOp, values: dict[UOp, Array | None], graph: Places) -> Task:
     if len(widths) > 1:
         raise IRError(f"{op.name} of values on {' and '.join(map(str, sorted(widths)))} devices")
     if widths:
-        mapped = tuple([_one(node, [_device(values[s], i) for s in src], values, graph.steps) for i in range(widths.pop())])
+        mapped = tuple([_result(node, [_on_device(values[s], i) for s in src], values, graph.steps) for i in range(widths.pop())])
         return Array(mapped[0].flat, mapped[0].shape, mapped)
-    return _one(node, [values[s] for s in src], values, graph.steps)
+    return _result(node, [values[s] for s in src], values, graph.steps)
 
 
-def _device(a: Array | None, i: int) -> Array | None:
+def _on_device(a: Array | None, i: int) -> Array | None:
     """The value on a device; one that is on no device in particular is the same on each."""
     if a is None or not a.devices:
         return a
@@ -132,14 +132,14 @@ def _device(a: Array | None, i: int) -> Array | None:
     return a.devices[i]
 
 
-def _one(node: UOp, below: list[Array | None], values: dict[UOp, Array | None], steps: Steps) -> Array:
+def _result(node: UOp, below: list[Array | None], values: dict[UOp, Array | None], steps: Steps) -> Array:
     op, src = node.op, node.src
     x = below[0]
     assert x is not None
     if op in _SAME:
         return x
     if op is Op.Reshape:
-        shape = tuple([_number(s, values) for s in src[1:]])
+        shape = tuple([_size(s, values) for s in src[1:]])
         if math.prod(shape) != len(x.flat) or min(shape, default=0) < 0:
             raise ShapeError(f"Reshape of {x.shape} to {shape}")
         return Array(x.flat, shape)
@@ -148,7 +148,7 @@ def _one(node: UOp, below: list[Array | None], values: dict[UOp, Array | None], 
         if len(axes) != len(x.shape):
             raise IRError(f"{op.name} of {len(x.shape)} axes")
     if op is Op.Expand:
-        shape = tuple([_number(s, values) for s in src[1:]])
+        shape = tuple([_size(s, values) for s in src[1:]])
         if any(n not in (1, m) or m < 0 for n, m in zip(x.shape, shape, strict=True)):
             raise ShapeError(f"Expand of {x.shape} to {shape}")
         return _mapped(steps, x, shape, lambda at: tuple([0 if n == 1 else i for i, n in zip(at, x.shape, strict=True)]))
@@ -161,7 +161,7 @@ def _one(node: UOp, below: list[Array | None], values: dict[UOp, Array | None], 
             steps, x, x.shape, lambda at: tuple([n - 1 - i if f else i for i, n, f in zip(at, x.shape, node.arg, strict=True)])
         )
     if op in (Op.Pad, Op.Shrink):
-        pairs = [(_number(b, values), _number(e, values)) for b, e in edges(node)]
+        pairs = [(_size(b, values), _size(e, values)) for b, e in edges(node)]
         if op is Op.Shrink:
             if not all(0 <= b <= e <= n for n, (b, e) in zip(x.shape, pairs, strict=True)):
                 raise ShapeError(f"Shrink of {x.shape} to {pairs}")

@@ -28,18 +28,18 @@ def on_one_device(state: State) -> None:
     try:
         for node in toposort(state.roots):
             maker.origin = node.origin
-            done[node] = _resolved(node, tuple([done[s] for s in node.src]))
-        done.update({root: _on(done[root], 0) for root in state.roots})
+            done[node] = _without_device_ops(node, tuple([done[s] for s in node.src]))
+        done.update({root: _on_device(done[root], 0) for root in state.roots})
     finally:
         maker.origin = outer
     state.replace_nodes(done)
 
 
-def _resolved(node: UOp, src: tuple[UOp, ...]) -> UOp:
+def _without_device_ops(node: UOp, src: tuple[UOp, ...]) -> UOp:
     """A node without ops in ON_DEVICES but MStack at the top, for operands of the same form."""
     op = node.op
     if op is Op.MSelect:
-        return _on(src[0], node.arg)
+        return _on_device(src[0], node.arg)
     if op is Op.AllReduce:
         if src[0].op is not Op.MStack:
             return src[0]  # equal on all devices
@@ -49,7 +49,7 @@ def _resolved(node: UOp, src: tuple[UOp, ...]) -> UOp:
             total = UOp.new(fold, (total, value))
         return UOp.new(Op.MStack, (total,) * len(src[0].src))
     if op is Op.MStack or op is Op.Multi:
-        parts = tuple([_on(s, k) for k, s in enumerate(src)])
+        parts = tuple([_on_device(s, k) for k, s in enumerate(src)])
         if op is Op.MStack:
             return UOp.new(Op.MStack, parts)
         return parts[0] if node.arg is None else UOp.new(Op.Concat, parts, node.arg)
@@ -61,10 +61,10 @@ def _resolved(node: UOp, src: tuple[UOp, ...]) -> UOp:
             f"the operands of {op.name} are on {' and '.join(map(str, sorted(widths)))} devices",
             expected="the same number of devices",
         )
-    return UOp.new(Op.MStack, tuple([node.replace(tuple([_on(s, k) for s in src])) for k in range(widths.pop())]))
+    return UOp.new(Op.MStack, tuple([node.replace(tuple([_on_device(s, k) for s in src])) for k in range(widths.pop())]))
 
 
-def _on(x: UOp, device: int) -> UOp:
+def _on_device(x: UOp, device: int) -> UOp:
     """The value of `x` on one device. IRTypeError if there is no such device."""
     if x.op is not Op.MStack:
         return x
