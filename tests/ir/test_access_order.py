@@ -35,7 +35,20 @@ def group(*statements: UOp) -> UOp:
 DOUBLED = UOp.vectorize(R, A.index(1).load()) * UOp.const(2, i32.vec(2))
 BEHIND = UOp.new(Op.Range, (UOp.const(1, index), SEVEN), THREE.arg)
 
+ONE = UOp.const(1, i32)
+BEHIND_SEVEN = A.after(SEVEN)
+NO_STORES = {
+    "gated off": BEHIND_SEVEN.index(0, gate=UOp.const(False, dtypes.bool)).store(ONE),
+    "at no place": BEHIND_SEVEN.index(UOp.invalid_at()).store(ONE),
+    "in a loop without iterations": BEHIND_SEVEN.index(0).store(ONE).end(UOp.range(0, 5)),
+    "by no iteration": UOp.new(Op.Store, (BEHIND_SEVEN.index(0), ONE, UOp.range(0, 5))),
+    "in a group": group(BEHIND_SEVEN.index(UOp.invalid_at()).store(ONE), group()),
+}
+CLEARED = A.after(A.index(THREE).store(UOp.const(0, i32)).end(THREE)).index(0)
+
 UNORDERED = {
+    **{f"behind a store {n}": UOp.sink(SEVEN, OUT.index(0).store(A.after(s).index(0).load())) for n, s in NO_STORES.items()},
+    "iterations that wait for those of another loop over the range": CLEARED.store(CLEARED.load() + THREE.cast(i32)).end(THREE),
     "a load whose index waits": OUT.index(0).store(A.index(ZERO.after(SEVEN)).load()),
     "a load whose index waits, times nothing": OUT.index(0).store(A.index(ZERO.after(SEVEN) * 0).load()),
     "a load whose gate waits": OUT.index(0).store(UOp.new(Op.Load, (A.index(0, gate=TRUE.after(SEVEN)), UOp.const(0, i32)))),

@@ -15,23 +15,21 @@ from morok.ir.uop import UOp
 
 _JOINED: Final = frozenset({Op.Vectorize, Op.Cat, Op.PtrCat})
 _WITHIN: Final = MOVEMENT | THROUGH | {Op.Index, Op.PointerIndex, Op.Gep, Op.Unroll, Op.Contract, Op.Cast, Op.BufferView}
-_ALL: Final = frozenset({Op.After, Op.Barrier}) | _JOINED
+WAITING: Final = frozenset({Op.After, Op.Barrier, Op.Assign})  # storage that waits, or is stored to
 _OTHERS: Final = 1  # who uses a lane, as bits: anything that a store does not wait for, or a lane of the store
 
 Users = dict[UOp, list[int]]
 
 
-def _waited(node: UOp) -> Sequence[UOp]:
-    """The operands of a statement or of storage that are done before it, or along with it; of values none."""
-    if node.op is Op.Store:
-        return (node.src[0], *node.src[2:])
-    if node.op is Op.Assign or node.op in _WITHIN:
-        return node.src[:1]
-    return operands(node) if node.op in _ALL or node.dtype.kind == "void" else ()
+def _below(node: UOp) -> Sequence[UOp]:
+    """The operands of storage, or of a place, that are the storage which it is of."""
+    if node.op in _JOINED:
+        return node.src
+    return node.src[:1] if node.op in WAITING or node.op in _WITHIN else ()
 
 
 class AccessOrder:
-    """The stores and loops that the accesses of one program wait for. Each answer is computed on demand.
+    """What is known of the order of accesses before a run. The stores and loops that a statement was done behind are bits.
 
     depends  the loops that each node is in
     stored   the storage that something stores to
@@ -42,71 +40,49 @@ class AccessOrder:
         self.depends = depends
         self.stored = _stored_to(roots)
         self._bits: dict[UOp, int] = {}
-        self._waits: dict[UOp, int] = {}
-        self._before: dict[UOp, int] = {}
-        self._users: dict[UOp, Users] = {}
+        self._waiting: dict[UOp, list[UOp]] = {}
+        self._users: dict[tuple[UOp, int], Users] = {}
 
-    def waits(self, access: UOp, store: UOp) -> bool:
-        """True if `access`, a Load, an Index that is read or a Store, comes after `store`, whatever values are made of."""
-        return bool(self._done_before(access) & self._bit(store))
-
-    def loops(self, store: UOp) -> frozenset[Any]:
-        """The loops that what is stored, or its place, is in: also those that the store closes."""
-        return self.depends[store.src[0]] | self.depends[store.src[1]]
-
-    def awaits_range(self, access: UOp, loop: Any) -> bool:
-        """True if the storage of `access` waits for the iterations of a loop before the present one."""
-        return isinstance(loop, UOp) and bool(self._done(access.src[:1]) & self._bit(loop))
-
-    def read_for(self, load: UOp, lane: int, store: UOp, place: int) -> bool:
-        """True if that lane of a load is for nothing but what is stored to that place of `store`, and for what this waits for."""
-        users = self._users.get(store)
-        if users is None:
-            users = self._users[store] = self._users_of_reads(store)
-        found = users.get(load)
-        return found is not None and not found[lane] & ~(2 << place)
-
-    def _bit(self, node: UOp) -> int:
+    def bit(self, node: Any) -> int:
+        """The bit of a store, or of a range; none of an axis, whose iterations are in no order."""
+        if not isinstance(node, UOp):
+            return 0
         found = self._bits.get(node)
         if found is None:
             found = self._bits[node] = 1 << len(self._bits)
         return found
 
-    def _done_before(self, access: UOp) -> int:
-        """The stores that an access comes after, as bits."""
-        found = self._before.get(access)
+    def waiting(self, storage: UOp) -> list[UOp]:
+        """The nodes in storage, or in a place, for which it waits for something."""
+        found = self._waiting.get(storage)
         if found is None:
-            found = self._done([access.src[0], *(access.src[2:] if access.op is Op.Store else ())])
-            self._before[access] = found
+            found = self._waiting[storage] = [n for n in order([storage], _below) if n.op in WAITING]
         return found
 
-    def _done(self, waited: Sequence[UOp]) -> int:
-        """The stores, and the ranges, that are done when these statements, or this storage, are there, as bits."""
-        known = self._waits
-        for n in order(waited, lambda n: () if n in known else _waited(n)):
-            if n not in known:
-                mask = self._bit(n) if n.op in (Op.Store, Op.Assign, Op.Range) else 0
-                for s in _waited(n):
-                    mask |= known[s]
-                known[n] = mask
-        out = 0
-        for n in waited:
-            out |= known[n]
-        return out
+    def loops(self, store: UOp) -> frozenset[Any]:
+        """The loops that what is stored, or its place, is in: also those that the store closes."""
+        return self.depends[store.src[0]] | self.depends[store.src[1]]
 
-    def _users_of_reads(self, store: UOp) -> Users:
+    def read_for(self, load: UOp, lane: int, store: UOp, place: int, behind: int) -> bool:
+        """True if that lane of a load is for nothing but what is stored to that place of `store`, and for what it is `behind`."""
+        users = self._users.get((store, behind))
+        if users is None:
+            users = self._users[store, behind] = self._users_of_reads(store, behind)
+        found = users.get(load)
+        return found is not None and not found[lane] & ~(2 << place)
+
+    def _users_of_reads(self, store: UOp, behind: int) -> Users:
         """For each lane that is read, who uses it: lane i of `store` as the bit 2 << i, and others that it does not wait for,
         among them other iterations of its loops.
         """
-        before = self._done_before(store)
-        loops = {b for b in self.loops(store) if not self.awaits_range(store, b)}
+        loops = {b for b in self.loops(store) if not behind & self.bit(b)}
         users: Users = {r: [_OTHERS] * r.dtype.count for r in self.roots}
         reads: Users = {}
         for n in reversed(order(self.roots)):
             masks = users.pop(n, None) or [0] * n.dtype.count
             if n.op is Op.Load or n.op is Op.Index:
                 reads[n] = masks if loops <= self.depends[n] else [m | _OTHERS for m in masks]
-            if n.op in (Op.Store, Op.Assign) and n is not store and self._bits.get(n, 0) & before:
+            if n.op in (Op.Store, Op.Assign) and n is not store and self._bits.get(n, 0) & behind:
                 continue
             for s, more in _stored_lanes(n) if n is store else _used_lanes(n, masks):
                 if any(more):

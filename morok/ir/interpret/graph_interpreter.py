@@ -16,7 +16,7 @@ from morok.arguments import real_or_none, shown
 from morok.errors import IRError
 from morok.ir.dtype import AddrSpace
 from morok.ir.interpret.access_order import AccessOrder
-from morok.ir.interpret.iteration import PerThread, Task, run_tasks
+from morok.ir.interpret.iteration import PerThread, Task, closed, run_tasks
 from morok.ir.interpret.lane_values import INVALID, NOTHING, Lanes, Pointer, Poison, fold, known, lane, scalar_value
 from morok.ir.interpret.memory_places import MOVEMENT, Places
 from morok.ir.interpret.step_limit import Steps
@@ -117,6 +117,14 @@ class Graph(Places):
             out.append(tuple(lanes))
         return out
 
+    def _behind(self, *places: UOp) -> int:
+        """The ranges, and the stores that did something, for which storage or places waited when they were looked at, as bits."""
+        mask = 0
+        for place in places:
+            for n in self.order.waiting(place):
+                mask |= self._frame(n).memo.get((n, "effect"), 0)
+        return mask
+
     def _read_too_early(self, at: Pointer, node: UOp, lane: int) -> bool:
         """True if the last store to `at` is not ordered before lane `lane` of `node`, which reads it."""
         storage, offset = at.storage, at.offset
@@ -124,30 +132,33 @@ class Graph(Places):
             return False
         storage.readers.setdefault(offset, {})[node, lane] = self.memory.tick()
         writer = storage.writers.get(offset)
-        return writer is not None and not self.order.waits(node, writer) and not self._awaited(storage.stored[offset], node)
+        if writer is None:
+            return False
+        behind = self._behind(node.src[0])
+        return not behind & self.order.bit(writer) and not self._awaited(storage.stored[offset], behind)
 
-    def _stored_too_early(self, at: Pointer, node: UOp, lane: int) -> bool:
+    def _stored_too_early(self, at: Pointer, node: UOp, lane: int, behind: int) -> bool:
         """True if another store to `at`, or a read of it, is not ordered before lane `lane` of `node`, which stores there."""
         storage, offset = at.storage, at.offset
         writer = storage.writers.get(offset)
-        if writer is not None and writer is not node and not self.order.waits(node, writer):
-            return not self._awaited(storage.stored[offset], node)
+        if writer is not None and writer is not node and not behind & self.order.bit(writer):
+            return not self._awaited(storage.stored[offset], behind)
         for (load, k), time in storage.readers.get(offset, {}).items():
-            if not self.order.read_for(load, k, node, lane) or self._of_another_iteration(time, node):
+            if not self.order.read_for(load, k, node, lane, behind) or self._of_another_iteration(time, node, behind):
                 return True
         return False
 
-    def _awaited(self, time: int, access: UOp) -> bool:
-        """True if it was in an earlier iteration of a loop for whose iterations the storage of `access` waits."""
-        return any(f.entered <= time < f.began and self.order.awaits_range(access, f.binder) for f in self.frames)
+    def _awaited(self, time: int, behind: int) -> bool:
+        """True if it was in an earlier iteration of a loop for whose iterations storage waits that is `behind` these."""
+        return any(f.entered <= time < f.began and self.order.bit(f.binder) & behind for f in self.frames)
 
-    def _of_another_iteration(self, time: int, store: UOp) -> bool:
+    def _of_another_iteration(self, time: int, store: UOp, behind: int) -> bool:
         """True if it was in an earlier iteration of a loop that `store` is in, and for which its storage does not wait."""
         if time >= self.frames[-1].began:
             return False
         loops = self.order.loops(store)
         earlier = [f.binder for f in self.frames if f.entered <= time < f.began and f.binder in loops]
-        return not all(self.order.awaits_range(store, b) for b in earlier)
+        return not all(self.order.bit(b) & behind for b in earlier)
 
     def _reduce(self, node: UOp) -> Task:
         d = node.dtype.scalar()
@@ -169,48 +180,76 @@ class Graph(Places):
     # Statements.
 
     def _execute(self, node: UOp) -> Task:
-        """The effect of `node`; of a statement at every iteration of the axes that are open in it."""
+        """The effect of `node`; of a statement at every iteration of the axes that are open in it. Its result are the stores that
+        did something, and what their storage waits for, as bits.
+        """
+        done = 0
+
+        def body(_: list[bool]) -> Task:
+            nonlocal done
+            done |= yield self._done(node)
+
         if node in self.spread:
-            yield self._nest(self.spread[node], self._frame(node).active, lambda _: self._done(node))
+            yield self._nest(self.spread[node], self._frame(node).active, body)
         else:
-            yield self._done(node)
-        return True
+            yield body([])
+        for b in closed(node) if done else ():
+            done &= ~self.order.bit(b)  # a loop that has ended is no one's any more
+        return done
 
     def _done(self, node: UOp) -> Task:
-        """The effect of `node` at the present iteration of its axes."""
+        """The effect of `node` at the present iteration of its axes; the result as of `_execute`."""
         op, src = node.op, node.src
-        active = self._frame(node).active
-        if op is Op.End:
-            yield self._loop(node, active, lambda _: self.execute(src[0]))
-        elif op is Op.Store:
-            yield self._loop(node, active, lambda on: self._store(node, on))
-        elif op is Op.After:
-            for s in src[1:]:
-                yield self.execute(s)
-            if src[0].dtype.kind == "void":
-                yield self.execute(src[0])
-        elif op is Op.Barrier:
-            for s in src:
-                yield self.execute(s)
-            self.memory.epoch += 1
-        elif op is Op.If or op is Op.EndIf:
+        if op is Op.End or op is Op.Store:
+            return (yield from self._looped(node))
+        if op is Op.Range:
+            return self.order.bit(node)
+        if op is Op.If or op is Op.EndIf:
             raise IRError("a branch is a part of a Group, or of a list of instructions", hint="interpret.run_instructions")
-        elif op is Op.Group and any(s.op is Op.If for s in src):
-            yield from self._branches(src)
-        elif op is Op.Kernel:
+        if op is Op.Group and any(s.op is Op.If for s in src):
+            return (yield from self._branches(src))
+        if op is Op.Kernel:
             yield from self._kernel(node)
-        elif op is Op.Assign:
+            return self._behind(*src[1:])
+        if op is Op.Assign:
             yield from self._assign(node)
-        elif op in _ORDERED or node.dtype.kind == "void":
-            for s in src:
-                yield self.execute(s)
-        elif op not in NAMED and op not in ALLOCATED and op not in MOVEMENT and op not in (Op.Range, Op.Special, Op.Bufferize):
+            return self.order.bit(node) | self._behind(src[0])
+        if op is Op.After:
+            also = src[:1] if src[0].dtype.kind == "void" or src[0].op in (Op.After, Op.Barrier) else ()
+            return (yield from self._all(src[1:] + also))
+        if op is Op.Barrier:
+            done = yield from self._all(src)
+            self.memory.epoch += 1
+            return done
+        if op in _ORDERED or node.dtype.kind == "void":
+            return (yield from self._all(src))
+        if op not in NAMED and op not in ALLOCATED and op not in MOVEMENT and op not in (Op.Special, Op.Bufferize):
             yield self.value(node)
+        return 0
+
+    def _looped(self, node: UOp) -> Task:
+        """The effect of an End, or of a Store, at every iteration of the loops that it closes."""
+        done = 0
+
+        def body(on: list[bool]) -> Task:
+            nonlocal done
+            done |= yield self.execute(node.src[0]) if node.op is Op.End else self._store(node, on)
+
+        yield self._loop(node, self._frame(node).active, body)
+        return done
+
+    def _all(self, statements: Sequence[UOp]) -> Task:
+        """The effects of statements in turn."""
+        done = 0
+        for s in statements:
+            done |= yield self.execute(s)
+        return done
 
     def _branches(self, statements: Sequence[UOp]) -> Task:
         """Run statements in turn; those between an If and its EndIf by the threads for which its condition holds."""
         was = [f.active for f in self.frames]
         open_: list[UOp] = []
+        done = 0
         for s in statements:
             if s.op is Op.If:
                 holds = [known(c[0]) for c in (yield self.value(s.src[0]))]
@@ -225,22 +264,30 @@ class Graph(Places):
             elif s.dtype.kind != "void":
                 continue  # an address is computed by the statements that use it
             else:
-                yield self.execute(s)
+                done |= yield self.execute(s)
         if open_:
             raise IRError("an If is never closed")
+        return done
 
     def _store(self, node: UOp, active: list[bool]) -> Task:
         at = yield self.place(node.src[0])
         value = self.ready(node.src[1]) or (yield self.value(node.src[1]))
+        behind, done = self._behind(node.src[0]), 0
         for t, on in enumerate(active):
             if on:
                 lanes = value[t]
                 places = consecutive(at[t], len(lanes))
                 for i, p in enumerate(places):
-                    if isinstance(p, Pointer) and p.storage.space is AddrSpace.GLOBAL and self._stored_too_early(p, node, i):
+                    if (
+                        isinstance(p, Pointer)
+                        and p.storage.space is AddrSpace.GLOBAL
+                        and self._stored_too_early(p, node, i, behind)
+                    ):
                         raise Poison(f"element {p.offset} of {p.storage.node.op.name} is accessed in no order", node).error()
-                    self.memory.store(p, lane(lanes, i), node, t)
-        return True
+                    if p is not INVALID:
+                        self.memory.store(p, lane(lanes, i), node, t)
+                        done = self.order.bit(node) | behind
+        return done
 
     def _kernel(self, node: UOp) -> Task:
         """Run a kernel's program on the storage of its sources, slot by slot; bound variables get their values."""
