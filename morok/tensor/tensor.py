@@ -6,6 +6,7 @@ class body lists them.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, Self, Unpack
@@ -55,8 +56,8 @@ from morok.tensor.keywords import Along, AlongOrFlat, other_names
 from morok.tensor.operators import reflected
 from morok.tensor.realize import KernelCode, kernels
 from morok.tensor.schedule import ScheduleItem, create_schedule
-from morok.tensor.view_methods import expanded, has_variable
-from morok.tensor.writing import refuse_view, with_written
+from morok.tensor.view_methods import expanded, reshaped
+from morok.tensor.writing import is_bound, on_variable, refuse_view, with_written
 
 if TYPE_CHECKING:
     import numpy as np
@@ -549,7 +550,7 @@ class Tensor(Lazy):
         """This tensor itself; its memory is overwritten with `value` when it is computed.
 
         No other tensor changes: tensors that read the old elements are computed first, and tensors that share the memory (the
-        same elements, perhaps reshaped) get a copy of them.
+        same elements, perhaps reshaped) get a copy of them. A tensor whose size is a variable's gets other memory.
 
         ShapeError and DTypeError unless `value` has this tensor's shape (or broadcasts to it) and dtype; UsageError for a
         view of a tensor in use, which would not see the new elements.
@@ -566,23 +567,35 @@ class Tensor(Lazy):
         if new.shape != self.shape:
             new = new.expand(*self.shape)
         refuse_view(self)
-        uop = self.uop
-        if uop.op is not Op.Assign and stored.stored_buffer(uop) is None:
-            description = current()
-            if description is not None and description.is_own(self):  # made by the jitted function: it has no memory yet
+        fixed = not any(isinstance(d, UOp) for d in self.shape)
+        if self._is_lazy():
+            if self._is_described() and not (fixed and is_bound(new.uop)):
                 self._uop, self._compiled = expanded(new.uop, self.shape), None
                 viewed.written(self)
                 return self
             self._give_memory()
-            uop = self.uop
+        uop = self.uop
         changed = expanded(new.uop, self.shape)
-        mine = stored.owner(uop) is self
+        mine = fixed and stored.owner(uop) is self
         self._compiled = None
         registry.write(self, UOp.new(Op.Assign, (uop, changed)) if mine else changed)
         return self
 
+    def _is_lazy(self) -> bool:
+        """True if this tensor has no memory, and none is written when it is computed."""
+        return self.uop.op is not Op.Assign and stored.stored_buffer(self.uop) is None
+
+    def _is_described(self) -> bool:
+        """True for a tensor that the function which is being described has made: its memory is that of a call."""
+        description = current()
+        return description is not None and description.is_own(self)
+
     def _give_memory(self) -> None:
         """Give a lazy tensor memory of its own."""
+        if self._is_described():
+            memory = registry.new_buffer(self.dtype, math.prod(d for d in self.shape if isinstance(d, int)), self.device)
+            self._uop = UOp.new(Op.Assign, (reshaped(memory, self.shape), self.uop))
+            return
         if stored.constant(self.uop) is not None:
             registry.put(self, UOp.new(Op.Contiguous, (self.uop,)))
         self.realize()
@@ -591,7 +604,7 @@ class Tensor(Lazy):
         """Write `value`, cast to this dtype, to the elements that `key` chooses, in any form that __getitem__ takes.
 
         The memory of a computed tensor is overwritten when it is computed again, as by `assign`. A lazy tensor gets a new
-        graph, or is computed first if the chosen elements depend on a variable. No other tensor changes, nor do older views.
+        graph, or is computed first if the write depends on a variable. No other tensor changes, nor do older views.
 
         UsageError for a view of a live tensor, which would not see the write; ShapeError unless `value` broadcasts to the
         elements.
@@ -600,13 +613,10 @@ class Tensor(Lazy):
         changed = with_written(self, key, value)
         if changed is self:
             return
-        if self.uop.op is not Op.Assign and stored.stored_buffer(self.uop) is None:
-            description = current()
-            if (description is None and not has_variable(key)) or (description is not None and description.is_own(self)):
-                self._uop, self._compiled = changed.uop, None
-                viewed.written(self)
-                return
-            self._give_memory()  # so that all calls, and all values of a variable, write to the same memory
+        if self._is_lazy() and (current() is None or self._is_described()) and not on_variable(key, value):
+            self._uop, self._compiled = changed.uop, None
+            viewed.written(self)
+            return
         self.assign(changed)
 
     # The book's spellings.

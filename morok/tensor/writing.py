@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from morok.caller import caller
 from morok.errors import ShapeError, UsageError
 from morok.ir.dtype import dtypes
 from morok.ir.op import Op
+from morok.ir.ranges import remember, unknown
 from morok.ir.shape import Shape
 from morok.ir.uop import UOp
 from morok.tensor import creation
@@ -25,8 +26,19 @@ from morok.tensor.base import AnyTensor, Lazy, dim_node, element_count, show
 from morok.tensor.elementwise_operands import as_operand, converted
 from morok.tensor.indexing import as_rows, check_mask, flat_places, is_array, is_mask, known_place, positions_shape, split_index
 from morok.tensor.scalars import data
-from morok.tensor.view_methods import basic_index, expanded, full_index, is_symbolic, pad_zero, slice_ends, symbolic_position
+from morok.tensor.view_methods import (
+    basic_index,
+    expanded,
+    full_index,
+    has_variable,
+    is_symbolic,
+    pad_zero,
+    slice_ends,
+    symbolic_position,
+)
 from morok.tensor.viewed import is_view
+
+_BOUND: Final = "bound"  # key in a node's memo: True if its graph binds a variable
 
 
 def with_written(x: AnyTensor, key: Any, value: Any) -> AnyTensor:
@@ -211,3 +223,21 @@ def refuse_view(x: Lazy, besides: Collection[int] = ()) -> None:
             expected="a tensor with elements of its own",
             hint="write to that tensor, x[1:3, 0] = .. in place of x[1:3][:, 0] = .., or take a copy: .clone()",
         )
+
+
+def on_variable(key: Any, value: Any) -> bool:
+    """True if a write of `value` at `key` depends on a variable: which elements it chooses, or what it writes there.
+
+    Such a write keeps the values that its variables are bound to, whatever a later step binds them to.
+    """
+    parts = key if isinstance(key, tuple) else (key,)
+    nodes = [p.uop if isinstance(p, Lazy) else p for p in (*parts, value) if isinstance(p, (Lazy, UOp))]
+    return has_variable(key) or any(is_bound(n) for n in nodes)
+
+
+def is_bound(root: UOp) -> bool:
+    """True if a graph binds a variable."""
+    for node in unknown(root, _BOUND):
+        remember(node, _BOUND, node.op is Op.Bind or any(s.memo[_BOUND] for s in node.src))
+    found: bool = root.memo[_BOUND]
+    return found

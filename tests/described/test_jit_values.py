@@ -726,3 +726,24 @@ def test_a_view_of_an_argument_that_the_function_also_reaches_and_writes() -> No
         return [t.tolist() for t in (wrap(function)(state), state)]
 
     assert seen(morok.jit) == seen(lambda f: f)
+
+
+def test_what_a_function_makes_keeps_each_write_with_its_own_binding() -> None:
+    n, m = Variable("n", 0, 3), Variable("m", 0, 3)
+
+    def function(x: Tensor, at: Any) -> tuple[Tensor, Tensor, Tensor]:
+        first, second, third = Tensor.zeros(4, 4), x + 1, x * 2
+        before = third + 1
+        for k in range(4):
+            first[m.bind(k)] = x[k] * (k + 1) + Tensor(at)
+            second.assign(second * 2 + Tensor(m.bind(k)))
+            third[k] = third[: m.bind(k) + 1].sum(0)
+        return first, second, third + before
+
+    jitted = morok.jit(function)
+    for k in (0, 2, 3):
+        x = np.arange(16, dtype=np.float32).reshape(4, 4) + k
+        results = jitted(Tensor(x), n.bind(k))
+        for mine, plain in zip(results, function(Tensor(x), n.bind(k)), strict=True):
+            np.testing.assert_array_equal(mine.numpy(), plain.numpy())
+    assert jitted.plans == 1

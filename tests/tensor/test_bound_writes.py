@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -188,6 +189,51 @@ def test_a_lazy_cache_written_at_a_variable_gets_memory() -> None:
         total = cache[: N.bind(at) + 1].sum()
         assert total.item() == array.sum()
     np.testing.assert_array_equal(cache.numpy(), array)
+
+
+def _row(cache: Tensor, at: int) -> None:
+    cache[at] = cache[: N.bind(at) + 1].sum(0) + 1
+
+
+def _rows(cache: Tensor, at: int) -> None:
+    cache[Tensor.arange(STEPS) <= Tensor(N.bind(at))] = float(at)
+
+
+def _chosen(cache: Tensor, at: int) -> None:
+    cache[[0, at]] = Tensor(N.bind(at)).cast("f32") * 3
+
+
+@pytest.mark.parametrize("write", [_row, _rows, _chosen])
+@pytest.mark.parametrize("zero", [True, False])
+def test_a_lazy_cache_written_with_what_depends_on_a_variable(write: Callable[[Tensor, int], None], zero: bool) -> None:
+    """Each write keeps the value of its own step, whether its readers are computed in that step or at the end."""
+    x = np.zeros((STEPS, WIDTH), np.float32) if zero else np.ones((STEPS, WIDTH), np.float32)
+    for late in (True, False):
+        cache, same = Tensor.zeros(STEPS, WIDTH) if zero else Tensor(x - 1) + 1, Tensor(x.copy())
+        readers: list[tuple[Tensor, list[float]]] = []
+        for at in range(STEPS):
+            write(cache, at)
+            write(same, at)
+            same.realize()
+            reader = upto(cache, at).sum(0)
+            readers.append((reader if late else reader.realize(), same.numpy()[: at + 1].sum(0).tolist()))
+        assert [t.tolist() for t, _ in readers] == [v for _, v in readers]
+        np.testing.assert_array_equal(cache.numpy(), same.numpy())
+
+
+def test_writes_to_a_tensor_whose_size_is_a_variables() -> None:
+    m, x = Variable("m", 0, 3), np.arange(24, dtype=np.float32).reshape(STEPS, WIDTH)
+    for computed in (True, False):
+        t, same = Tensor(x)[: N.bind(3)] * 2, x[:3] * 2
+        t = t.realize() if computed else t
+        before = t + 0
+        for k in range(3):
+            t[:, 1] = t[:, 1] + Tensor(m.bind(k)).cast("f32")
+            t.assign(t * 2 + Tensor(m.bind(k)).cast("f32"))
+            same[:, 1] += k
+            same = same * 2 + k
+        np.testing.assert_array_equal(t.numpy(), same)
+        np.testing.assert_array_equal(before.numpy(), x[:3] * 2)
 
 
 def test_a_window_at_a_variable_has_a_known_size() -> None:
