@@ -551,11 +551,10 @@ class Tensor(Lazy):
         return type(self)(values.copy() if shared else values, x.dtype, name)
 
     def assign(self, value: Any) -> Self:
-        """This tensor itself; its memory is overwritten with `value` when it is computed, and it gets other memory if its size
-        is a variable's.
+        """This tensor itself; its memory is overwritten with `value` when it is computed.
 
         No other tensor changes: tensors that read the old elements are computed first, and tensors that share the memory (the
-        same elements, perhaps reshaped) get a copy of them.
+        same elements, perhaps reshaped) get a copy of them. A tensor whose size is a variable's gets other memory.
 
         ShapeError and DTypeError unless `value` has this tensor's shape (or broadcasts to it) and dtype; UsageError for a
         view of a tensor in use, which would not see the new elements.
@@ -598,7 +597,7 @@ class Tensor(Lazy):
     def _give_memory(self) -> None:
         """Give a lazy tensor memory of its own."""
         if self._is_described():
-            memory = registry.new_buffer(self.dtype, math.prod(map(int, self.shape)), self.device)
+            memory = registry.new_buffer(self.dtype, math.prod(d for d in self.shape if isinstance(d, int)), self.device)
             self._uop = UOp.new(Op.Assign, (reshaped(memory, self.shape), self.uop))
             return
         if stored.constant(self.uop) is not None:
