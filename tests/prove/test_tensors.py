@@ -50,6 +50,7 @@ BEYOND = frozenset(
         "made_in_conditions.permuted_for_nothing",
         "made_in_conditions.folded_for_nothing",
         "made_in_conditions.made_again",
+        "nameless.told_by_number",
         "decided_places.either",
         "decided_places.both",
         "compared_conditions.of_shapes",

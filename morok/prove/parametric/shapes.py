@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from morok.dsl import syntax as S
+from morok.prove.symbol import Part
 
 
 class Shapes:
-    """Variables of one rank, and of one shape, each by the first of them."""
+    """Variables of one rank, and of one shape, each by the first of them. What has no name in the rule is like no other."""
 
     def __init__(self, conditions: Iterable[S.Expr]) -> None:
-        self._ranks: dict[str, str] = {}
-        self._shapes: dict[str, str] = {}
+        self._ranks: dict[Part, Part] = {}
+        self._shapes: dict[Part, Part] = {}
         for condition in conditions:
             match condition:
                 case S.ECall(name="same_shape", args=(S.EName(name=x), S.EName(name=y))):
@@ -24,25 +25,25 @@ class Shapes:
                 ):
                     _join(self._ranks, x, y)
 
-    def of_rank(self, name: str) -> str:
+    def of_rank(self, name: Part) -> Part:
         """The variable that stands for all of the same rank."""
         return _first(self._ranks, name)
 
-    def of_shape(self, name: str) -> str:
+    def of_shape(self, name: Part) -> Part:
         """The variable that stands for all of the same shape."""
         return _first(self._shapes, name)
 
 
-def _first(of: dict[str, str], name: str) -> str:
+def _first(of: dict[Part, Part], name: Part) -> Part:
     while name in of:
         name = of[name]
     return name
 
 
-def _join(of: dict[str, str], x: str, y: str) -> None:
-    x, y = _first(of, x), _first(of, y)
-    if x != y:
-        of[y] = x
+def _join(of: dict[Part, Part], x: str, y: str) -> None:
+    one, other = _first(of, x), _first(of, y)
+    if one != other:
+        of[other] = one
 
 
 def evaluated(condition: S.Expr) -> Iterator[S.Expr]:

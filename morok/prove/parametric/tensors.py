@@ -21,7 +21,7 @@ from morok.prove.parametric.sequences import chosen
 from morok.prove.parametric.setting import Setting
 from morok.prove.semantics.term import Unsupported
 from morok.prove.smt import Applicable, Expr
-from morok.prove.symbol import Symbol
+from morok.prove.symbol import Part, Symbol
 
 if TYPE_CHECKING:
     from morok.prove.parametric.reading import Reading
@@ -39,8 +39,9 @@ def is_tensor(node: Vector) -> bool:
 def opaque(r: Reading, name: Symbol) -> Tensor:
     """A tensor of which nothing is known."""
     s = r.setting
-    rank = integer(smt.Int(Symbol("dimension", r.shapes.of_rank(name.label), "rank")))
-    size = smt.Function(Symbol("dimension", r.shapes.of_shape(name.label)), INT, INT)
+    told: Part = name.parts[0] if name.kind == "variable" else name  # one without a name is told from others by its symbol alone
+    rank = integer(smt.Int(Symbol("dimension", r.shapes.of_rank(told), "rank")))
+    size = smt.Function(Symbol("dimension", r.shapes.of_shape(told)), INT, INT)
     element = smt.Function(Symbol("cell", name), VALUE, VALUE)
     s.premise(rank.term >= 0)
     s.for_all(rank, lambda k: size(k.term) >= 0, smt.TRUE)
