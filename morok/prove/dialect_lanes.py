@@ -5,6 +5,7 @@ Each node is asked everything that can be asked of one, and each pair whether th
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 import random
@@ -70,7 +71,7 @@ def vector_dtype(dialect: Dialect, name: str, lanes: int) -> Any:
 def dtype_mistakes(dialect: Dialect, values: Values, worlds: Worlds) -> Iterator[Mistake]:
     """The mistake in what the dialect says of its dtypes, of those of vectors, and of constants of these."""
     try:
-        vectors = []
+        vectors: list[Vector] = []
         for name, some in values.items():
             for k in (0, *sizes_of(dialect)) if "vector" in dialect.inline else (0,):
                 of = vector_dtype(dialect, name, k) if k else dialect.dtypes[name]
@@ -85,7 +86,9 @@ def dtype_mistakes(dialect: Dialect, values: Values, worlds: Worlds) -> Iterator
 def _invalid(dialect: Dialect) -> None:
     """An error where the template `invalid` denies it of a node of the op that always is."""
     info = dialect.ops.get(dialect.inline.get("invalid_op", ""))
-    for name, of in dialect.dtypes.items() if info is not None and "invalid" in dialect.inline else ():
+    if info is None or "invalid" not in dialect.inline:
+        return
+    for name, of in dialect.dtypes.items():
         try:
             node = dialect.build(info.name, (), {}, of)
         except Exception:  # there is none of this dtype
@@ -105,9 +108,9 @@ def _element(dialect: Dialect, name: str, of: Any) -> None:
 def _constants(dialect: Dialect, name: str, some: Sequence[Any], of: Any, k: int) -> Iterator[Vector]:
     """The constants of a vector's dtype, by the method and by the template, where these make any."""
     for v in some:
-        makers: list[Callable[[], Any]] = [lambda v=v: dialect.const(of, v)]
+        makers = [functools.partial(dialect.const, of, v)]
         if "const" in dialect.inline:
-            makers.append(lambda v=v: filled(dialect, "const", repr(v), v=v, d=of))
+            makers.append(functools.partial(filled, dialect, "const", repr(v), v=v, d=of))
         for make in makers:
             try:
                 node = make()

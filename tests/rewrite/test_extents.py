@@ -280,9 +280,9 @@ def taken(outer: Sequence[int], inner: Sequence[int]) -> Term:
             [taken(range(n), range(n - 1, -1, -1)) for n in (4, 16, 64)],
         ),
         (
-            "Join(xs..) if len(xs) == 1 or len(xs) > 3 ~> xs[0]",
-            [("join", VALUE)],
-            [("join", *(("var", "sat", f"x{i}") for i in range(n))) for n in (4, 16, 64)],
+            "Join(Join(xs..)) if len(xs) == 1 or len(xs) > 3 ~> Join(xs[0] for i in 0..len(xs))",
+            [("join", ("join", VALUE))],
+            [("join", ("join", *(("var", "sat", f"x{i}") for i in range(n)))) for n in (4, 16, 64)],
         ),
     ],
 )
