@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import importlib.machinery
 import importlib.metadata
+import os
 import re
 import site
 import sys
@@ -45,6 +47,21 @@ def _spec(name: str, path: Iterable[str] | None) -> importlib.machinery.ModuleSp
         if found is not None:
             return found
     return None
+
+
+def importable() -> set[str]:
+    """The names of uppermost modules that are loaded, or that folders of the path may have; none of them is asked for."""
+    found = {name.partition(".")[0] for name in list(sys.modules)} - {"__main__"}
+    for folder in sys.path:
+        with contextlib.suppress(OSError):
+            found |= _listed(folder or os.getcwd(), os.stat(folder or os.curdir).st_mtime_ns)
+    return found
+
+
+@functools.lru_cache(maxsize=64)
+def _listed(folder: str, changed: int) -> frozenset[str]:
+    """The names in a folder, up to their first dots, as they are since it was `changed`."""
+    return frozenset(name.partition(".")[0] for name in os.listdir(folder))
 
 
 # Whose a module is

@@ -15,6 +15,7 @@ import re
 import sys
 import types
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from morok.prove import seen_objects as objects
@@ -24,6 +25,7 @@ from morok.prove.distributions import (
     file_digest,
     find,
     identity,
+    importable,
     installed,
     moroks,
     pythons,
@@ -36,6 +38,7 @@ DYNAMIC: Final = frozenset(  # by these code may reach what it does not mention
      "getattr_static", "get_type_hints", "signature", "getdoc", "getsource")
 )  # fmt: skip
 _WORD: Final = re.compile(r"[^\W\d]\w*")
+_PATH: Final = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")  # of a module, and of what it has
 _NOTHING: Final = object()
 _DOORS: Final = {  # by id: what goes by names that it is given, whatever it is called by
     id(f): f
@@ -99,6 +102,7 @@ class _Walk:
 
     files    of the modules that have any of it
     dynamic  modules with code that reaches what it does not mention, or is not Python
+    loose    such modules of which only the texts were read
     beside   modules of installed distributions, which are not gone through
     names    of globals and attributes in its code, and words in texts that it reaches: names may be made of these
     closed   kinds of objects that show nobody what they hold
@@ -114,10 +118,15 @@ class _Walk:
         self.files: set[str] = set()
         self.numbers: dict[Any, None] = {}
         self.dynamic: set[str] = set()
+        self.loose: set[str] = set()
         self.beside: set[str] = set()
         self.names: set[str] = set()
         self.closed: set[str] = set()
         self.modules: dict[int, tuple[Any, bool]] = {}  # with True where all counts
+        self._homes: set[str] = set()  # modules of functions that were gone through: they are loaded in every process
+        self._named: set[str] = set()  # modules by texts
+        self._attributes: set[str] = set()
+        self._constants: set[str] = set()  # texts in code
         self._making: set[str] = set()  # names in code that has run: what it made counts itself
         self._texts: dict[str, None] = {}  # whose words are no names yet
         self._sayers: list[Any] = []  # functions, classes and codes: what they say of themselves counts where code names it
@@ -151,6 +160,8 @@ class _Walk:
                 self.say(type(at).__name__, at if not isinstance(at, int) else hex(at))
                 if type(at) is str:
                     self._texts[at] = None
+                elif type(at) is bytes:
+                    self._texts[at.decode("latin-1")] = None
                 elif type(at) is int or (type(at) is float and math.isfinite(at)):
                     self.numbers[at] = None
             elif id(at) in self.seen:
@@ -172,7 +183,7 @@ class _Walk:
         self.names.update(word for text in self._texts for word in _WORD.findall(text))
         texts, self._texts = self._texts, {}
         names = self.names | self._making
-        parts: list[Any] = []
+        parts: list[Any] = [*self.modules_named(texts)]
         if "modules" in names:  # of `sys`, by whatever name
             loaded = [sys.modules.get(t) for t in sorted({*texts, *names})]
             parts += [m for m in loaded if isinstance(m, types.ModuleType) and self.owns_module(m)]
@@ -183,6 +194,44 @@ class _Walk:
         for at in self._sayers:
             parts += self.said(at, names)
         return parts
+
+    def modules_named(self, texts: Iterable[str]) -> list[types.ModuleType]:
+        """The modules that texts name, which whatever a text is given to may import: those whose code was gone through, of which
+        counts what has a name. Of others their files are noted, and no code is run. Names of attributes are no such texts.
+        """
+        texts = [t for t in texts if t in self._constants or t not in self._attributes]
+        there = importable() if texts else set()
+        found: list[types.ModuleType] = []
+        todo = sorted({path for text in texts for path in _paths(text) if path.partition(".")[0] in there}, reverse=True)
+        while todo:
+            parts = todo.pop().split(".")
+            for name in (".".join(parts[: i + 1]) for i in range(len(parts))):  # what goes on behind may be what the module has
+                file = None if name in self._named else find(name)
+                self._named.add(name)
+                if file is None or not self.own(name):
+                    continue
+                if name in self._homes and name in sys.modules:
+                    found.append(sys.modules[name])
+                else:
+                    todo += (p for p in reversed(self.source(name, file)) if p.partition(".")[0] in there)
+        return found
+
+    def source(self, name: str, file: Path) -> list[str]:
+        """The paths of modules that a module's file mentions, which is noted; with all of its distribution where its code reaches
+        what it does not mention.
+        """
+        contents = _contents(file)
+        self.files.add(str(file))
+        self.say("source", name, hashlib.sha256(contents).hexdigest())
+        package = name if file.name == "__init__.py" else name.rpartition(".")[0]
+        paths, loose = _mentioned(contents if file.suffix == ".py" else b"", package)
+        if loose:
+            self.loose.add(name)
+        return paths
+
+    def attributes(self, held: Sequence[tuple[str, Any]]) -> list[Any]:
+        self._attributes.update(n for n, _ in held)
+        return [x for pair in held for x in pair]
 
     def members(self, scope: dict[str, Any], names: set[str], every: bool) -> list[Any]:
         """The objects of a module's names that count; its function for the names that it lacks is always asked."""
@@ -246,7 +295,9 @@ class _Walk:
         self.say("code", at.co_code, at.co_names, at.co_argcount, at.co_posonlyargcount, at.co_kwonlyargcount, at.co_flags)
         self.say(at.co_exceptiontable, _parameters(at), at.co_freevars, at.co_cellvars)
         self._sayers.append(at)
-        return list(at.co_consts[has_docstring(at) :])
+        constants = at.co_consts[has_docstring(at) :]
+        self._constants.update(c for c in constants if type(c) is str)
+        return list(constants)
 
     def function(self, at: types.FunctionType) -> list[Any]:
         """The parts of a function; of another's, which may be a wrapper of the helper's own, what it holds alone."""
@@ -258,10 +309,11 @@ class _Walk:
                 parts.append(cell.cell_contents)
             except ValueError:
                 self.say("empty")
-        parts += [x for pair in sorted(vars(at).items()) for x in pair]
+        parts += self.attributes(sorted(vars(at).items()))
         if not self.own(module):
             self.say("function", module, at.__qualname__)
             return parts
+        self._homes.add(module)
         file = getattr(sys.modules.get(module), "__file__", None)
         if file is not None:
             self.files.add(file)
@@ -327,7 +379,7 @@ class _Walk:
         if issubclass(type(at.of), types.ModuleType):
             held = [(n, v) for n, v in held if not n.startswith("__")]
         parts = [Without(type(at.of), at.names), *self.plain(at.of)]
-        return [*parts, *(x for n, v in held if n not in at.names for x in (n, v))]
+        return [*parts, *self.attributes([(n, v) for n, v in held if n not in at.names])]
 
     def wrapped(self, at: Any) -> list[Any]:
         """The parts of a member of a class that wraps functions: these, the kind of the member, and what it holds besides."""
@@ -374,7 +426,8 @@ class _Walk:
         state = objects.state(at)
         parts = [kind, state.get("__wrapped__"), *self.plain(at)]
         if self.variable and self.owns(kind):
-            parts += [state, *(x for pair in objects.slots(at) for x in pair)]
+            self._attributes.update(n for n in state if type(n) is str)
+            parts += [state, *self.attributes(objects.slots(at))]
         if all(c in _PLAIN or (self.owns(c) and not _compiled(objects.module_of(c))) for c in objects.mro(kind)):
             return parts
         return [*parts, *self.shown(at)]
@@ -413,6 +466,33 @@ def _compiled(module: str) -> bool:
     """True for a module that is not read from Python text."""
     file = find(module)
     return file is not None and file.suffix != ".py"
+
+
+@functools.lru_cache(maxsize=256)
+def _mentioned(contents: bytes, package: str) -> tuple[list[str], bool]:
+    """The paths of modules that a module's text imports, or names by texts; True where it reaches what it does not mention."""
+    try:
+        code = compile(contents, "", "exec", dont_inherit=True)
+    except (SyntaxError, ValueError):
+        return [], False
+    constants = [c for at in _codes(code) for c in at.co_consts]
+    texts = {c if isinstance(c, str) else c.decode("latin-1") for c in constants if isinstance(c, (str, bytes))}
+    paths = {path for text in texts for path in _paths(text)}
+    return sorted({*paths, *_imported(code, package)}), not DYNAMIC.isdisjoint(_names(code))
+
+
+def _contents(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError:
+        return b""
+
+
+def _paths(text: str) -> Iterator[str]:
+    """What may be paths of modules in a text; in a pickle a letter stands before them that says what they are."""
+    for path in _PATH.findall(text):
+        yield path
+        yield path[1:]
 
 
 def has_docstring(code: types.CodeType) -> bool:
@@ -461,7 +541,7 @@ def code_of(function: Any, module: str, variable: bool = True) -> Code:
     walk.walk(function)
     file = getattr(sys.modules.get(module), "__file__", None)
     files = walk.files | ({file} if file is not None else set())
-    for name in sorted(filter(None, walk.dynamic)):
+    for name in sorted(filter(None, walk.dynamic | walk.loose)):
         walk.say("all of", name, distribution_digest(name))
         files.update(distribution_files(name))
     for name in sorted(walk.beside):

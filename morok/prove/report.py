@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,6 +19,9 @@ COLOURS: Final = {
     "proved": "green", "bounded": "green", "defined": "cyan", "approximate": "cyan",
     "refuted": "red", "inapplicable": "red", "broken": "red", "unknown": "yellow", "error": "magenta",
 }  # fmt: skip
+
+# Characters that XML 1.0 does not have, or that terminals obey; not lines, tabs, and the bytes of file names (morok.names).
+_UNSAID: Final = re.compile("[^\t\n\x20-\x7e\xa0-\ud7ff\udc80-\udcff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +77,16 @@ def as_jsonl(r: Report) -> str:
     return "".join([*map(error_line, r.mistakes), *map(rule_line, r.verdicts), summary_line(r)])
 
 
+def _plain(text: str) -> str:
+    r"""A text that changes nothing but what is read: other characters of it are escapes, such as \x1b."""
+    return _UNSAID.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+def _line(text: str) -> str:
+    """A name, as `_plain`, in one line."""
+    return _plain(text).replace("\n", "\\n")
+
+
 def _sentence(r: Report) -> str:
     counts = summary(r.verdicts)
     parts = [f"{counts[k]} {k}" for k in COLOURS if counts[k]]
@@ -92,14 +106,14 @@ def _rules_as_text(r: Report) -> str:
     lines = [f"{v.name:<{width}}  {v.verdict:<12} {'; '.join(_scope(v))}".rstrip() for v in r.verdicts]
     for v in r.verdicts:
         if not v.usable:
-            lines += ["", f"{v.file}:{v.line}: {v.code}: {v.name} is {v.shown}"]
-            lines += [f"  {line}" for line in v.message.splitlines()]
+            lines += ["", f"{_line(v.file)}:{v.line}: {v.code}: {v.name} is {v.shown}"]
+            lines += [f"  {_plain(line)}" for line in v.message.splitlines()]
     return "\n".join([*lines, "", _sentence(r)]) + "\n"
 
 
 def as_text(r: Report) -> str:
     """One line a rule, then what was wrong with each that cannot be used, then the sum; before them all mistakes."""
-    return "".join(f"{e}\n\n" for e in r.mistakes) + _rules_as_text(r)
+    return "".join(f"{_plain(str(e))}\n\n" for e in r.mistakes) + _rules_as_text(r)
 
 
 def print_text(verdicts: Sequence[Verdict], stream: TextIO, mistakes: Sequence[MorokError] = ()) -> None:
@@ -122,38 +136,40 @@ def print_text(verdicts: Sequence[Verdict], stream: TextIO, mistakes: Sequence[M
     out.print(rows)
     for v in r.verdicts:
         if not v.usable:
-            out.print(styled(f"\n{v.file}:{v.line}: {v.code}: {v.name} is {v.shown}", style="bold"))
-            out.print(styled(f"  {v.message}"))
+            out.print(styled(f"\n{_line(v.file)}:{v.line}: {v.code}: {v.name} is {v.shown}", style="bold"))
+            out.print(styled(f"  {_plain(v.message)}"))
     out.print(styled(_sentence(r), style="bold"))
 
 
 def as_junit(r: Report) -> str:
     """One test case a rule, a failure if it cannot be used; one an error of a file; and one a file of which nothing is said."""
-    from xml.sax.saxutils import escape, quoteattr  # lazy: it loads `urllib.request`, 40 ms
+    from xml.sax import saxutils  # lazy: it loads `urllib.request`, 40 ms
+
+    def quoted(text: str) -> str:
+        return saxutils.quoteattr(readable(_plain(text)))
+
+    def said(text: str) -> str:
+        return saxutils.escape(readable(_plain(text)))
 
     cases, failures, errors = [], 0, len(r.mistakes)
     for e in r.mistakes:
         row = e.json()
-        file = quoteattr(readable(str(row["file"])))
+        file = quoted(str(row["file"]))
         place = f'file={file} line="{row["line"]}" column="{row["column"]}"'
-        head = f"  <testcase classname={file} name={quoteattr(e.code)} {place}"
-        cases.append(
-            f"{head}><error type={quoteattr(e.code)} message={quoteattr(e.message)}>{escape(readable(str(e)))}</error></testcase>"
-        )
+        head = f"  <testcase classname={file} name={quoted(e.code)} {place}"
+        cases.append(f"{head}><error type={quoted(e.code)} message={quoted(e.message)}>{said(str(e))}</error></testcase>")
     for v in r.verdicts:
         group, _, name = v.name.rpartition(".")
-        place = f'file={quoteattr(readable(v.file))} line="{v.line}" time="{v.seconds:.3f}"'
-        head = f"  <testcase classname={quoteattr(group)} name={quoteattr(name)} {place}"
+        place = f'file={quoted(v.file)} line="{v.line}" time="{v.seconds:.3f}"'
+        head = f"  <testcase classname={quoted(group)} name={quoted(name)} {place}"
         if v.usable:
             cases.append(f"{head}/>")
             continue
         tag = "error" if v.verdict == "error" else "failure"
         failures, errors = failures + (tag == "failure"), errors + (tag == "error")
-        cases.append(
-            f"{head}><{tag} type={quoteattr(v.shown)} message={quoteattr(v.code)}>{escape(v.message)}</{tag}></testcase>"
-        )
+        cases.append(f"{head}><{tag} type={quoted(v.shown)} message={quoted(v.code)}>{said(v.message)}</{tag}></testcase>")
     for file in r.empty():
-        shown = quoteattr(readable(file))
+        shown = quoted(file)
         cases.append(f'  <testcase classname={shown} name="no rules" file={shown}/>')
     head = f'<testsuite name="morok prove" tests="{len(cases)}" failures="{failures}" errors="{errors}">'
     return "\n".join(['<?xml version="1.0" encoding="utf-8"?>', head, *cases, "</testsuite>"]) + "\n"
@@ -197,7 +213,7 @@ def as_github(r: Report) -> str:
     """Annotations of a GitHub workflow."""
 
     def escaped(text: str) -> str:
-        return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+        return _plain(text).replace("%", "%25").replace("\n", "%0A")
 
     def line(kind: str, text: str, **properties: Any) -> str:
         said = (f"{name}={escaped(str(v)).replace(':', '%3A').replace(',', '%2C')}" for name, v in properties.items())

@@ -40,6 +40,24 @@ EDITS = {
         "LIMIT = 5\n",
     ),
     "a module imported in the body": ("def h(x):\n    import beside\n    return beside.K\n", "beside.py", "K = 1\n", "K = 2\n"),
+    "a module that a text names, to whatever function": (
+        "import pkgutil\ndef h(x):\n    return pkgutil.resolve_name('beside:K')\n",
+        "beside.py",
+        "K = 1\n",
+        "K = 2\n",
+    ),
+    "a module that a pickle names, in a table": (
+        "import pickle\nT = [b'cbeside.deeper\\nK\\n.']\ndef h(x):\n    return pickle.loads(T[0])\n",
+        "beside/deeper.py",
+        "K = 1\n",
+        "K = 2\n",
+    ),
+    "what a module imports that a text names": (
+        "import pydoc\ndef h(x, at='hp.names.K'):\n    return pydoc.locate(at)\n",
+        "beside.py",
+        "K = 1\n",
+        "K = 2\n",
+    ),
     "a module of a package": ("import hp.limits\ndef h(x):\n    return hp.limits.LIMIT\n", LIMITS, PLAIN, "LIMIT = 5\n"),
     "the contents of slots": (
         "from hp.limits import MADE\ndef h(x):\n    return MADE.n\n",
@@ -261,9 +279,11 @@ def test_an_edit_of_what_a_function_refers_to_is_seen(name: str, tmp_path: Path)
     (tmp_path / "hp/__init__.py").write_text("")
     (tmp_path / "hp/helper.py").write_text(helper)
     (tmp_path / "hp/kinds.py").write_text("class Box:\n    __slots__ = ('n',)\n    def __init__(self, n):\n        self.n = n\n")
+    (tmp_path / "hp/names.py").write_text("from beside import K\n")
     for file, text in SITE.items():
         (tmp_path / "site" / file).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "site" / file).write_text(text)
+    (tmp_path / edited).parent.mkdir(exist_ok=True)
     (tmp_path / edited).write_text(before)
     first = digest(tmp_path)
     assert digest(tmp_path) == first, "another process"

@@ -10,6 +10,7 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from morok.dsl.check import check_text
+from morok.errors import Place, RuleTypeError
 from morok.prove import report
 from morok.prove.counterexample import Counterexample
 from morok.prove.solve import DEFAULT_BUDGET
@@ -99,3 +100,15 @@ def test_a_file_s_name_ends_no_property_of_an_annotation() -> None:
     found = Verdict("g.r", "a,b:c%\n.rules", 3, "refuted")
     said = report.as_github(report.Report(verdicts=[found]))
     assert "file=a%2Cb%3Ac%25%0A.rules,line=3" in said
+
+
+@pytest.mark.parametrize("form", ["junit", "text", "github"])
+def test_what_terminals_obey_or_xml_cannot_say_is_escaped(form: str) -> None:
+    odd = "\x1b[31mred\x1b[0m \x00 \x9b \uffff \ud800"
+    mistake = RuleTypeError(odd, place=Place(f"b{odd}.rules", 3, 4))
+    found = Verdict("g.r", f"a\n{odd}.rules", 3, "broken", message=f"raises {odd}\nmore")
+    said = report.render([found], form, [mistake], [f"c{odd}.rules"])
+    assert not {*"\x1b\x00\x9b\uffff\ud800"} & {*said}
+    assert "raises \\x1b[31mred\\x1b[0m \\x00 \\x9b \\uffff \\ud800" in said
+    if form == "junit":
+        ET.fromstring(said)
