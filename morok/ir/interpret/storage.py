@@ -47,7 +47,7 @@ class Storage:
 
 
 class Memory:
-    """All storage of one run. `epoch` counts barriers, `clock` the stores of lanes, and where order is asked for reads and uses."""
+    """All storage of one run. `epoch` counts barriers, `clock` stores of lanes, and where order is asked for reads and uses."""
 
     def __init__(self, buffers: Mapping[Any, list[Any]]) -> None:
         self.buffers = buffers
