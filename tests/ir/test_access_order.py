@@ -63,6 +63,12 @@ UNORDERED = {
     "a store whose value waits for another": A.index(0).store(OUT.index(0).load().after(SEVEN)),
     "a load in a loop that waits": UOp.sink(SEVEN, OUT.index(BEHIND).store(A.index(BEHIND).load()).end(BEHIND)),
     "a read that others use": UOp.sink(MORE, READ),
+    "a read that others use, whose result is stored over": UOp.sink(OUT.after(group(MORE, READ)).index(0).store(ONE)),
+    "a read after the store, whose result is stored over": OUT.after(
+        group(SEVEN, OUT.index(0).store(A.index(ZERO.after(SEVEN)).load()))
+    )
+    .index(0)
+    .store(ONE),
     "a read that others use, times nothing here": UOp.sink(A.index(0).store(R * 0), OUT.index(1).store(R + 5)),
     "a read used behind the store over it": OUT.after(MORE).index(0).store(R),
     "a read that a second iteration uses": A.index(0, gate=ALL < 2).store(R + 1).end(ALL),

@@ -110,10 +110,11 @@ class Graph(Reads):
             lanes = []
             reads.append([])
             for i, p in enumerate(consecutive(at, node.dtype.count)):
-                reads[-1].append(self._noted(p))
+                early = isinstance(p, Pointer) and p.storage.space is AddrSpace.GLOBAL and self._read_too_early(p, node)
+                reads[-1].append(self._noted(p, early))
                 if p is INVALID and alt is not None:
                     lanes.append(lane(alt[t], i))
-                elif isinstance(p, Pointer) and p.storage.space is AddrSpace.GLOBAL and self._read_too_early(p, node):
+                elif early:
                     lanes.append(Poison(f"element {p.offset} of {p.storage.node.op.name} is stored and read in no order", node))
                 elif isinstance(p, Pointer) and any(f.folds for f in self.carried(p.storage, p.offset)):
                     what = f"element {p.offset} of {p.storage.node.op.name} is of an earlier iteration of a fold"
@@ -125,13 +126,15 @@ class Graph(Reads):
             self.read_from(node, reads, places)
         return out
 
-    def _noted(self, at: Any) -> frozenset[Read]:
-        """The read of a place, at this moment; or those of what is computed where it is read."""
+    def _noted(self, at: Any, early: bool) -> frozenset[Read]:
+        """The read of a place, at this moment, or before all that is stored if it is too early; of what is computed where it is
+        read the reads that it was computed from.
+        """
         if not isinstance(at, Pointer):
             return NONE
         storage, offset = at.storage, at.offset
         if storage.space is AddrSpace.GLOBAL and storage.node in self.order.stored:
-            return frozenset([(storage, offset, self.memory.tick())])
+            return frozenset([(storage, offset, -1 if early else self.memory.tick())])
         return storage.sources[offset] if offset < len(storage.sources) else NONE
 
     def _behind(self, *places: UOp) -> int:
