@@ -33,9 +33,14 @@ def group(*statements: UOp) -> UOp:
 
 
 DOUBLED = UOp.vectorize(R, A.index(1).load()) * UOp.const(2, i32.vec(2))
+PAIR, IN_PLACE = lanes(0, 1), lanes(0, 1).load() * UOp.const(2, i32.vec(2))
+AXIS = UOp.new(Op.Unroll, (vconst(index, (0, 1, 2, 3)),), ((0, 4),))
+ALONG = A.index(AXIS)
+FIRST = A.index(0, gate=ALL.eq(0))
 BEHIND = UOp.new(Op.Range, (UOp.const(1, index), SEVEN), THREE.arg)
 
 ONE = UOp.const(1, i32)
+SAME = (Op.Detach, Op.Contiguous, Op.Noop)
 BEHIND_SEVEN = A.after(SEVEN)
 NO_STORES = {
     "gated off": BEHIND_SEVEN.index(0, gate=UOp.const(False, dtypes.bool)).store(ONE),
@@ -58,8 +63,19 @@ UNORDERED = {
     "a store whose value waits for another": A.index(0).store(OUT.index(0).load().after(SEVEN)),
     "a load in a loop that waits": UOp.sink(SEVEN, OUT.index(BEHIND).store(A.index(BEHIND).load()).end(BEHIND)),
     "a read that others use": UOp.sink(MORE, READ),
+    "a read that others use, whose result is stored over": UOp.sink(OUT.after(group(MORE, READ)).index(0).store(ONE)),
+    "a read after the store, whose result is stored over": OUT.after(
+        group(SEVEN, OUT.index(0).store(A.index(ZERO.after(SEVEN)).load()))
+    )
+    .index(0)
+    .store(ONE),
     "a read that others use, times nothing here": UOp.sink(A.index(0).store(R * 0), OUT.index(1).store(R + 5)),
     "a read used behind the store over it": OUT.after(MORE).index(0).store(R),
+    "a read that a second iteration uses": A.index(0, gate=ALL < 2).store(R + 1).end(ALL),
+    "a read that earlier iterations use": A.index(THREE).store(A.index(2).load()).end(THREE),
+    "a length stored over": A.index(0).store(R + 1).end(UOp.range(R.cast(index), 5)),
+    "a read folded in an iteration before": A.index(ALL).store(A.index(THREE).load().reduce(Op.Add, THREE)).end(ALL),
+    "lanes exchanged and marked": PAIR.store(UOp.new(Op.Detach, (lanes(1, 0).load(),))),
     "lanes exchanged": lanes(0, 1).store(lanes(1, 0).load()),
     "a lane for all": lanes(0, 1).store(UOp.vectorize(R, R)),
     "lanes moved by one": lanes(0, 1).store(lanes(1, 2).load()),
@@ -77,6 +93,16 @@ ORDERED = {
         A.after(OUT.index(ALL).store(A.index(ALL).load()).end(ALL)).index(0).store(R + A.index(1).load()), [30], START,
     ),
     "lanes of their own": (lanes(0, 1).store(lanes(0, 1).load() + lanes(0, 1).load()), [20, 40], [0]),
+    **{f"lanes under {op.name}": (PAIR.store(UOp.new(op, (IN_PLACE,))), [20, 40], [0]) for op in SAME},
+    "lanes taken apart": (PAIR.store(UOp.new(Op.Detach, (UOp.vectorize(R, A.index(1).load()),)).gep(0, 1)), START, [0]),
+    "lanes folded on their own": (PAIR.store(IN_PLACE.reduce(Op.Add, THREE)), [60, 120], [0]),
+    "lanes of an axis": (ALONG.store(UOp.new(Op.Unroll, (A.index(AXIS.src[0]).load(),), AXIS.arg) + 1), [11, 21, 31, 41], [0]),
+    "lanes from an axis": (lanes(0, 1, 2, 3).store(UOp.new(Op.Contract, (ALONG.load() + 1,), AXIS.arg)), [11, 21, 31, 41], [0]),
+    "a read for the one iteration that stores": (FIRST.store(R + 1).end(ALL), [11], [0]),
+    "a read in each iteration for the one that stores": (FIRST.store(A.index(ALL * 0).load() + 1).end(ALL), [11], [0]),
+    "a read for a choice not taken": (
+        group(MORE, OUT.index(0).store(UOp.const(True, dtypes.bool).where(ONE, R))), [11], [1],
+    ),
     "lanes computed together": (group(A.index(0).store(DOUBLED.gep(0)), A.index(1).store(DOUBLED.gep(1))), [20, 40], [0]),
     "iterations of their own": (A.index(ALL).store(A.index(ALL).load() + 1).end(ALL), [11, 21, 31, 41], [0]),
     "iterations that wait": (A.after(THREE).index(0).store(A.after(THREE).index(0).load() + 1).end(THREE), [13], [0]),

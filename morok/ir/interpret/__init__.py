@@ -36,7 +36,7 @@ def evaluate(
     Raises UndefinedError if the expression has no value.
     """
     graph = Graph([_checked_node(node)], Memory(_buffers(buffers)), _variable_values(variables), Steps(steps))
-    lanes = tuple([known(v) for v in run_tasks(graph.value(node))[0]])
+    lanes = tuple([known(v) for v in run_tasks(graph.result(node))[0]])
     return lanes[0] if node.dtype.count == 1 else lanes
 
 

@@ -18,24 +18,27 @@ from morok.ir.dtype import AddrSpace
 from morok.ir.interpret.access_order import AccessOrder
 from morok.ir.interpret.iteration import PerThread, Task, closed, run_tasks
 from morok.ir.interpret.lane_values import INVALID, NOTHING, Lanes, Pointer, Poison, fold, known, lane, scalar_value
-from morok.ir.interpret.memory_places import MOVEMENT, Places
+from morok.ir.interpret.memory_places import MOVEMENT
+from morok.ir.interpret.read_sources import NONE, Reads
 from morok.ir.interpret.step_limit import Steps
-from morok.ir.interpret.storage import ALLOCATED, NAMED, Buffers, Memory, consecutive, element
+from morok.ir.interpret.storage import ALLOCATED, NAMED, Buffers, Memory, Read, Storage, consecutive, element
 from morok.ir.interpret.tensor_interpreter import value_of
 from morok.ir.interpret.walk import order
 from morok.ir.op import Op
 from morok.ir.ops.loop import identity
+from morok.ir.ranges import CLOSES
 from morok.ir.uop import UOp
 
 _ORDERED: Final = frozenset({Op.Sink, Op.Group, Op.Noop})
 
 
-class Graph(Places):
+class Graph(Reads):
     """One run over a graph, for one workgroup at a time."""
 
     def __init__(self, roots: Sequence[UOp], memory: Memory, variables: Mapping[Any, Any], steps: Steps) -> None:
         super().__init__(roots, memory, variables, steps)
         self.order = AccessOrder(roots, self.depends)
+        self.taken = {}
 
     def tensor(self, node: UOp) -> Task:
         return value_of(node, self)
@@ -102,12 +105,16 @@ class Graph(Places):
 
     def _read(self, node: UOp, places: PerThread, alt: PerThread | None) -> PerThread:
         out = []
+        reads: list[list[frozenset[Read]]] = []
         for t, at in enumerate(places):
             lanes = []
+            reads.append([])
             for i, p in enumerate(consecutive(at, node.dtype.count)):
+                early = isinstance(p, Pointer) and p.storage.space is AddrSpace.GLOBAL and self._read_too_early(p, node)
+                reads[-1].append(self._noted(p, early))
                 if p is INVALID and alt is not None:
                     lanes.append(lane(alt[t], i))
-                elif isinstance(p, Pointer) and p.storage.space is AddrSpace.GLOBAL and self._read_too_early(p, node, i):
+                elif early:
                     lanes.append(Poison(f"element {p.offset} of {p.storage.node.op.name} is stored and read in no order", node))
                 elif isinstance(p, Pointer) and any(f.folds for f in self.carried(p.storage, p.offset)):
                     what = f"element {p.offset} of {p.storage.node.op.name} is of an earlier iteration of a fold"
@@ -115,7 +122,20 @@ class Graph(Places):
                 else:
                     lanes.append(self.memory.load(p, node, t))
             out.append(tuple(lanes))
+        if node in self.order.fed:
+            self.read_from(node, reads, places)
         return out
+
+    def _noted(self, at: Any, early: bool) -> frozenset[Read]:
+        """The read of a place, at this moment, or before all that is stored if it is too early; of what is computed where it is
+        read the reads that it was computed from.
+        """
+        if not isinstance(at, Pointer):
+            return NONE
+        storage, offset = at.storage, at.offset
+        if storage.space is AddrSpace.GLOBAL and storage.node in self.order.stored:
+            return frozenset([(storage, offset, -1 if early else self.memory.tick())])
+        return storage.sources[offset] if offset < len(storage.sources) else NONE
 
     def _behind(self, *places: UOp) -> int:
         """The ranges, and the stores that did something, for which storage or places waited when they were looked at, as bits."""
@@ -125,28 +145,35 @@ class Graph(Places):
                 mask |= self._frame(n).memo.get((n, "effect"), 0)
         return mask
 
-    def _read_too_early(self, at: Pointer, node: UOp, lane: int) -> bool:
-        """True if the last store to `at` is not ordered before lane `lane` of `node`, which reads it."""
+    def _read_too_early(self, at: Pointer, node: UOp) -> bool:
+        """True if the last store to `at` is not ordered before `node`, which reads it."""
         storage, offset = at.storage, at.offset
-        if storage.node not in self.order.stored:
-            return False
-        storage.readers.setdefault(offset, {})[node, lane] = self.memory.tick()
         writer = storage.writers.get(offset)
         if writer is None:
             return False
         behind = self._behind(node.src[0])
         return not behind & self.order.bit(writer) and not self._awaited(storage.stored[offset], behind)
 
-    def _stored_too_early(self, at: Pointer, node: UOp, lane: int, behind: int) -> bool:
-        """True if another store to `at`, or a read of it, is not ordered before lane `lane` of `node`, which stores there."""
+    def _stored_too_early(self, at: Pointer, node: UOp, by: tuple[int, int], behind: int, began: int) -> bool:
+        """True if another store to `at`, or a use of what was read there, is not ordered before `node`, which stores there by
+        this thread and lane.
+        """
         storage, offset = at.storage, at.offset
         writer = storage.writers.get(offset)
         if writer is not None and writer is not node and not behind & self.order.bit(writer):
             return not self._awaited(storage.stored[offset], behind)
-        for (load, k), time in storage.readers.get(offset, {}).items():
-            if not self.order.read_for(load, k, node, lane, behind) or self._of_another_iteration(time, node, behind):
+        for user, at_lane, time in storage.uses.get(offset, ()):
+            before = user & behind or (time >= began and at_lane == by)
+            if not self._awaited(time, behind) and (not before or self._of_another_iteration(time, node, behind)):
                 return True
         return False
+
+    def _use(self, reads: frozenset[Read], node: UOp, by: tuple[int, int]) -> None:
+        """Note that what was read is used by this thread and lane of a statement. UndefinedError if a store has come between."""
+        for storage, offset, time in reads:
+            if storage.stored.get(offset, -1) > time:
+                raise _unordered(storage, offset, node).error()
+            storage.uses.setdefault(offset, []).append((self.order.bit(node), by, self.memory.tick()))
 
     def _awaited(self, time: int, behind: int) -> bool:
         """True if it was in an earlier iteration of a loop for whose iterations storage waits that is `behind` these."""
@@ -169,6 +196,7 @@ class Graph(Places):
 
         def body(active: list[bool]) -> Task:
             part = self.ready(node.src[0]) or (yield self.value(node.src[0]))
+            self.took(node, self.value)
             for t, lanes in enumerate(part):
                 if active[t]:
                     # lanes of one result lie side by side
@@ -176,6 +204,12 @@ class Graph(Places):
 
         yield self._loop(node, self._frame(node).active, body, folds=True)
         return [tuple([Poison("over no index", node) if v is NOTHING else v for v in lanes]) for lanes in total]
+
+    def result(self, node: UOp) -> Task:
+        """The lanes of a value, for each thread; none where what it was read from has been stored over."""
+        found = yield self.value(node)
+        self._use_all(node, node)
+        return found
 
     # Statements.
 
@@ -236,7 +270,15 @@ class Graph(Places):
             done |= yield self.execute(node.src[0]) if node.op is Op.End else self._store(node, on)
 
         yield self._loop(node, self._frame(node).active, body)
+        for r in node.src[CLOSES[node.op] :]:
+            self._use_all(r, node)
         return done
+
+    def _use_all(self, value: UOp, node: UOp) -> None:
+        """Note that a statement goes by a value: of how often, or whether, others are done."""
+        for lanes in self.sources(value):
+            for reads in lanes:
+                self._use(reads, node, (-1, -1))
 
     def _all(self, statements: Sequence[UOp]) -> Task:
         """The effects of statements in turn."""
@@ -253,6 +295,7 @@ class Graph(Places):
         for s in statements:
             if s.op is Op.If:
                 holds = [known(c[0]) for c in (yield self.value(s.src[0]))]
+                self._use_all(s.src[0], s)
                 open_.append(s)
                 for f in self.frames:
                     f.active = [a and bool(h) for a, h in zip(f.active, holds, strict=True)]
@@ -272,21 +315,22 @@ class Graph(Places):
     def _store(self, node: UOp, active: list[bool]) -> Task:
         at = yield self.place(node.src[0])
         value = self.ready(node.src[1]) or (yield self.value(node.src[1]))
-        behind, done = self._behind(node.src[0]), 0
+        behind, began, done = self._behind(node.src[0]), self.memory.clock, 0
+        reads = [self.place_sources(node.src[0]), self.sources(node.src[1])] if node in self.order.fed else []
         for t, on in enumerate(active):
             if on:
                 lanes = value[t]
                 places = consecutive(at[t], len(lanes))
                 for i, p in enumerate(places):
-                    if (
-                        isinstance(p, Pointer)
-                        and p.storage.space is AddrSpace.GLOBAL
-                        and self._stored_too_early(p, node, i, behind)
-                    ):
-                        raise Poison(f"element {p.offset} of {p.storage.node.op.name} is accessed in no order", node).error()
-                    if p is not INVALID:
-                        self.memory.store(p, lane(lanes, i), node, t)
-                        done = self.order.bit(node) | behind
+                    if p is INVALID:
+                        continue
+                    for found in reads:
+                        self._use(lane(found[t], i), node, (t, i))
+                    asked = isinstance(p, Pointer) and p.storage.space is AddrSpace.GLOBAL
+                    if asked and self._stored_too_early(p, node, (t, i), behind, began):
+                        raise _unordered(p.storage, p.offset, node).error()
+                    self.memory.store(p, lane(lanes, i), node, t)
+                    done = self.order.bit(node) | behind
         return done
 
     def _kernel(self, node: UOp) -> Task:
@@ -334,6 +378,10 @@ class View(list[Any]):
 
     def __setitem__(self, i: Any, v: Any) -> None:
         self.base[i + self.offset] = v
+
+
+def _unordered(storage: Storage, offset: int, node: UOp) -> Poison:
+    return Poison(f"element {offset} of {storage.node.op.name} is accessed in no order", node)
 
 
 def _identity(node: UOp) -> Any:

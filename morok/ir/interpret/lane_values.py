@@ -23,7 +23,7 @@ Lanes = tuple[Any, ...]
 
 
 # Ops whose value is that of their operand.
-_SAME: Final = frozenset({Op.Contiguous, Op.ContiguousBackward, Op.Detach, Op.Copy, Op.Noop, Op.Precast})
+SAME: Final = frozenset({Op.Contiguous, Op.ContiguousBackward, Op.Detach, Op.Copy, Op.Noop, Op.Precast})
 NOTHING: Final = object()  # a fold that has seen no value and has no identity
 
 
@@ -70,7 +70,7 @@ def zero(d: DType) -> Any:
 
 
 # The operand that decides a connective of bools alone.
-_DECIDES: Final = {Op.And: False, Op.Or: True}
+DECIDES: Final = {Op.And: False, Op.Or: True}
 
 
 def pointwise(node: UOp, operands: list[Lanes]) -> Lanes:
@@ -88,8 +88,8 @@ def pointwise(node: UOp, operands: list[Lanes]) -> Lanes:
         if node.op is Op.Where:
             out.append(vs[0] if vs[0].__class__ is Poison else vs[1] if vs[0] else vs[2])
             continue
-        if d.is_bool and node.op in _DECIDES and any(v is _DECIDES[node.op] for v in vs):
-            out.append(_DECIDES[node.op])  # the other operand need not have a value
+        if d.is_bool and node.op in DECIDES and any(v is DECIDES[node.op] for v in vs):
+            out.append(DECIDES[node.op])  # the other operand need not have a value
             continue
         bad = next((v for v in vs if v.__class__ is Poison), None)
         if bad is not None:
@@ -152,7 +152,7 @@ def scalar_value(node: UOp, vs: list[Lanes]) -> Lanes:
         return tuple([vs[0][i] for i in node.arg])
     if op is Op.Bitcast or (op is Op.Precast and node.dtype is not node.src[0].dtype):
         return bitcast(node, vs[0])
-    if op in _SAME and vs:
+    if op in SAME and vs:
         return vs[0]
     if op is Op.Wmma and hasattr(node.arg, "multiply"):  # a layout that defines the product; for any other, only its target does
         product: Lanes = node.arg.multiply(vs[0], vs[1], vs[2])

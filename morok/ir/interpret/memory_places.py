@@ -10,7 +10,7 @@ from typing import Any, Final
 from morok.errors import IRError, ShapeError
 from morok.ir.interpret.iteration import Frame, Loops, Task, binder
 from morok.ir.interpret.lane_values import INVALID, Pointer, Poison, known, lane
-from morok.ir.interpret.storage import ALLOCATED, NAMED, element
+from morok.ir.interpret.storage import ALLOCATED, NAMED, Sources, element
 from morok.ir.op import Op
 from morok.ir.shape import edges, has_shape
 from morok.ir.uop import UOp
@@ -27,18 +27,30 @@ class Places(Loops):
     def tensor(self, node: UOp) -> Task:
         """The value of a tensor-level node: its elements, `flat` in row-major order, and its `shape`."""
 
+    @abstractmethod
+    def sources(self, node: UOp) -> list[Sources]:
+        """The reads that each lane of a value was computed from, for each thread."""
+
+    @abstractmethod
+    def took(self, node: UOp, get: Callable[[UOp], Task]) -> None:
+        """Keep the reads that `node` depends on by the present iteration of its first operand, a value or a place."""
+
+    def part(self, node: UOp) -> list[Any]:
+        """The number of the lanes that an Unroll has at the present iteration of its axes, for each thread."""
+        at: list[Any] = [0] * len(self.threads)
+        for axis, n in node.arg:
+            numbers = self.iteration(("axis", axis), [n] * len(at), node)
+            at = [
+                k if isinstance(k, Poison) else i if isinstance(i, Poison) else k * n + i
+                for k, i in zip(at, numbers, strict=True)
+            ]
+        return at
+
     def _lanes(self, node: UOp, get: Callable[[UOp], Task]) -> Task:
         """Unroll picks the lanes of the present iteration of its axes; Contract collects those of all iterations."""
         src = node.src[0]
         if node.op is Op.Unroll:
-            count = node.dtype.count
-            at: list[Any] = [0] * len(self.threads)
-            for axis, n in node.arg:
-                numbers = self.iteration(("axis", axis), [n] * len(at), node)
-                at = [
-                    k if isinstance(k, Poison) else i if isinstance(i, Poison) else k * n + i
-                    for k, i in zip(at, numbers, strict=True)
-                ]
+            count, at = node.dtype.count, self.part(node)
             whole = yield get(src)
             return [
                 (k,) * count if isinstance(k, Poison) else v[k * count : (k + 1) * count] for k, v in zip(at, whole, strict=True)
@@ -47,6 +59,7 @@ class Places(Loops):
 
         def body(active: list[bool]) -> Task:
             part = yield get(src)
+            self.took(node, get)
             for t, lanes in enumerate(part):
                 collected[t].extend(lanes)
 
@@ -233,8 +246,9 @@ class Places(Loops):
             frame.at = i
             self.frames.append(frame)
         lanes = (yield self.value(node.src[0]))[thread]
+        sources = self.sources(node.src[0])[thread]
         del self.frames[len(self.frames) - len(ranges) :]
-        held = self.memory.temporary(node, lanes)
+        held = self.memory.temporary(node, lanes, sources)
         return [Pointer(held, i) for i in range(len(lanes))]
 
 

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from morok.ir.uop import UOp
 
 Buffers = dict[Any, list[Any]]  # by storage node or slot number
+Read = tuple["Storage", int, int]  # a lane of memory, and the time of the read
+Sources = tuple[frozenset[Read], ...]  # the reads that each lane of a value was computed from
+Use = tuple[int, tuple[int, int], int]
 
 ALLOCATED: Final = frozenset({Op.DefineLocal, Op.DefineReg})
 NAMED: Final = frozenset({Op.Buffer, Op.Param, Op.DefineGlobal})
@@ -25,8 +28,10 @@ NAMED: Final = frozenset({Op.Buffer, Op.Param, Op.DefineGlobal})
 class Storage:
     """The lanes of one buffer; for registers, of one thread.
 
-    For each lane, in this run: `writers` holds its last Store, `stored` the time of that, `readers` the nodes that read it. For
-    shared memory, `written` and `read` hold the thread (-1: several) and the epoch of the last store and the last read.
+    For each lane, in this run: `writers` holds its last Store, `stored` the time of that, `uses` the uses since then of what was
+    read there: the bit of the Store, its thread and lane, and the time. For what is computed where it is read, `sources` are the
+    reads of each lane. For shared memory, `written` and `read` hold the thread (-1: several) and the epoch of the last store and
+    the last read.
     """
 
     def __init__(self, node: UOp, data: list[Any], space: AddrSpace) -> None:
@@ -35,13 +40,14 @@ class Storage:
         self.space = space
         self.writers: dict[int, UOp] = {}
         self.stored: dict[int, int] = {}
-        self.readers: dict[int, dict[tuple[UOp, int], int]] = {}
+        self.uses: dict[int, list[Use]] = {}
+        self.sources: Sources = ()
         self.written: dict[int, tuple[int, int]] = {}
         self.read: dict[int, tuple[int, int]] = {}
 
 
 class Memory:
-    """All storage of one run. `epoch` counts barriers, `clock` the lanes that were stored, or read where order is asked for."""
+    """All storage of one run. `epoch` counts barriers, `clock` stores of lanes, and where order is asked for reads and uses."""
 
     def __init__(self, buffers: Mapping[Any, list[Any]]) -> None:
         self.buffers = buffers
@@ -77,9 +83,11 @@ class Memory:
             self.shared[node] = found
         return found
 
-    def temporary(self, node: UOp, lanes: Lanes) -> Storage:
+    def temporary(self, node: UOp, lanes: Lanes, sources: Sources = ()) -> Storage:
         """Storage for an element that is computed where it is read."""
-        return Storage(node, list(lanes), AddrSpace.REG)
+        held = Storage(node, list(lanes), AddrSpace.REG)
+        held.sources = sources
+        return held
 
     def _contents(self, node: UOp) -> list[Any]:
         data = self.buffers.get(node)
@@ -128,6 +136,7 @@ class Memory:
         storage.data[offset] = Poison("Invalid is stored, which is no value", node) if value is INVALID else value
         storage.writers[offset] = node
         storage.stored[offset] = self.tick()
+        storage.uses.pop(offset, None)
 
     def check(self) -> None:
         """UndefinedError if the caller's memory holds Poison. IRError if an element was stored that is another buffer's, too."""
