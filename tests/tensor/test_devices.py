@@ -170,7 +170,10 @@ def test_devices_that_are_not_there() -> None:
     y = Tensor(data(2, seed=1), device="CPU:1").uop
     contents = {n: [1.0, 2.0] for u in (x, y) for n in u.toposort() if n.op is Op.Buffer}
     stack, three = UOp.new(Op.MStack, (x, y)), UOp.new(Op.MStack, (x, y, x))
-    for wrong, said in ((UOp.new(Op.MSelect, (stack,), 2), "no device 2 of a value on 2 devices"), (stack + three, "2 and 3 devices")):
+    for wrong, said in (
+        (UOp.new(Op.MSelect, (stack,), 2), "no device 2 of a value on 2 devices"),
+        (stack + three, "2 and 3 devices"),
+    ):
         with pytest.raises(IRTypeError, match=said):
             Tensor._make(wrong, "CPU").numpy()
         with pytest.raises(IRError, match=said):
