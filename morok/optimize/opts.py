@@ -295,7 +295,7 @@ class Scheduler:
         if self.fills_within(r):
             raise OptError(
                 f"{opt}: each iteration of axis {opt.axis} fills a local buffer again",
-                hint=f"apply {opt.op.name} before PACK, STRIP or GROUP",
+                expected="an axis on which no local buffer depends",
             )
         end = const_end(r)
         assert end is not None
@@ -331,8 +331,8 @@ class Scheduler:
             )
         if self.fills_within(r):
             raise OptError(
-                f"{opt}: each iteration of axis {opt.axis} fills a buffer that all threads of a block share",
-                hint="apply LOCAL before GROUP",
+                f"{opt}: each iteration of axis {opt.axis} fills the local buffer of the block's threads again",
+                expected="an axis on which no local buffer depends",
             )
         amount = self._amount(opt, r)
         self._check_threads(opt, amount)

@@ -128,7 +128,9 @@ def _on_device(a: Array | None, i: int) -> Array | None:
     if a is None or not a.devices:
         return a
     if not 0 <= i < len(a.devices):
-        raise IRError(f"device {i} of {len(a.devices)}")
+        raise IRError(
+            f"there is no device {i} of a value on {len(a.devices)} devices", expected=f"a number below {len(a.devices)}"
+        )
     return a.devices[i]
 
 
