@@ -51,7 +51,7 @@ def axes_of(x: UOp) -> tuple[tuple[int, int], ...]:
 
 
 def is_spread(node: UOp) -> bool:
-    """True of a statement: it is done at all iterations of the axes that are open in its operands, and leaves none of them open."""
+    """True of a statement: it is done at all iterations of the axes that are open in its operands, and leaves none open."""
     return node.dtype.kind == "void"
 
 
