@@ -90,7 +90,8 @@ class Freedom(Encoder):
 
     def value_here(self, name: str, found: Any) -> Any:
         """The value of a name under the loops around it: another one than where it was bound, if it may depend on a loop that is
-        around only one of the two; but not where that loop runs once.
+        around only one of the two; but not where that loop runs once. Then, too, an axis around it here is another one than where
+        it was bound, with a length of its own; no axis is open in a statement.
         """
         if not _varying(found):
             return found
@@ -100,7 +101,9 @@ class Freedom(Encoder):
         if not isinstance(found, Node):
             raise Unsupported("storage, or several nodes, under other loops")
         other = self.elsewhere(name, found)
-        if self.side == "pattern" or not all(isinstance(x, Loop) and x.counted for x in loops):
+        bound = self.varies.get(name, ())
+        captured = any(isinstance(x, Loop) and x.is_axis for x in loops if x not in bound) and found.dtype != "void"
+        if self.side == "pattern" or captured or not all(isinstance(x, Loop) and x.counted for x in loops):
             return other
         once = self.run_once(loops)
         if found.dtype in OPAQUE:  # a statement in a loop that does not run need be nothing

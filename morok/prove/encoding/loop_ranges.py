@@ -11,7 +11,7 @@ from morok.prove import smt
 from morok.prove.encoding.fragments import Fragments
 from morok.prove.encoding.obligation import Inapplicable
 from morok.prove.encoding.structure_parts import ELEMENT, NOTHING, OPAQUE, Loop, Loops
-from morok.prove.forms import conjuncts
+from morok.prove.forms import VECTOR_AXES, conjuncts
 from morok.prove.kinds import Node, Truth
 from morok.prove.rule_syntax import names_in
 from morok.prove.semantics.term import Term, Unsupported, both, choose, either
@@ -57,17 +57,32 @@ class Ranges(Fragments):
         i, e = self.world.number_of(dtype, r), self.world.number_of(end.dtype, end.term)
         runs = both(n.compare("<=", n.const(0), i)[1], n.compare("<", i, e)[1])
         node = Node((Term(r.value, both(end.term.defined, runs)),), dtype)
-        self.ranges[id(node)] = Loop(node, end, name, counted=True)
+        kind = parts.get("axis")
+        called = kind.name if isinstance(kind, (S.EName, S.PVar)) else ""
+        self.ranges[id(node)] = Loop(node, end, name, counted=True, kind=called, is_axis=self.may_be_axis(kind))
         written = parts["end"]
         self.ends[id(node)] = frozenset(names_in(written)) if isinstance(written, S.Syntax) else frozenset()
         self.kept.append(node)
         return node
 
+    def may_be_axis(self, kind: Any) -> bool:
+        """False where the kind of a range is written, and one of no axes."""
+        return not isinstance(kind, S.EName) or kind.name in (*self.rule.bindings, *self.names, *VECTOR_AXES)
+
     def bind(self, name: str, value: Any) -> Any:
+        self.is_called(name, value)
+        return super().bind(name, value)
+
+    def clause(self, clause: S.If | S.Let) -> None:
+        super().clause(clause)
+        for name in clause.names if isinstance(clause, S.Let) else ():
+            self.is_called(name, self.names[name])
+
+    def is_called(self, name: str, value: Any) -> None:
+        """A range's name in the rule, noted."""
         loop = self.ranges.get(id(value))
         if loop is not None:
             self.ranges[id(value)] = replace(loop, name=name)
-        return super().bind(name, value)
 
     def loop_of(self, v: Any, name: str = "") -> Any:
         """A range operand as a loop: one made in the rule, or any other, with an end of its own."""

@@ -24,6 +24,7 @@ from morok.prove.encoding.obligation import Obligation
 from morok.prove.encoding.structure import StructureEncoder
 from morok.prove.encoding.structure_parts import Loop
 from morok.prove.kinds import Node
+from morok.prove.rule_syntax import names_in
 from morok.prove.semantics.numbers import Num
 from morok.prove.semantics.term import Term, Unsupported, both, either, is_false
 from morok.prove.smt import FALSE, TRUE, Expr
@@ -196,6 +197,7 @@ class ReindexingEncoder(StructureEncoder):
                 if not self.said_free(name, p):
                     raise Unsupported(f"{name} may depend on the range {p.name}")
         moves = self.moves(read, body)
+        self.of_their_kinds(before, after, moves)
         if sorted(moves) != sorted(p.name for p in before):
             raise Unsupported("ranges that remain in the body")
         if any(x.node.dtype != "index" for x in (*before, *after)):
@@ -205,6 +207,13 @@ class ReindexingEncoder(StructureEncoder):
         first, last = self.ends_of(after)
         maps = [self.moved_to(moves, before, names, vector) for vector in (here, first, last, *self.successors(after))]
         return Piece(before, after, maps)
+
+    def of_their_kinds(self, old: list[Loop], new: list[Loop], moves: dict[str, S.Expr]) -> None:
+        """The condition that iterations stay what they are: in order, launched, or those of an axis (docs/ops.md)."""
+        for q in new:
+            kinds = {p.kind for p in old if q.name in names_in(moves.get(p.name, S.EName(q.name)))}
+            if "" in kinds or kinds - {q.kind} or not any(q.kind == p.kind for p in old):
+                raise Unsupported("new ranges of another kind")
 
     def constant_end(self, loop: Loop) -> bool:
         return loop.end is not None and loop.end.made is not None and loop.end.made.op == "Const"

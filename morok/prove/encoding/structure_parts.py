@@ -92,7 +92,9 @@ class Place:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Loop:
-    """A range: its variable and its end. `name` is what the rule calls it, if anything; `counted` where the rule names its end.
+    """A range: its variable and its end. `name` is what the rule calls it, if anything; `counted` where the rule names its end;
+    `kind` the name of its kind, or the rule's name for that, "" where the rule has none; `is_axis` False where it is known to be
+    no axis.
 
     Two are one loop if they have one variable, whatever they are called.
     """
@@ -102,6 +104,8 @@ class Loop:
     unknown: Symbol
     name: str = ""
     counted: bool = False
+    kind: str = ""
+    is_axis: bool = True
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Loop) and self.node is other.node

@@ -72,7 +72,7 @@ def _condition(r: Reading, e: S.Expr, following: bool) -> Expr:
                 return _of_each_loop(r, over, several)
             return _quantified(r, over, e.name == "all", following)
         case S.ECall(name="free_of_axes", args=(x, axes)):
-            return _free_of_axes(r, place(r.value(x)), axis_list(r.value(axes)))
+            return _free_of_axes(r, place(r.value(x)), axis_list_or_none(r.value(axes)))
         case S.ECall(name="free_of", args=(x, other)) if isinstance(found := r.value(other), (Vector, Seen)):
             if not following:
                 raise Unsupported("a node that is not free of a range")

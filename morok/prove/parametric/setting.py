@@ -216,6 +216,7 @@ class Setting:
         self.counted: dict[tuple[Expr, Expr], Applicable] = {}
         self.said_of_counts: set[Expr] = set()
         self.boundaries: list[Integer] = []
+        self.axes_found: set[Expr] = set()  # the single axes that a pattern names: in a graph they have the lengths that it says
         self.regrouped: dict[Applicable, Applicable] = {}
         self.over_axes: dict[Expr, dict[tuple[Expr, Expr], Callable[[Expr], Expr]]] = {}
         self.tables: dict[Expr, tuple[Integer, Integer]] = {}

@@ -27,6 +27,7 @@ from morok.prove.parametric.lanewise import lanewise
 from morok.prove.parametric.op_functions import function
 from morok.prove.parametric.polynomials import INT, Integer, integer
 from morok.prove.parametric.rule_values import (
+    AxisList,
     Branch,
     Datum,
     Items,
@@ -280,6 +281,8 @@ def _ragged(r: Reading, sequence: Items) -> Vector:
 def _open(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
     """At every iteration of the axes, the block of lanes that belongs to it."""
     axes = r.axes(_field(r, op, parts))
+    if _made_anew(r, axes):
+        raise Unsupported("an axis that may be there with another length is opened")
     part = _operand(r, op, parts)
     width = sequences.width(r.setting, axes)
     below = r.type(part)
@@ -305,6 +308,16 @@ def _open(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
     return Vector(own, lane_of, axes=axes.parts, inside=x, of_vectors=x.of_vectors)
 
 
+def _made_anew(r: Reading, axes: AxisList) -> bool:
+    """Truth of a target saying the number and the length of one of these axes: a graph may have an axis of that number and of
+    another length. Those of the pattern are noted.
+    """
+    single = {a for a in axes.parts if a.head == "apply" and a.data is laws.SINGLE}
+    if r.part == "pattern":
+        r.setting.axes_found |= single
+    return not single <= r.setting.axes_found
+
+
 def _own(count: Integer, width: Integer) -> Integer:
     """The number of lanes that each iteration has of so many."""
     if width.known == 1:
@@ -325,6 +338,10 @@ def _close(r: Reading, op: str, parts: Parts, at: Any) -> Vector | Statement:
         return replace(x, constant=False)
     everything = r.setting.together(axes.parts)
     width = sequences.width(r.setting, axes)
+    if _made_anew(r, axes) and not r.probing:
+        block, lane = (integer(smt.Int(r.setting.symbol(of))) for of in ("block", "lane"))
+        elsewhere = r.setting.iteration(laws.moved(everything, block, r.here))
+        r.claim(x.at(elsewhere, lane) == x.at(r.here, lane))  # of whatever length: else it would close another axis
 
     def lane_of(e: Expr, lane: Integer) -> Expr:
         block, own = r.setting.divided(lane, x.count)
@@ -387,6 +404,7 @@ def _range(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
     n, i = (r.bind(name, integer(smt.Int(Symbol("variable", name)))) for name in (end.bound, label.name))
     r.setting.count(n)
     axis = laws.SINGLE(i.term, n.term)
+    r.setting.axes_found.add(axis)
     dtype = r.element(at)
     return Vector(integer(1), lambda e, lane: sequences.constant(laws.block(axis, e), dtype))
 
