@@ -123,7 +123,6 @@ class _Walk:
         self.names: set[str] = set()
         self.closed: set[str] = set()
         self.modules: dict[int, tuple[Any, bool]] = {}  # with True where all counts
-        self._homes: set[str] = set()  # modules of functions that were gone through: they are loaded in every process
         self._named: set[str] = set()  # modules by texts
         self._attributes: set[str] = set()
         self._constants: set[str] = set()  # texts in code
@@ -183,7 +182,8 @@ class _Walk:
         self.names.update(word for text in self._texts for word in _WORD.findall(text))
         texts, self._texts = self._texts, {}
         names = self.names | self._making
-        parts: list[Any] = [*self.modules_named(texts)]
+        self.note_named(texts)
+        parts: list[Any] = []
         if "modules" in names:  # of `sys`, by whatever name
             loaded = [sys.modules.get(t) for t in sorted({*texts, *names})]
             parts += [m for m in loaded if isinstance(m, types.ModuleType) and self.owns_module(m)]
@@ -195,26 +195,20 @@ class _Walk:
             parts += self.said(at, names)
         return parts
 
-    def modules_named(self, texts: Iterable[str]) -> list[types.ModuleType]:
-        """The modules that texts name, which whatever a text is given to may import: those whose code was gone through, of which
-        counts what has a name. Of others their files are noted, and no code is run. Names of attributes are no such texts.
+    def note_named(self, texts: Iterable[str]) -> None:
+        """Note the files of modules that texts name, which whatever a text is given to may import; no code is run for it. The
+        names of attributes are no such texts.
         """
         texts = [t for t in texts if t in self._constants or t not in self._attributes]
         there = importable() if texts else set()
-        found: list[types.ModuleType] = []
         todo = sorted({path for text in texts for path in _paths(text) if path.partition(".")[0] in there}, reverse=True)
         while todo:
             parts = todo.pop().split(".")
             for name in (".".join(parts[: i + 1]) for i in range(len(parts))):  # what goes on behind may be what the module has
                 file = None if name in self._named else find(name)
                 self._named.add(name)
-                if file is None or not self.own(name):
-                    continue
-                if name in self._homes and name in sys.modules:
-                    found.append(sys.modules[name])
-                else:
+                if file is not None and self.own(name):
                     todo += (p for p in reversed(self.source(name, file)) if p.partition(".")[0] in there)
-        return found
 
     def source(self, name: str, file: Path) -> list[str]:
         """The paths of modules that a module's file mentions, which is noted; with all of its distribution where its code reaches
@@ -313,7 +307,6 @@ class _Walk:
         if not self.own(module):
             self.say("function", module, at.__qualname__)
             return parts
-        self._homes.add(module)
         file = getattr(sys.modules.get(module), "__file__", None)
         if file is not None:
             self.files.add(file)
