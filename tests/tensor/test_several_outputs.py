@@ -168,6 +168,6 @@ def test_only_tensors_are_computed_together(given: Any) -> None:
     for wrong in (Tensor.realize_batch, Tensor.prepare_batch):
         with pytest.raises(DTypeError, match="expected: "):
             wrong(given)
-    with pytest.raises(DTypeError, match="nothing"):
+    with pytest.raises(DTypeError, match="no tensors"):
         Tensor.prepare_batch([])
     Tensor.realize_batch([])

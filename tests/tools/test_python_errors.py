@@ -93,7 +93,7 @@ def test_wrong_use_has_a_code(what: str) -> None:
 
 
 def test_a_tensors_graph_is_named_where_the_tensor_was_given() -> None:
-    with pytest.raises(MorokError, match="its graph is in its `uop`"):
+    with pytest.raises(MorokError, match="pass the graph in its attribute `uop`"):
         morok.simplify(three())
     assert morok.simplify(three().uop) is not None
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from morok.arguments import real_or_none, shown
@@ -18,10 +18,10 @@ from morok.ir.dtype import AddrSpace
 from morok.ir.interpret.access_order import AccessOrder
 from morok.ir.interpret.iteration import PerThread, Task, closed, run_tasks
 from morok.ir.interpret.lane_values import INVALID, NOTHING, Lanes, Pointer, Poison, fold, known, lane, scalar_value
-from morok.ir.interpret.memory_places import MOVEMENT
+from morok.ir.interpret.memory_places import MOVEMENT, Places
 from morok.ir.interpret.read_sources import NONE, Reads
 from morok.ir.interpret.step_limit import Steps
-from morok.ir.interpret.storage import ALLOCATED, NAMED, Buffers, Memory, Read, Storage, consecutive, element
+from morok.ir.interpret.storage import ALLOCATED, NAMED, Buffers, Memory, Read, Sources, Storage, consecutive, element
 from morok.ir.interpret.tensor_interpreter import value_of
 from morok.ir.interpret.walk import order
 from morok.ir.op import Op
@@ -32,16 +32,38 @@ from morok.ir.uop import UOp
 _ORDERED: Final = frozenset({Op.Sink, Op.Group, Op.Noop})
 
 
-class Graph(Reads):
+class Graph(Places):
     """One run over a graph, for one workgroup at a time."""
 
     def __init__(self, roots: Sequence[UOp], memory: Memory, variables: Mapping[Any, Any], steps: Steps) -> None:
         super().__init__(roots, memory, variables, steps)
         self.order = AccessOrder(roots, self.depends)
-        self.taken = {}
+        self.reads = Reads(self, self.order.fed)
 
     def tensor(self, node: UOp) -> Task:
         return value_of(node, self)
+
+    def value(self, node: UOp) -> Task:
+        return self._once(node, node, self._value_with_reads if node in self.order.fed else self._value)
+
+    def place(self, node: UOp) -> Task:
+        return self._once(node, (node, "place"), self._place_with_reads if node in self.order.fed else self._place)
+
+    def sources(self, node: UOp) -> list[Sources]:
+        return self.reads.of_value(node)
+
+    def took(self, node: UOp, get: Callable[[UOp], Task]) -> None:
+        self.reads.take(node, places=get == self.place)
+
+    def _value_with_reads(self, node: UOp) -> Task:
+        lanes = yield from self._value(node)
+        self.reads.keep_value(node)
+        return lanes
+
+    def _place_with_reads(self, node: UOp) -> Task:
+        places = yield from self._place(node)
+        self.reads.keep_place(node, places)
+        return places
 
     # Values.
 
@@ -123,7 +145,7 @@ class Graph(Reads):
                     lanes.append(self.memory.load(p, node, t))
             out.append(tuple(lanes))
         if node in self.order.fed:
-            self.read_from(node, reads, places)
+            self.reads.read_from(node, reads, places)
         return out
 
     def _noted(self, at: Any, early: bool) -> frozenset[Read]:
@@ -135,7 +157,7 @@ class Graph(Reads):
         storage, offset = at.storage, at.offset
         if storage.space is AddrSpace.GLOBAL and storage.node in self.order.stored:
             return frozenset([(storage, offset, -1 if early else self.memory.tick())])
-        return storage.sources[offset] if offset < len(storage.sources) else NONE
+        return storage.sources[offset] if 0 <= offset < len(storage.sources) else NONE
 
     def _behind(self, *places: UOp) -> int:
         """The ranges, and the stores that did something, for which storage or places waited when they were looked at, as bits."""
@@ -316,7 +338,7 @@ class Graph(Reads):
         at = yield self.place(node.src[0])
         value = self.ready(node.src[1]) or (yield self.value(node.src[1]))
         behind, began, done = self._behind(node.src[0]), self.memory.clock, 0
-        reads = [self.place_sources(node.src[0]), self.sources(node.src[1])] if node in self.order.fed else []
+        reads = [self.reads.of_place(node.src[0]), self.sources(node.src[1])] if node in self.order.fed else []
         for t, on in enumerate(active):
             if on:
                 lanes = value[t]

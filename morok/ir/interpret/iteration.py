@@ -205,6 +205,10 @@ class Loops(ABC):
         time, loops = storage.stored[offset], self.depends[writer] | closed(writer)
         return [f for f in self.frames if f.entered <= time < f.began and f.binder in loops]
 
+    def memo(self, node: UOp) -> dict[Any, Any]:
+        """What is known of a node at the present iteration of the loops that it depends on."""
+        return self._frame(node).memo
+
     def ready(self, node: UOp) -> PerThread | None:
         """The lanes of `node` if they need no task, else None."""
         if node.op is Op.Range and vector_axis(node) is None:
