@@ -1,4 +1,4 @@
-"""What a dialect says of nodes of several lanes, by methods, facts and templates, against the lanes that such nodes evaluate to.
+"""Trials of what a dialect says of nodes of several lanes, by methods, facts and templates: compared with what they evaluate to.
 
 Each node is asked everything that can be asked of one, and each pair whether they are the same.
 """

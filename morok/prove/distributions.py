@@ -42,6 +42,9 @@ def _spec(name: str, path: Iterable[str] | None) -> importlib.machinery.ModuleSp
     for finder in sys.meta_path:
         try:
             found = finder.find_spec(name, None if path is None else list(path), None)
+        except KeyError:  # a folder without an __init__.py, in a package that is not loaded
+            found = importlib.machinery.ModuleSpec(name, None, is_package=True)
+            found.submodule_search_locations = [os.path.join(p, name.rpartition(".")[2]) for p in path or ()]
         except (ImportError, AttributeError, ValueError):  # one without the method among them
             continue
         if found is not None:
@@ -190,14 +193,24 @@ def distribution_files(module: str) -> tuple[str, ...]:
     return identity(module.partition(".")[0]).files if installed(module) else tuple(map(str, _sources(module)))
 
 
-def _sources(module: str) -> list[Path]:
-    """The sources in the folder of a module's uppermost package, or beside a module that is of none."""
+def source_folder(module: str) -> tuple[Path, bool] | None:
+    """The folder of a module's uppermost package, and True; the folder of a module that is of none, and False; None for a module
+    without a file.
+    """
     file = find(module)
     if file is None:
-        return []
+        return None
     at = file.parent if file.name == "__init__.py" else file.with_suffix("")
     depth = module.count(".")
     package = depth > 0 or file.name == "__init__.py"
-    folder = (at, *at.parents)[depth] if package else file.parent
+    return (at, *at.parents)[depth] if package else file.parent, package
+
+
+def _sources(module: str) -> list[Path]:
+    """The sources in the folder of a module's uppermost package, or beside a module that is of none."""
+    found = source_folder(module)
+    if found is None:
+        return []
+    folder, package = found
     suffixes = (".py", *importlib.machinery.EXTENSION_SUFFIXES)
     return [p for p in sorted(folder.rglob("*") if package else folder.glob("*")) if p.name.endswith(suffixes)]

@@ -327,7 +327,7 @@ class Examination:
                 raise _Broken(f"returns {self.text(r)} for `{p.name}`, {what}, at {shown}")
 
     def strange(self, p: S.Param, made: Sequence[Any], given: Sequence[Any], known: Mapping[int, Any]) -> Iterator[str]:
-        """What a result hangs on and was not given, as text: nodes of its own; loops and axes that the arguments close."""
+        """The nodes, loops and axes that a result depends on and no argument gives, as text."""
         anew = self.anew(p)
         for n in self.unknown(made, known):
             if not self.computed(n) and op_name(self.dialect, self.dialect.opkey(n)) not in anew:

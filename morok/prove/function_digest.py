@@ -29,6 +29,7 @@ from morok.prove.distributions import (
     installed,
     moroks,
     pythons,
+    source_folder,
 )
 
 DYNAMIC: Final = frozenset(  # by these code may reach what it does not mention
@@ -199,6 +200,8 @@ class _Walk:
         """Note the files of modules that texts name, which whatever a text is given to may import; no code is run for it. The
         names of attributes are no such texts.
         """
+        if moroks(self.top):  # whose code imports by no text but for names that users give
+            return
         texts = [t for t in texts if t in self._constants or t not in self._attributes]
         there = importable() if texts else set()
         todo = sorted({path for text in texts for path in _paths(text) if path.partition(".")[0] in there}, reverse=True)
@@ -482,7 +485,7 @@ def _contents(file: Path) -> bytes:
 
 
 def _paths(text: str) -> Iterator[str]:
-    """What may be paths of modules in a text; in a pickle a letter stands before them that says what they are."""
+    """The parts of a text that may be paths of modules; in a pickle a letter before them says what they are."""
     for path in _PATH.findall(text):
         yield path
         yield path[1:]
@@ -534,9 +537,14 @@ def code_of(function: Any, module: str, variable: bool = True) -> Code:
     walk.walk(function)
     file = getattr(sys.modules.get(module), "__file__", None)
     files = walk.files | ({file} if file is not None else set())
+    said = set()
     for name in sorted(filter(None, walk.dynamic | walk.loose)):
-        walk.say("all of", name, distribution_digest(name))
-        files.update(distribution_files(name))
+        whole = (source_folder(name), installed(name), name.partition(".")[0])
+        if whole not in said:  # once for all modules of a package
+            said.add(whole)
+            walk.say("all of", distribution_digest(name))
+            files.update(distribution_files(name))
+        walk.say("of it", name)
     for name in sorted(walk.beside):
         at = str(find(name) or "")
         known = identity(name.partition(".")[0])

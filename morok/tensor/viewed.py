@@ -29,7 +29,7 @@ VIEWS: Final = MOVEMENT | _RESHAPES
 
 
 def viewed_by(base: Lazy, uop: UOp) -> tuple[Viewed, ...]:
-    """What a tensor of the node `uop`, made of the tensor `base`, is a view of; () if it is none."""
+    """The tensors of which a tensor of the node `uop`, made of the tensor `base`, is a view; () if it is none."""
     old = base.uop
     how = _step(uop, old)
     if how is None:

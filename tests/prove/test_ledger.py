@@ -351,7 +351,7 @@ def test_what_was_measured_in_code_of_rules_that_are_not_proved_now_is_not_prove
         "from morok.prove import admission\n"
         "from morok.rewrite import library\n"
         "file = next(library.rules_dir().rglob('transcendental.rules'))\n"
-        "print(set(admission.verdicts(library._built_in(file).file).values()))\n"
+        "print(set(admission.verdicts(library._built_in_file(file).file).values()))\n"
     )
     environment = {**os.environ, "MOROK_CACHE_DIR": str(tmp_path)}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)

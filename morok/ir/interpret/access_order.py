@@ -27,7 +27,7 @@ def below(node: UOp) -> Sequence[UOp]:
 
 
 class AccessOrder:
-    """What is known of the order of accesses before a run. The stores and loops that a statement was done behind are bits.
+    """The order of accesses as far as it is known before a run. The stores and loops that a statement was done behind are bits.
 
     depends  the loops that each node is in
     stored   the storage that something stores to

@@ -206,7 +206,7 @@ class Loops(ABC):
         return [f for f in self.frames if f.entered <= time < f.began and f.binder in loops]
 
     def memo(self, node: UOp) -> dict[Any, Any]:
-        """What is known of a node at the present iteration of the loops that it depends on."""
+        """The values, places and effects of a node at the present iteration of the loops that it depends on."""
         return self._frame(node).memo
 
     def ready(self, node: UOp) -> PerThread | None:
