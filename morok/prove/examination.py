@@ -51,6 +51,7 @@ def examined(extern: S.Extern, module: str, rules: Sequence[CheckedRule], step: 
         return Tested("false", message=f"{module} cannot be imported: {_named(problem)}")
     if function is None or not hasattr(function, MARK):
         return Tested("false", message=f"{extern.name} of {module} is not marked as a helper once the module has run")
+    step(f"the reading of the code of {extern.name}")
     code = helper_code(function, module, [r.context for r in rules])
     files = digests_of(code.files)
     calls = 0

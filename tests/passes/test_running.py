@@ -121,11 +121,11 @@ def masked(condition: UOp, value: UOp, j: UOp, k: UOp, n: int, other: float = -0
 def test_which_loops_continue_a_fold() -> None:
     n = 18
     k, j, x = K.loop(n, 0), K.fold(n, 1), K.buffer(1, n + 1)
-    assert prefix_scan.ordered_loops(prefix_scan.running(masked(j.le(k), x.index(j), j, k, n)))
-    assert prefix_scan.ordered_loops(prefix_scan.running(masked(k.ge(j), x.index(j), j, k, n)))
-    assert prefix_scan.ordered_loops(prefix_scan.running(masked((j - 1).lt(k), x.index(j), j, k, n)))
+    assert prefix_scan.ordered_loops(prefix_scan.with_prefix_scans(masked(j.le(k), x.index(j), j, k, n)))
+    assert prefix_scan.ordered_loops(prefix_scan.with_prefix_scans(masked(k.ge(j), x.index(j), j, k, n)))
+    assert prefix_scan.ordered_loops(prefix_scan.with_prefix_scans(masked((j - 1).lt(k), x.index(j), j, k, n)))
     short = masked(K.fold(3, 1).le(K.loop(3, 0)), x.index(K.fold(3, 1)), K.fold(3, 1), K.loop(3, 0), 3)
-    assert prefix_scan.ordered_loops(prefix_scan.running(short))
+    assert prefix_scan.ordered_loops(prefix_scan.with_prefix_scans(short))
     check(short, K.AVX2)
     one = masked(K.fold(1, 1).le(K.loop(1, 0)), x.index(K.fold(1, 1)), K.fold(1, 1), K.loop(1, 0), 1)
     longer = K.loop(n + 2, 0)
@@ -142,7 +142,7 @@ def test_which_loops_continue_a_fold() -> None:
         masked(j.le(longer), x.index(j), j, longer, n + 2),  # beyond what is there
         K.kernel(K.buffer(0, 4 * n).index(i * n + k).store(beside).end(i, k)),  # again for every i
     ):
-        assert prefix_scan.running(ast) is ast
+        assert prefix_scan.with_prefix_scans(ast) is ast
         check(ast, K.AVX2)
 
 

@@ -295,7 +295,11 @@ def test_an_index_map_that_is_no_bijection_in_order_proves_nothing(wrong: dict[s
 
 MERGE = """Reduce {
         src: s: f32,
-        ranges: [p @ Range { end: @const(n): index, axis, renumbered, .. }, q @ Range { end: @const(m): index, .. }, rest..],
+        ranges: [
+            p @ Range { end: @const(n): index, axis, renumbered, .. },
+            q @ Range { end: @const(m): index, axis, .. },
+            rest..
+        ],
         op
     }
     let k = unused(s)
