@@ -136,7 +136,7 @@ def identity(top: str) -> Identity:
         todo += [_normal(re.split(r"[^\w.-]", w, maxsplit=1)[0]) for w in wanted if "extra" not in w.partition(";")[2]]
     h = hashlib.sha256()
     for _, record in sorted(seen.items()):
-        h.update(record.parent.name.encode() + b"\0" + _bytes(record))
+        h.update(record.parent.name.encode() + b"\0" + contents_of(record))
     return Identity(h.hexdigest(), tuple(str(record) for _, record in sorted(seen.items())))
 
 
@@ -155,7 +155,7 @@ def _records() -> dict[str, Path]:
 def _projects(top: str) -> tuple[str, ...]:
     """The projects with records that a package is of."""
     record = _records().get(_normal(top))
-    if record is not None and re.search(rb"(?m)^%s[/.]" % re.escape(top).encode(), _bytes(record)):
+    if record is not None and re.search(rb"(?m)^%s[/.]" % re.escape(top).encode(), contents_of(record)):
         return (_normal(top),)  # the common case, which is found without reading all records
     named = map(_normal, importlib.metadata.packages_distributions().get(top, ()))
     return tuple(sorted({n for n in named if n in _records()}))
@@ -164,10 +164,11 @@ def _projects(top: str) -> tuple[str, ...]:
 @functools.cache
 def file_digest(file: str) -> str:
     """A digest of a file of what is installed, which is read once in a process."""
-    return hashlib.sha256(_bytes(Path(file))).hexdigest()
+    return hashlib.sha256(contents_of(Path(file))).hexdigest()
 
 
-def _bytes(file: Path) -> bytes:
+def contents_of(file: Path) -> bytes:
+    """The bytes of a file; none where it cannot be read."""
     try:
         return file.read_bytes()
     except OSError:
@@ -184,7 +185,7 @@ def distribution_digest(module: str) -> str:
         return identity(top).digest
     h = hashlib.sha256(top.encode())
     for source in _sources(module):
-        h.update(str(source).encode("utf-8", "backslashreplace") + b"\0" + _bytes(source))
+        h.update(str(source).encode("utf-8", "backslashreplace") + b"\0" + contents_of(source))
     return h.hexdigest()[:32]
 
 

@@ -15,6 +15,7 @@ from morok.dsl import syntax as S
 from morok.dsl.compile import compile_rules
 from morok.dsl.compiled import link
 from morok.dsl.contract import COMPILE_TIME
+from morok.dsl.lane_count import lane_count
 from morok.errors import HelperContractError, MorokError
 from morok.ir.ranges import open_axes, open_ranges
 from morok.marks import MARK, trust
@@ -251,19 +252,19 @@ class Examination:
         if mine is None:
             raise _Broken(f"says `counts` of what is no name or number at {shown}")
         r, _ = mine
-        for q in hardware_indices.others(r):
+        for p, q in hardware_indices.pairs(r):
             try:
-                context = self.context_of(r + q) if self.context_of is not None else (self.context or _nothing)()
+                context = self.context_of(p + q) if self.context_of is not None else (self.context or _nothing)()
             except MorokError:  # a kernel that cannot be launched
                 continue
             numbers = []
-            for x in (r, q):
+            for x in (p, q):
                 given = tuple([x if a is r else a for a in args])
                 found = self.call(given, _always(context), shown)
                 read = None if found is None else hardware_indices.read(fact, self.named(given, found))
                 numbers += [] if read is None else [read[1]]
-            if len(numbers) == 2 and not hardware_indices.count_both((r, q), (numbers[0], numbers[1])):
-                both = f"{self.text(r)} and {self.text(q)} of one kernel"
+            if len(numbers) == 2 and not hardware_indices.count_both((p, q), (numbers[0], numbers[1])):
+                both = f"{self.text(p)} and {self.text(q)} of one kernel"
                 raise _Broken(f"breaks its contract: {both} get {self.text(numbers[0])} and {self.text(numbers[1])}")
 
     def named(self, args: tuple[Any, ...], result: Any) -> dict[str, Any]:
@@ -417,8 +418,8 @@ class Examination:
         return next((name for name, x in self.dialect.dtypes.items() if x is d or x == d), str(d))
 
     def lanes_fit(self, r: Any, nodes: Sequence[Any]) -> bool:
-        lanes = self.dialect.facts.get("lanes")
-        return lanes is None or lanes(r) in {1, *(lanes(n) for n in nodes)}
+        lanes = lane_count(self.dialect)
+        return lanes(r) in {1, *map(lanes, nodes)}
 
     def text(self, a: Any) -> str:
         try:

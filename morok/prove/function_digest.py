@@ -20,6 +20,7 @@ from typing import Any, Final, NamedTuple
 
 from morok.prove import seen_objects as objects
 from morok.prove.distributions import (
+    contents_of,
     distribution_digest,
     distribution_files,
     file_digest,
@@ -217,7 +218,7 @@ class _Walk:
         """The paths of modules that a module's file mentions, which is noted; with all of its distribution where its code reaches
         what it does not mention.
         """
-        contents = _contents(file)
+        contents = contents_of(file)
         self.files.add(str(file))
         self.say("source", name, hashlib.sha256(contents).hexdigest())
         package = name if file.name == "__init__.py" else name.rpartition(".")[0]
@@ -475,13 +476,6 @@ def _mentioned(contents: bytes, package: str) -> tuple[list[str], bool]:
     texts = {c if isinstance(c, str) else c.decode("latin-1") for c in constants if isinstance(c, (str, bytes))}
     paths = {path for text in texts for path in _paths(text)}
     return sorted({*paths, *_imported(code, package)}), not DYNAMIC.isdisjoint(_names(code))
-
-
-def _contents(file: Path) -> bytes:
-    try:
-        return file.read_bytes()
-    except OSError:
-        return b""
 
 
 def _paths(text: str) -> Iterator[str]:

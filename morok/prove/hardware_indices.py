@@ -16,7 +16,7 @@ from morok.ir.uop import UOp
 
 _LENGTHS: Final = (2, 3)  # of the other range, besides the first one's
 _MOST: Final = 256  # values of hardware indices that are gone through
-_ID: Final = 1 << 20  # of the other range: no range of a graph that tests rules has it
+_FAR: Final = 1 << 20  # a distance of numbers of ranges that no graph has which tests rules
 
 
 def counted(extern: S.Extern) -> list[S.ECall]:
@@ -34,17 +34,26 @@ def read(fact: S.ECall, names: Mapping[str, Any]) -> tuple[UOp, UOp] | None:
     return of, digits[0] if digits else index
 
 
-def others(r: UOp) -> Iterator[UOp]:
-    """Launched ranges of each kind and of a few lengths; none where they have too many values together with `r` to go through."""
-    for kind in sorted(BLOCKS | THREADS, key=lambda kind: kind.name):
-        for length in dict.fromkeys((int(r.vmax) + 1, *_LENGTHS)):
-            if length * (int(r.vmax) + 1) <= _MOST:
-                yield UOp.range(length, _ID, kind)
+def pairs(r: UOp) -> Iterator[tuple[UOp, UOp]]:
+    """Pairs of launched ranges, the first one like `r`. The other is of each kind and of a few lengths, and has the next number or
+    one far off; none where the two have too many values together to go through.
+    """
+    length, (number, kind, *rest) = int(r.vmax) + 1, r.arg
+    far = UOp.new(Op.Range, r.src, (number + _FAR, kind, *rest))
+    for other in sorted(BLOCKS | THREADS, key=lambda kind: kind.name):
+        for n in dict.fromkeys((length, *_LENGTHS)):
+            if n * length <= _MOST:
+                beside, apart = (UOp.range(n, number + after, other) for after in (1, _FAR + 1))
+                yield from ((r, beside), (r, apart), (far, apart))
 
 
 def count_both(ranges: tuple[UOp, UOp], numbers: tuple[UOp, UOp]) -> bool:
-    """Truth of two numbers taking each pair of values of two ranges equally often, over all values of the hardware's indices."""
+    """Truth of two numbers taking each pair of values of two ranges equally often, over all values of the hardware's indices. One
+    index has one length.
+    """
     specials = list(dict.fromkeys(n for number in numbers for n in number.toposort() if n.op is Op.Special))
+    if len({s.arg for s in specials}) < len(specials):
+        return False
     lengths = [int(s.vmax) + 1 for s in specials]
     if math.prod(lengths) > _MOST:
         return True  # as far as was tried
@@ -53,4 +62,4 @@ def count_both(ranges: tuple[UOp, UOp], numbers: tuple[UOp, UOp]) -> bool:
     return set(met) == set(itertools.product(*(range(int(r.vmax) + 1) for r in ranges))) and len(set(met.values())) == 1
 
 
-__all__ = ["count_both", "counted", "others", "read"]
+__all__ = ["count_both", "counted", "pairs", "read"]

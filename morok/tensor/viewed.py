@@ -61,7 +61,7 @@ def is_view(x: Lazy, besides: Collection[int] = ()) -> bool:
 
 
 def of(x: Lazy) -> tuple[Viewed, ...]:
-    """What a tensor is a view of, as this thread or task sees it."""
+    """The tensors that a tensor is a view of, as this thread or task sees it."""
     if descriptions and (description := current()) is not None and id(x) in description.now:
         return ()
     return x._viewed
@@ -98,7 +98,7 @@ def _holds(base: Lazy, mark: object) -> bool:
 
 
 def _step(new: UOp, old: UOp) -> int | None:
-    """How the elements of one node are seen in another; None if it is no view of them."""
+    """The way in which one node's elements are seen in another: SAME, RESHAPED or MOVED; None if it is no view of them."""
     if new is old:
         return SAME
     if new.op not in VIEWS and old.op not in VIEWS:

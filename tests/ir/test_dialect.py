@@ -45,7 +45,7 @@ def test_the_built_in_dialect_is_found_by_name() -> None:
 
 
 def test_a_copy_of_the_built_in_dialect_is_another() -> None:
-    """What it evaluates with may be anything: it has a name of its own."""
+    """A copy has a name of its own, as it may evaluate with anything."""
     made = copy.copy(MOROK)
     made.ops = {**MOROK.ops, "Add": dataclasses.replace(MOROK.ops["Add"], evaluate=MOROK.ops["Mul"].evaluate)}
     assert dialect.built_in(MOROK)

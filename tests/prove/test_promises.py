@@ -257,6 +257,8 @@ def f(r):
         (WHOLE, "index(n, f'gidx{r.arg[0]}')", "tested"),
         (WHOLE, "index(n, 'gidx0')", "false"),
         (WHOLE, "index(n, f'gidx{r.arg[1].name}')", "false"),  # two ranges of one kind
+        (WHOLE, "index(n, f'gidx{r.arg[0] // 2}')", "false"),  # ranges of numbers beside each other
+        (WHOLE, "index(n, f'gidx{min(r.arg[0], 9)}')", "false"),  # ranges of high numbers
         (DIGIT, "(index(n, f'gidx{r.arg[0]}'), 1)", "tested"),
         (DIGIT, "(index(4 * n, f'gidx{n}'), 4)", "false"),
     ],
@@ -432,7 +434,7 @@ r: Mul(x @ Add(_a: index, _b), @const(c)) let s = scaled(x, c) ~> {}
     )
 
     def told(ensured: str, target: str) -> tuple[str, str]:
-        """What a process of its own, in which nothing else is loaded, says of the rules, and how it ends."""
+        """The verdict on the rules, and how loading them ends, in a process in which nothing else is loaded."""
         rules.write_text(text.format(ensured, target))
         done = subprocess.run([sys.executable, "-c", code, str(rules)], capture_output=True, text=True, check=False)
         return done.stdout.strip(), done.stderr

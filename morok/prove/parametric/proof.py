@@ -88,7 +88,7 @@ def _shown(rule: CheckedRule, choices: Choices, ask: Asks, proves: Proves | None
 
 
 def _about_blocks(r: Reading) -> None:
-    """Where blocks begin: k * n is on the same side of 0 as k, and, of so many blocks, before the last one or there."""
+    """Bounds of where blocks begin: k * n is on the same side of 0 as k, and, of so many blocks, not behind the last one."""
     s = r.setting
     for t in [t for t in s.terms() if t.head == "apply" and t.data is TIMES]:
         for a, b in itertools.permutations(map(s.polynomial, t.args)):
