@@ -35,8 +35,8 @@ def read(fact: S.ECall, names: Mapping[str, Any]) -> tuple[UOp, UOp] | None:
 
 
 def pairs(r: UOp) -> Iterator[tuple[UOp, UOp]]:
-    """Pairs of launched ranges, the first one like `r`. The other is of each kind and of a few lengths, and has the next number or
-    one far off; none where the two have too many values together to go through.
+    """Pairs of launched ranges, the first one like `r`. The other is of each kind and of a few lengths, and has the next number
+    or one far off; none where the two have too many values together to go through.
     """
     length, (number, kind, *rest) = int(r.vmax) + 1, r.arg
     far = UOp.new(Op.Range, r.src, (number + _FAR, kind, *rest))
