@@ -6,6 +6,7 @@ The sum of no elements is 0, the product 1; max, min, argmax and argmin raise Sh
 from __future__ import annotations
 
 import builtins
+from collections.abc import Sequence
 from typing import Any, Unpack
 
 from morok.arguments import finite, flag
@@ -50,7 +51,16 @@ def reduce_axes(x: AnyTensor, op: Op, axis: Axis, keepdim: bool) -> AnyTensor:
             sizes = [a for a, d in enumerate(shape) if d != 1]
             folded = tuple(sizes.index(a) for a in folded)
         uop = UOp.new(Op.ReduceAxis, (uop,), (op, folded))
-    return x._like(reshaped(uop, out))
+    result = x._like(reshaped(uop, out))
+    return _zero_of_nothing(result, [shape[a] for a in axes]) if op is Op.Add and x.dtype.is_float else result
+
+
+def _zero_of_nothing(sums: AnyTensor, sizes: Sequence[int | UOp]) -> AnyTensor:
+    """Sums over axes of these sizes: +0.0, as in NumPy, where a variable makes one of them 0."""
+    for n in sizes:
+        if isinstance(n, UOp) and n.vmin <= 0:
+            sums = sums._like(expanded(UOp.new(Op.Eq, (n, n.like(0))), sums.shape)).where(0.0, sums)
+    return sums
 
 
 @other_names
@@ -93,7 +103,8 @@ def _accumulate(x: AnyTensor, op: Op, axis: Axis, keepdim: bool, dtype: Any) -> 
 
 @other_names
 def max(self: AnyTensor, axis: Axis = None, keepdim: bool = False, **also: Unpack[Reducing]) -> AnyTensor:
-    """The greatest element over `axis` (None: all axes), in self's dtype; NaN if there is one.
+    """The greatest element over `axis` (None: all axes), in self's dtype; NaN if there is one. Over an axis whose size a variable
+    makes 0 it is the least number of the dtype.
 
     ShapeError over an axis without elements, AxisError for an axis outside the shape.
 
@@ -105,7 +116,8 @@ def max(self: AnyTensor, axis: Axis = None, keepdim: bool = False, **also: Unpac
 
 @other_names
 def min(self: AnyTensor, axis: Axis = None, keepdim: bool = False, **also: Unpack[Reducing]) -> AnyTensor:
-    """The least element over `axis` (None: all axes), in self's dtype; NaN if there is one.
+    """The least element over `axis` (None: all axes), in self's dtype; NaN if there is one. Over an axis whose size a variable
+    makes 0 it is the greatest number of the dtype.
 
     ShapeError over an axis without elements, AxisError for an axis outside the shape.
 

@@ -51,7 +51,7 @@ def numpy(self: AnyTensor) -> Array:
     fixed = stored.constant(self.uop)
     shape = sizes_of(self)
     if fixed is not None:
-        filled = Buffer(device("CPU"), self.dtype, math.prod(shape)).numpy().reshape(shape)
+        filled = _shaped(Buffer(device("CPU"), self.dtype, math.prod(shape)).numpy(), shape)
         filled.fill(fixed.arg)
         return filled
     if (description := current()) is not None:
@@ -59,7 +59,17 @@ def numpy(self: AnyTensor) -> Array:
     self.realize()
     memory = stored.memory_of(self.uop, self.device)
     assert memory is not None
-    return memory.numpy()[: math.prod(shape)].reshape(shape)
+    return _shaped(memory.numpy()[: math.prod(shape)], shape)
+
+
+def _shaped(elements: Array, shape: tuple[int, ...]) -> Array:
+    """The elements at a shape; ShapeError for one that NumPy has not: of more than 64 axes, or of too many bytes but for a 0."""
+    try:
+        return elements.reshape(shape)
+    except ValueError as problem:
+        raise ShapeError(
+            f"no ndarray has shape {show(shape)}: {problem}", place=caller(), hint="to_vec() gives the elements in a row"
+        ) from None
 
 
 def to_ndarray(self: AnyTensor, dtype: Any = None) -> Array:
@@ -99,7 +109,7 @@ def to_vec(self: AnyTensor) -> list[Any]:
     >>> Tensor([[1, 2], [3, 4]]).to_vec()
     [1, 2, 3, 4]
     """
-    return list(self.numpy().reshape(-1).tolist())
+    return list(self.flatten().numpy().tolist())
 
 
 def sizes_of(x: AnyTensor) -> tuple[int, ...]:
