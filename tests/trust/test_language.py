@@ -88,3 +88,19 @@ def test_random_clauses_mean_one_thing(seed, bounds, a, b, depth):
 def test_permutations_and_choices_mean_one_thing(guard, bounds):
     outcomes = {repr(agree([], guard, a, b, *bounds)["evaluation"]) for a in (-1, 0, 1, 2, 3, 7) for b in (-2, 0, 1, 2, 5)}
     assert len(outcomes) > 1
+
+
+NAMES = [name for name, f in FUNCTIONS.items() if f.params == ("several",)] + ["sum"]
+OF_ITEMS = [f"{name}([{items}])" for name in NAMES for items in ("a", "a, b", "b, 0, a")] + [
+    f"{name}(a, b)" for name in NAMES[:-1]
+]
+OF_NUMBERS = [f"{name}({'a, b'[: 1 + 3 * (len(f.params) - 1)]})" for name, f in FUNCTIONS.items() if set(f.params) == {"int"}]
+
+
+@pytest.mark.sampled(6)
+@pytest.mark.parametrize("term", [*OF_ITEMS, *(t for t in OF_NUMBERS if "is_pow2" not in t)])
+def test_functions_of_few_numbers_mean_one_thing(term: str) -> None:
+    """Of one item, too: the divisor of -7 alone is 7."""
+    for a, b in ((-7, 3), (-8, 12), (0, 0), (12, -8)):
+        for value in {a, abs(a), 0, 4}:
+            agree([], f"{term} == {value}", a, b, 0, 3)

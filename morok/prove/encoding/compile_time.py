@@ -149,7 +149,9 @@ class Values(Reading):
         return self.numbers.unary(name, a) if len(operands) == 1 else self.numbers.binary(name, *operands)
 
     def combined(self, op: str, values: Seq[Any], empty: int | None = None) -> Num:
-        """An operation over integers, or over the items of one sequence; of none at all, `empty`, or no value."""
+        """An operation over integers, or over the items of one sequence; of none at all, `empty`, or no value. Of one item it is the
+        operation on it twice, where it has no value for none: the divisor of -7 alone is 7.
+        """
         items = values[0] if len(values) == 1 and isinstance(values[0], tuple) else values
         numbers = [self.number(v) for v in items]
         if not numbers:
@@ -157,7 +159,7 @@ class Values(Reading):
                 raise Inapplicable
             return self.constant(empty)
         out = Num(numbers[0].value, both(numbers[0].exists, numbers[0].finite), bits=numbers[0].bits)
-        for n in numbers[1:]:
+        for n in numbers[1:] or (numbers if empty is None else ()):
             out = self.numbers.binary(op, out, n)
         return out
 
