@@ -1,4 +1,4 @@
-"""Loops whose iterations have nothing to do with one another: they may be done in any order."""
+"""Statements in loops: which iterations may be done in any order, and which statements are done at those of two loops."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 from morok.ir.linear_forms import terms
 from morok.ir.op import Op
 from morok.ir.places import storage
-from morok.ir.ranges import free_of
+from morok.ir.ranges import closed_by, free_of, is_spread, vector_axis
 from morok.ir.uop import UOp
 
 # What reads memory that is not seen here, or waits for statements.
@@ -26,6 +26,22 @@ def independent(s: UOp, r: UOp) -> bool:
         if n.op in _OTHER or (n.dtype.kind == "void" and n is not s) or (memory in n.src and n is not place):
             return False
     return place.src[0] is memory and any(_apart(at, r) for at in place.src[1 : len(place.src) - bool(place.arg)])
+
+
+def done_within(s: UOp, p: UOp, q: UOp) -> bool:
+    """True if each statement in `s` that is done again for each iteration of the range `p` is so for those of `q`. Other
+    statements are done once where the two loops are one that counts both: done more often, they may find what they have stored.
+    """
+    if p.op is not Op.Range or q.op is not Op.Range:
+        return False
+    acting = [n for n in s.toposort() if is_spread(n) or n.op in _OTHER or n.op is Op.Assign]
+    return all(_repeats(n, q) for n in acting if _repeats(n, p))
+
+
+def _repeats(n: UOp, r: UOp) -> bool:
+    """True if a statement depends on a range, or on the axis that it is, which it does not close itself."""
+    ranges, axes = closed_by(n)
+    return r not in ranges and vector_axis(r) not in axes and not all(free_of(x, r) for x in n.src)
 
 
 def _apart(at: UOp, r: UOp) -> bool:

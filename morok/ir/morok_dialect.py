@@ -10,7 +10,7 @@ from morok.ir.cell import NO_FACTS, facts_of
 from morok.ir.definedness import defined
 from morok.ir.divisors import excludes_overflow, excludes_zero
 from morok.ir.dtype import BY_NAME, FLOATS, INTS, NUMBERS, SCALARS, SIGNED, UNSIGNED, AddrSpace, DType, dtypes, safe_cast
-from morok.ir.independence import independent
+from morok.ir.independence import done_within, independent
 from morok.ir.launch import counts, launched, renames, told_apart
 from morok.ir.maker import maker
 from morok.ir.op import NO_INSTRUCTION, REDUCE_OPS, TABLE, AxisType, Op, OpDef, Undefined
@@ -18,7 +18,7 @@ from morok.ir.ops.loop import identity
 from morok.ir.places import PASSING, PLACES, STORAGE
 from morok.ir.provenance import Origin, rewritten
 from morok.ir.pure import PURE
-from morok.ir.ranges import axes_of, free_of, free_of_axes, replace_range
+from morok.ir.ranges import axes_of, free_of, free_of_axes, replace_range, vector_axis
 from morok.ir.shape import LISTED, OF_AXES, has_shape, same_axes, shape_of
 from morok.ir.structural_order import precedes
 from morok.ir.uop import UOp, binary, came_from, cast, rebuilt, sketch, vconst
@@ -188,6 +188,7 @@ class _Morok:
         "lanes": lambda n: n.dtype.count,
         "free_of": free_of,
         "independent": independent,
+        "done_within": done_within,
         "precedes": precedes,
         "excludes_zero": excludes_zero,
         "excludes_overflow": excludes_overflow,
@@ -201,6 +202,7 @@ class _Morok:
         "identity": _identity,
         "subst": replace_range,
         "axes": axes_of,
+        "is_axis": lambda n: vector_axis(n) is not None,
         "inside": _inside,
         "free_of_axes": free_of_axes,
         "launched": launched,

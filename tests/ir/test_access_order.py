@@ -75,6 +75,9 @@ UNORDERED = {
     "a read that earlier iterations use": A.index(THREE).store(A.index(2).load()).end(THREE),
     "a length stored over": A.index(0).store(R + 1).end(UOp.range(R.cast(index), 5)),
     "a read folded in an iteration before": A.index(ALL).store(A.index(THREE).load().reduce(Op.Add, THREE)).end(ALL),
+    "a store of a fold that has read its place": OUT.index(0).store(
+        A.after(A.index(THREE).store(A.index(THREE).load() + 1)).index(THREE).load().reduce(Op.Add, THREE)
+    ),
     "lanes exchanged and marked": PAIR.store(UOp.new(Op.Detach, (lanes(1, 0).load(),))),
     "lanes exchanged": lanes(0, 1).store(lanes(1, 0).load()),
     "a lane for all": lanes(0, 1).store(UOp.vectorize(R, R)),
@@ -105,6 +108,11 @@ ORDERED = {
     ),
     "lanes computed together": (group(A.index(0).store(DOUBLED.gep(0)), A.index(1).store(DOUBLED.gep(1))), [20, 40], [0]),
     "iterations of their own": (A.index(ALL).store(A.index(ALL).load() + 1).end(ALL), [11, 21, 31, 41], [0]),
+    "a store of a fold": (
+        OUT.index(0).store(A.after(A.index(THREE).store(R.like(7))).index(THREE).load().reduce(Op.Add, THREE)),
+        [7, 7, 7, 40],
+        [21],
+    ),
     "iterations that wait": (A.after(THREE).index(0).store(A.after(THREE).index(0).load() + 1).end(THREE), [13], [0]),
 }  # fmt: skip
 

@@ -190,6 +190,13 @@ class Graph(Places):
                 return True
         return False
 
+    def _replaced_in_fold(self, at: Pointer, store: UOp) -> bool:
+        """True if a store replaces what was used in loops of a fold that it is in: a fold of the same would find it replaced."""
+        uses = at.storage.uses.get(at.offset, ())
+        loops = self.order.loops(store) if uses else ()
+        fold = next((f for f in self.frames if f.folds and f.binder in loops), None)
+        return fold is not None and any(time >= fold.entered for _, _, time in uses)
+
     def _use(self, reads: frozenset[Read], node: UOp, by: tuple[int, int]) -> None:
         """Note that what was read is used by this thread and lane of a statement. UndefinedError if a store has come between."""
         for storage, offset, time in reads:
@@ -348,9 +355,12 @@ class Graph(Places):
                         continue
                     for found in reads:
                         self._use(lane(found[t], i), node, (t, i))
-                    asked = isinstance(p, Pointer) and p.storage.space is AddrSpace.GLOBAL
-                    if asked and self._stored_too_early(p, node, (t, i), behind, began):
-                        raise _unordered(p.storage, p.offset, node).error()
+                    if isinstance(p, Pointer) and p.storage.space is AddrSpace.GLOBAL:
+                        if self._stored_too_early(p, node, (t, i), behind, began):
+                            raise _unordered(p.storage, p.offset, node).error()
+                        if self._replaced_in_fold(p, node):
+                            what = f"element {p.offset} of {p.storage.node.op.name} is stored to by a fold that has used it"
+                            raise Poison(what, node).error()
                     self.memory.store(p, lane(lanes, i), node, t)
                     done = self.order.bit(node) | behind
         return done

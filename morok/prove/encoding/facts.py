@@ -184,6 +184,14 @@ class Facts(Pointwise):
         """It, too, is no matter of values: `reindexing` reads it."""
         return Truth(self.unknown_truth("independent", s, r))
 
+    def call_is_axis(self, r: S.Expr) -> Truth:
+        """Nor is this one of values: `loop_dependence` reads that a range is none."""
+        return Truth(self.unknown_truth("is_axis", r))
+
+    def call_done_within(self, s: S.Expr, p: S.Expr, q: S.Expr) -> Truth:
+        """The same holds of which statements are done in which loops."""
+        return Truth(self.unknown_truth("done_within", s, p, q))
+
     def call_subst(self, x: S.Expr, r: S.Expr, t: S.Expr) -> Node:
         raise Unsupported("subst")
 

@@ -26,6 +26,7 @@ class Freedom(Encoder):
     inside   the loops around the part of the rule that is being read
     varies   the loops that each name was bound under
     free     (name, range) pairs that the guards say are independent
+    no_axes  the names of ranges that the guards say are no axes
     ends     what the rule calls the ends of ranges, by the identity of a range's node: no end depends on its range
     made_of  the names that helpers were given for those that they return
     lets     what `let` calls nodes
@@ -37,6 +38,7 @@ class Freedom(Encoder):
         self.inside: tuple[Any, ...] = ()
         self.varies: dict[str, tuple[Any, ...]] = {}
         self.free = free_names(self.rule.syntax)
+        self.no_axes = frozenset(r for c in conditions(self.rule.syntax) if (r := _no_axis(c)))
         self.ends: dict[int, frozenset[str]] = {}
         self.made_of: dict[str, frozenset[str]] = {}
         self.lets: dict[str, S.Expr] = {}
@@ -90,8 +92,8 @@ class Freedom(Encoder):
 
     def value_here(self, name: str, found: Any) -> Any:
         """The value of a name under the loops around it: another one than where it was bound, if it may depend on a loop that is
-        around only one of the two; but not where that loop runs once. Then, too, an axis around it here is another one than where
-        it was bound, with a length of its own; no axis is open in a statement.
+        around only one of the two; but not where that loop runs once. Then, too, an axis around one of the two is another one at
+        the other, with a length of its own; no axis is open in a statement.
         """
         if not _varying(found):
             return found
@@ -101,9 +103,8 @@ class Freedom(Encoder):
         if not isinstance(found, Node):
             raise Unsupported("storage, or several nodes, under other loops")
         other = self.elsewhere(name, found)
-        bound = self.varies.get(name, ())
-        captured = any(isinstance(x, Loop) and x.is_axis for x in loops if x not in bound) and found.dtype != "void"
-        if self.side == "pattern" or captured or not all(isinstance(x, Loop) and x.counted for x in loops):
+        axes = found.dtype != "void" and any(x.is_axis and x.name not in self.no_axes for x in loops if isinstance(x, Loop))
+        if self.side == "pattern" or axes or not all(isinstance(x, Loop) and x.counted for x in loops):
             return other
         once = self.run_once(loops)
         if found.dtype in OPAQUE:  # a statement in a loop that does not run need be nothing
@@ -210,10 +211,23 @@ def _varying(v: Any) -> bool:
     return isinstance(v, (Buffer, View)) or (isinstance(v, Node) and not is_constant(v)) or any(map(_varying, several))
 
 
+def conditions(rule: S.Rule) -> list[S.Expr]:
+    """What the guards of a rule state, each of which holds."""
+    return [c for clause in rule.clauses if isinstance(clause, S.If) for c in conjuncts(clause.condition)]
+
+
+def _no_axis(e: S.Expr) -> str:
+    """The name in `not is_axis(r)`; none of any other condition."""
+    match e:
+        case S.EUnary(op="not", operand=S.ECall(name="is_axis", args=(S.EName(name=r),))):
+            return r
+    return ""
+
+
 def free_names(rule: S.Rule, fact: str = "free_of") -> frozenset[tuple[str, str]]:
     """The pairs that the guards state in `free_of(x, r)`, and in conjunctions of it for all x, or r, of a sequence."""
     found: set[tuple[str, str]] = set()
-    for e in (c for clause in rule.clauses if isinstance(clause, S.If) for c in conjuncts(clause.condition)):
+    for e in conditions(rule):
         found.update(_pair(fact, e, {}))
         c = e.args[0] if isinstance(e, S.ECall) and e.name == "all" and len(e.args) == 1 else None
         if isinstance(c, S.EComprehension) and c.condition is None and isinstance(c.sequence, S.EName) and len(c.names) == 1:

@@ -8,10 +8,15 @@ ranges must be new: nothing that remains may depend on them. Where a Group close
 joins folds of it and single iterations, the iterations of each piece come before those of the next, and together are as many.
 What a fold folds is a function of the iteration (docs/ops.md); but the statements of a Group are done in any order, and so the
 iterations of its pieces must be independent of one another (`independent`).
+
+A statement in the body of an End that depends on the outer ones of the old ranges alone is done once for each iteration of these.
+Under new ranges it may be done less often (it is then what it would be again), but not more often: where its iterations are not
+as many, the rule has to say that there is no such statement (`done_within`). One that a fold waits for may be done again.
 """
 
 from __future__ import annotations
 
+import functools
 import itertools
 from dataclasses import dataclass, replace
 from typing import Any
@@ -19,7 +24,7 @@ from typing import Any
 from morok.dsl import syntax as S
 from morok.prove import smt
 from morok.prove.encoding.fold_induction import OF_TRUTHS, has_lanes_of_source
-from morok.prove.encoding.loop_dependence import free_names
+from morok.prove.encoding.loop_dependence import conditions, free_names
 from morok.prove.encoding.obligation import Obligation
 from morok.prove.encoding.structure import StructureEncoder
 from morok.prove.encoding.structure_parts import Loop
@@ -44,12 +49,15 @@ class Slot:
 class Piece:
     """New loops in place of old ones.
 
-    maps  the old index vector that belongs to the new one, to the first, to the last, and to those that may follow it
+    maps   the old index vector that belongs to the new one, to the first, to the last, and to those that may follow it
+    outer  (k, m): statements that depend on the first k old ranges alone depend on the first m new ones alone; without those k
+           of which the rule says that there is no such statement
     """
 
     old: list[Loop]
     new: list[Loop]
     maps: list[list[Term]]
+    outer: list[tuple[int, int]]
 
 
 class ReindexingEncoder(StructureEncoder):
@@ -85,6 +93,7 @@ class ReindexingEncoder(StructureEncoder):
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
         self.independent = free_names(self.rule.syntax, "independent")
+        self.nested = _names_of(self.rule.syntax, "done_within")
         self.labels: dict[int, Num] = {}
         self.fold = ""
         self.folded_name = ""
@@ -206,7 +215,19 @@ class ReindexingEncoder(StructureEncoder):
         here = [q.node for q in after]
         first, last = self.ends_of(after)
         maps = [self.moved_to(moves, before, names, vector) for vector in (here, first, last, *self.successors(after))]
-        return Piece(before, after, maps)
+        return Piece(before, after, maps, self.outer(body, before, names, moves))
+
+    def outer(self, body: str, old: list[Loop], new: list[str], moves: dict[str, S.Expr]) -> list[tuple[int, int]]:
+        """`Piece.outer` of these loops; none of a fold's."""
+        found: list[tuple[int, int]] = []
+        reach = 0
+        if self.fold != "none":
+            return []
+        for k, p in enumerate(old[:-1]):
+            reach = max([reach, *(m for m, q in enumerate(new, 1) if q in self.mentioned(moves[p.name]))])
+            if not any((body, p.name, q.name) in self.nested for q in old[k + 1 :]):
+                found.append((k + 1, reach))
+        return found
 
     def of_their_kinds(self, old: list[Loop], new: list[Loop], moves: dict[str, S.Expr]) -> None:
         """The condition that iterations stay what they are: in order, launched, or those of an axis (docs/ops.md)."""
@@ -279,10 +300,12 @@ class ReindexingEncoder(StructureEncoder):
         known += products_keep_order([*known, *mapped, before, *counts], [self.iterations(x).value for x in loops])
         for p in pieces:
             self.leads_into(p, known)
-        total = n.n.const(0) if len(counts) > 1 else counts[0]
-        for count in counts if len(counts) > 1 else ():
-            total = n.binary("+", Num(total), Num(count)).value
-        out.lemmas.append(("as many iterations", tuple(known), before == total))
+        out.lemmas.append(("as many iterations", tuple(known), before == self.total(counts)))
+        some = [n.compare("<", n.const(0), self.iterations(x))[1] for x in old]
+        for k, reached in ((k, [m for p in pieces for j, m in p.outer if j == k]) for k, _ in pieces[0].outer):
+            counts = [self.times([self.iterations(x) for x in p.new[:m]]) for p, m in zip(pieces, reached, strict=True)]
+            many = self.times([self.iterations(x) for x in old[:k]])
+            out.lemmas.append((f"nothing is done more often than {k} loops are", (*known, *some), self.total(counts) <= many))
         for k, (p, q) in enumerate(itertools.pairwise(pieces)):
             last, first = ([self.world.number_of("index", t) for t in terms] for terms in (p.maps[2], q.maps[1]))
             some = [n.compare("<", n.const(0), self.iterations(x))[1] for x in (*p.new, *q.new)]
@@ -324,6 +347,12 @@ class ReindexingEncoder(StructureEncoder):
             more = n.compare("<", n.binary("+", at[k], n.const(1)), ends[k])[1]
             out.lemmas.append((f"step {k + 1} keeps the order", (*known, inside, more, *last), self.earlier(first, after)))
 
+    def total(self, counts: list[Expr]) -> Expr:
+        """The sum of the numbers of iterations of pieces."""
+        n = self.numbers
+        first = counts[0] if len(counts) == 1 else n.n.const(0)
+        return functools.reduce(lambda a, b: n.binary("+", Num(a), Num(b)).value, counts if len(counts) > 1 else (), first)
+
     def times(self, ends: list[Num]) -> Expr:
         """The number of index vectors."""
         n = self.numbers
@@ -348,6 +377,12 @@ class ReindexingEncoder(StructureEncoder):
         return [
             both(a.exists, b.exists, self.numbers.compare("!=", a, b)[1]) for i, a in enumerate(labels) for b in labels[i + 1 :]
         ]
+
+
+def _names_of(rule: S.Rule, fact: str) -> frozenset[tuple[str, ...]]:
+    """The operands of a fact in what the guards of a rule state, by name."""
+    facts = (e for e in conditions(rule) if isinstance(e, S.ECall) and e.name == fact)
+    return frozenset(tuple([a.name for a in e.args if isinstance(a, S.EName)]) for e in facts)
 
 
 def products_keep_order(conditions: list[Expr], ends: list[Expr]) -> list[Expr]:
