@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from morok import Tensor
+from morok import Tensor, Variable
 from morok.errors import ShapeError
 
 SHAPES = [(0,), (3,), (0, 3), (3, 0), (0, 0), (1, 0), (2, 0, 3), (2, 3, 0), (0, 2, 0), (2, 0, 0)]
@@ -56,3 +56,15 @@ def test_functions_built_on_the_greatest_element() -> None:
             assert x.log_softmax(axis).numpy().shape == shape
             assert x.cummax(axis).numpy().shape == shape
     assert Tensor(np.zeros((0, 2), np.float32)).logsumexp(0).tolist() == [-np.inf] * 2
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int16"])
+@pytest.mark.parametrize("begin, end", [(0, 0), (2, 2), (1, 3)])
+def test_sums_over_a_size_that_a_variable_makes_zero(dtype: str, begin: int, end: int) -> None:
+    """Plus 0, not the identity of Add, which is -0.0."""
+    x = np.ones((3, 2), dtype)
+    first, last = Variable("first", 0, 3), Variable("last", 0, 3)
+    rows, wanted = Tensor(x)[first.bind(begin) : last.bind(end)], x[begin:end]
+    for got, expected in ((rows.sum(), wanted.sum()), (rows.sum(0), wanted.sum(0)), (rows.T @ rows, wanted.T @ wanted)):
+        np.testing.assert_array_equal(got.numpy(), expected)
+        np.testing.assert_array_equal(np.signbit(got.numpy()), np.signbit(expected))

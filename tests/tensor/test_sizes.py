@@ -36,3 +36,10 @@ def test_edges_are_pairs(edges: Any) -> None:
     for wrong in wrongs:
         with pytest.raises(ShapeError, match="list of pairs"):
             wrong()
+
+
+@pytest.mark.parametrize("shape", [(1,) * 65, (0,) * 100, (0, 2**63), (0, 2**61)])
+def test_shapes_that_no_array_has_are_errors(shape: tuple[int, ...]) -> None:
+    with pytest.raises(ShapeError, match="no ndarray has shape"):
+        Tensor.zeros(*shape).numpy()
+    assert len(Tensor.zeros(*shape).to_vec()) == (0 not in shape)
