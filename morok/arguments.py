@@ -88,6 +88,8 @@ def finite(value: Any, what: str, error: type[MorokError] = UsageError) -> int |
 
 def real_or_none(value: Any) -> int | float | None:
     """`value` as an int or float; None for anything but a real number, and for ints too large for a float."""
+    if type(value) is float:
+        return value
     if isinstance(value, (*_TEXTS, complex)) or str(getattr(value, "dtype", "")).startswith("complex"):
         return None
     number: int | float

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -11,7 +12,8 @@ import numpy as np
 from morok import config
 from morok.codegen.llvm import render
 from morok.codegen.machines import host
-from morok.ir.dtype import DType
+from morok.errors import MorokError
+from morok.ir.dtype import DType, dtypes
 from morok.ir.number import to_bits
 from morok.ir.op import AxisType, Op
 from morok.ir.uop import UOp
@@ -34,14 +36,25 @@ def values(graph: UOp, variables: Sequence[UOp], worlds: Sequence[Mapping[Any, A
 
 def compiled(graph: UOp, variables: Sequence[UOp], n: int) -> CPUKernel:
     """A kernel that computes a graph for n assignments; its buffers are the results and one for each variable."""
+    text = render(_lowered(graph, variables, n), "attacked", Target("LLVM", fma=False), frozenset())
+    return CPUKernel(text, compile_text(text.text, text.symbol, text.effort, None))
+
+
+def load() -> None:
+    """Load what makes machine code of graphs, its rules among it, so that processes that are forked have it."""
+    x = UOp.var("x", dtypes.i32)
+    with contextlib.suppress(MorokError):  # said where machine code is wanted
+        _lowered(x + x, [x], 1)
+
+
+def _lowered(graph: UOp, variables: Sequence[UOp], n: int) -> list[UOp]:
+    """The instructions of such a kernel."""
     at = UOp.range(n, 0, AxisType.Loop, True)
     out, *given = [UOp.new(Op.DefineGlobal, (), k, v.dtype.ptr(n)).index(at) for k, v in enumerate((graph, *variables))]
     made = graph.substitute(dict(zip(variables, given, strict=True)))
     sink = UOp.sink(out.store(made).end(at), info=KernelInfo("attacked"))
     with unwatched(), config.settings(fast_math="", check=False, noopt=False, opts="", debug=""):
-        listing = lower(sink, replace(host(), fma=False, unsupported=frozenset()))
-    text = render(listing, "attacked", Target("LLVM", fma=False), frozenset())
-    return CPUKernel(text, compile_text(text.text, text.symbol, text.effort, None))
+        return lower(sink, replace(host(), fma=False, unsupported=frozenset()))
 
 
 def _array(d: DType, given: Sequence[Any]) -> Any:

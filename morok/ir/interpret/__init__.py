@@ -18,7 +18,7 @@ from morok.errors import IRError
 from morok.ir.interpret.graph_interpreter import Graph, execute_graph
 from morok.ir.interpret.instructions import run_listing
 from morok.ir.interpret.iteration import run_tasks
-from morok.ir.interpret.lane_values import INVALID, known
+from morok.ir.interpret.lane_values import INVALID, Poison, known
 from morok.ir.interpret.step_limit import Steps
 from morok.ir.interpret.storage import Buffers, Memory
 from morok.ir.interpret.tensor_interpreter import value_of
@@ -35,9 +35,21 @@ def evaluate(
     steps      the limit of lanes of nodes and of iterations that are computed, StepLimitError beyond; None: no limit
     Raises UndefinedError if the expression has no value.
     """
-    graph = Graph([_checked_node(node)], Memory(_buffers(buffers)), _variable_values(variables), Steps(steps))
-    lanes = tuple([known(v) for v in run_tasks(graph.result(node))[0]])
+    lanes = tuple([known(v) for v in _lanes(node, variables, buffers, steps)])
     return lanes[0] if node.dtype.count == 1 else lanes
+
+
+def separate_lanes(
+    node: UOp, variables: Mapping[Any, Any] | None = None, buffers: Buffers | None = None, steps: int | None = None
+) -> tuple[Any, ...]:
+    """The lanes of a vector, None where one is undefined; UndefinedError where what is undefined decides more than lanes."""
+    return tuple([None if v.__class__ is Poison else v for v in _lanes(node, variables, buffers, steps)])
+
+
+def _lanes(node: UOp, variables: Mapping[Any, Any] | None, buffers: Buffers | None, steps: int | None) -> Sequence[Any]:
+    graph = Graph([_checked_node(node)], Memory(_buffers(buffers)), _variable_values(variables), Steps(steps))
+    lanes: Sequence[Any] = run_tasks(graph.result(node))[0]
+    return lanes
 
 
 def run(root: UOp, buffers: Buffers, variables: Mapping[Any, Any] | None = None, steps: int | None = None) -> None:
@@ -76,4 +88,4 @@ def _buffers(buffers: Any) -> Mapping[Any, list[Any]]:
     return {} if buffers is None else mapping(buffers, "the buffers", "lists of elements by node, or by slot", IRError)
 
 
-__all__ = ["INVALID", "evaluate", "run", "run_instructions", "tensor"]
+__all__ = ["INVALID", "evaluate", "run", "run_instructions", "separate_lanes", "tensor"]

@@ -12,7 +12,7 @@ from typing import Any, Final
 from morok.dsl.checked import CheckedRule
 from morok.errors import RuleError
 from morok.prove import processes, workers
-from morok.prove.attack import foreign_dialects, promised
+from morok.prove.attack import foreign_dialects, machine_code, promised
 from morok.prove.attack.candidates import candidate, library, written
 from morok.prove.attack.features import KINDS, features
 from morok.prove.attack.minimize import minimized
@@ -201,4 +201,5 @@ def _starts(rules: int | None) -> Iterator[range]:
 def _prepare() -> None:
     """Load what every process needs, before any is forked."""
     library(random.Random(0))
+    machine_code.machine().load()
     workers.load_solver([checked('group g "g"\n\nr: Add(x: i8, 0) ~> x\n')])

@@ -1,79 +1,39 @@
 """Dialects of others, and rules over them: some dialects are right, some have a mistake that no rule over them may get past.
 
-A dialect is made from its name, `attacked_FORM_LOW_HIGH_MISTAKE_OP`: integers from LOW to HIGH, of which sums that leave the
-range are clipped or wrap. Nodes are tuples; there are also some of a type that the dialect does not list, where sums wrap further
-away.
+A dialect is made from its name (morok.prove.attack.sketched_dialects).
 """
 
 from __future__ import annotations
 
 import dataclasses
 import functools
+import importlib.util
 import itertools
 import random
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, cast
 
 from morok import dialect as dialects
-from morok.dialect import NOT_CONST, OperandInfo, OpInfo
 from morok.dsl import syntax as S
 from morok.dsl.check import check_text
 from morok.dsl.checked import CheckedRule
 from morok.errors import MorokError
-from morok.prove import ledger, smt
+from morok.prove import ledger
+from morok.prove.attack import sketched_dialects
 from morok.prove.attack.outcome import STATES, Outcome
 from morok.prove.attack.rule_templates import templates
+from morok.prove.attack.sketched_dialects import FUNCTIONS, WIDE, Attacked, Node, Sketch, fit, type_of
 from morok.prove.rule_syntax import ops_of
-from morok.prove.semantics.plain import IntegerTheory
-from morok.prove.semantics.term import strict
 from morok.prove.verdict import Verdict
 from morok.prove.workers import prove_all
 from morok.rewrite.ruleset import RuleSet
 
-HERE: Final = __name__
-PREFIX: Final = "attacked_"
+OTHERS: Final = "attacked_dialects"  # a module of nobody's that Morok knows
 MISTAKES: Final = ("none", "none", "none", "evaluator", "evaluator", "key", "commutes", "constant", "values", "unknowns")
-WIDE: Final = 1000  # nodes of the type that no dialect lists
 GRAPHS: Final = 12
 BUDGET: Final = 3_000  # solver units an obligation
 WORLDS: Final = 40
-
-Node = tuple[Any, ...]
-FUNCTIONS: Final[Mapping[str, Callable[..., int]]] = {
-    "Add": lambda a, b: a + b,
-    "Sub": lambda a, b: a - b,
-    "Max": max,
-    "Min": min,
-    "Neg": lambda a: -a,
-}
-
-
-class Sketch(NamedTuple):
-    """A sketch of a dialect: `mistake` is one of MISTAKES, of the op that `wrong` names."""
-
-    form: str
-    low: int
-    high: int
-    mistake: str
-    wrong: str
-
-    @property
-    def name(self) -> str:
-        low = f"m{-self.low}" if self.low < 0 else str(self.low)
-        return f"{PREFIX}{self.form}_{low}_{self.high}_{self.mistake}_{self.wrong}"
-
-    @staticmethod
-    def of(name: str) -> Sketch:
-        form, low, high, mistake, wrong = name.removeprefix(PREFIX).split("_")
-        return Sketch(form, int(low.replace("m", "-")), int(high), mistake, wrong)
-
-    def within(self, v: int) -> int:
-        return fit(self.form, self.low, self.high, v)
-
-
-def fit(form: str, low: int, high: int, v: int) -> int:
-    """A number in a range: clipped to it, or counted around it."""
-    return max(low, min(high, v)) if form == "clip" else (v - low) % (high - low + 1) + low
 
 
 def sketch(rng: random.Random, ops: Sequence[str]) -> Sketch:
@@ -82,123 +42,31 @@ def sketch(rng: random.Random, ops: Sequence[str]) -> Sketch:
     return Sketch(rng.choice(("clip", "wrap")), low, high, rng.choice(MISTAKES), rng.choice(ops))
 
 
-def _evaluator(s: Sketch, name: str) -> Callable[..., int]:
-    function = FUNCTIONS[name]
-    if s.mistake == "evaluator" and name == s.wrong:
-        return lambda d, *values: s.within(function(*values) + (1 if values[-1] == s.high else 0))
-    return lambda d, *values: s.within(function(*values))
+@functools.cache
+def others() -> Any:
+    """The module of the dialects, loaded under a name outside of Morok: to the prover they are code of others, and digests of
+    them cover that code alone, as they do for others.
+    """
+    spec = importlib.util.spec_from_file_location(OTHERS, sketched_dialects.__file__)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[OTHERS] = module
+    spec.loader.exec_module(module)
+    return module
 
 
-def _op(s: Sketch, name: str) -> OpInfo:
-    count = 1 if name == "Neg" else 2
-    key = "add" if s.mistake == "key" and name == "Max" else name.lower()
-    return OpInfo(
-        name=name,
-        key=key,
-        operands=tuple(OperandInfo(f"x{k}") for k in range(count)),
-        params=("T",) * count,
-        result="T",
-        domains={"T": ("n",)},
-        kind="unary" if count == 1 else "binary",
-        commutative=name in ("Add", "Max", "Min") or (s.mistake == "commutes" and name == "Sub"),
-        evaluate=_evaluator(s, name),
-        solver=f"{HERE}:solve_{name}_{s.name}",
-    )
-
-
-class Attacked:
-    """The dialect of a sketch: one dtype, "n", and nodes ("var", name, type), ("const", value, type), (key, operand, ..)."""
-
-    dtypes: Mapping[str, Hashable] = {"n": "n"}
-    classes: Mapping[str, frozenset[str]] = {word: frozenset({"n"}) for word in ("any", "int", "number")}
-    inline: Mapping[str, str] = {}
-    facts: Mapping[str, Callable[..., Any]] = {}
-
-    def __init__(self, s: Sketch) -> None:
-        self.sketch = s
-        self.name = s.name
-        self.ops: Mapping[str, OpInfo] = {name: _op(s, name) for name in FUNCTIONS}
-        self.theory = f"{HERE}:Theory_{s.name}"
-
-    def opkey(self, node: Node) -> Hashable:
-        key: Hashable = node[0]
-        return key
-
-    def operands(self, node: Node) -> Sequence[Node]:
-        return () if node[0] in ("var", "const") else node[1:]
-
-    def attr(self, node: Node, name: str) -> Any:
-        raise AttributeError(name)
-
-    def type(self, node: Node) -> str:
-        return type_of(node)
-
-    def same(self, a: Node, b: Node) -> bool:
-        return a == b
-
-    def const_value(self, node: Node) -> Any:
-        return node[1] if node[0] == "const" else NOT_CONST
-
-    def const(self, dtype: Hashable, value: Any) -> Node:
-        v = self.sketch.within(int(value))
-        if self.sketch.mistake == "constant" and v == self.sketch.high:
-            v -= 1
-        return "const", v, dtype
-
-    def build(self, op: str, operands: Sequence[Node], attrs: Mapping[str, Any], dtype: Hashable | None) -> Node:
-        return (op.lower(), *operands)
-
-    def rebuild(self, node: Node, operands: Sequence[Node]) -> Node:
-        return (node[0], *operands)
+def made(s: Sketch) -> Attacked:
+    """The dialect of a sketch, as code of others makes it."""
+    return cast(Attacked, others().Attacked(others().Sketch(*s)))
 
 
 @functools.cache
 def registered(name: str) -> Attacked:
     """The dialect of that name, known to rule files from then on."""
-    found = Attacked(Sketch.of(name))
+    found = made(Sketch.of(name))
     dialects.register(found)
     return found
-
-
-def __getattr__(name: str) -> Any:
-    """The theories and meanings of ops that the prover looks up here, by the names that the dialects give."""
-    kind, _, rest = name.partition("_")
-    if kind == "Theory":
-        return _theory(Sketch.of(rest))
-    if kind == "solve":
-        op, _, rest = rest.partition("_")
-        return _meaning(op, Sketch.of(rest))
-    raise AttributeError(name)
-
-
-@functools.cache
-def _theory(s: Sketch) -> Any:
-    high = s.high - 1 if s.mistake == "values" else s.high
-    return type("Theory", (IntegerTheory,), {"limits": {"n": (s.low, high)}})
-
-
-@functools.cache
-def _meaning(op: str, s: Sketch) -> Callable[..., Any]:
-    def fitted(v: Any) -> Any:
-        if s.form == "clip":
-            return smt.If(v > s.high, s.high, smt.If(v < s.low, s.low, v))
-        size = s.high - s.low + 1
-        return smt.If(v > s.high, v - size, smt.If(v < s.low, v + size, v))  # of one sum, which leaves the range once at most
-
-    def solve(w: Any, d: Any, a: Any, *more: Any) -> Any:
-        b = more[0].value if more else None
-        if s.mistake == "unknowns" and op == s.wrong and smt.simplify(a.value).head != "value":
-            return strict(a.value, a, *more)  # right of numbers alone
-        made: dict[str, Callable[[], Any]] = {
-            "Add": lambda: fitted(a.value + b),
-            "Sub": lambda: fitted(a.value - b),
-            "Max": lambda: smt.If(a.value > b, a.value, b),
-            "Min": lambda: smt.If(a.value < b, a.value, b),
-            "Neg": lambda: fitted(-a.value),
-        }
-        return strict(made[op](), a, *more)
-
-    return solve
 
 
 # The rules, and how they fare.
@@ -228,8 +96,8 @@ class Graphs:
 
     def __init__(self, rule: CheckedRule, rng: random.Random) -> None:
         self.rule, self.rng = rule, rng
-        assert isinstance(rule.dialect, Attacked)
         self.dialect = rule.dialect
+        self.sketch = Sketch.of(rule.dialect.name)
 
     def make(self) -> Node:
         self.type = "n" if self.rng.random() < 0.7 else "wide"
@@ -237,7 +105,7 @@ class Graphs:
         return self.of(self.rule.syntax.pattern)
 
     def number(self) -> int:
-        s = self.dialect.sketch
+        s = self.sketch
         return self.rng.choice((s.low, s.high, 0, self.rng.randint(s.low, s.high)))
 
     def of(self, p: S.Pattern) -> Node:
@@ -268,10 +136,6 @@ def value(s: Sketch, node: Node, at: Mapping[str, int]) -> int:
     return s.within(found) if type_of(node) == "n" else fit("wrap", -WIDE, WIDE, found)
 
 
-def type_of(node: Node) -> str:
-    return str(node[2]) if node[0] in ("var", "const") else type_of(node[1])
-
-
 def variables(node: Node) -> set[str]:
     return {node[1]} if node[0] == "var" else set() if node[0] == "const" else set().union(*map(variables, node[1:]))
 
@@ -290,7 +154,7 @@ def fire(rule: CheckedRule, rng: random.Random) -> tuple[int, bool, str]:
     """The number of firings, True if any changed something, and a difference, if there is one."""
     graphs = Graphs(rule, rng)
     rules = RuleSet.of([rule], unproved=True)
-    s = graphs.dialect.sketch
+    s = graphs.sketch
     times, changed = 0, False
     for _ in range(GRAPHS):
         before = graphs.make()
@@ -327,13 +191,13 @@ def put(text: str, name: str, budget: int = BUDGET) -> Outcome:
 
 def edited(rule: CheckedRule, text: str, rng: random.Random) -> str:
     """A difference that the rule makes once an evaluator of its dialect is another, where a record of it would still count."""
-    assert isinstance(rule.dialect, Attacked)
-    s = rule.dialect.sketch
+    s = Sketch.of(rule.dialect.name)
+    recorded = ledger.rule_digest(rule)
     for op in ops_of(rule):
-        other = Attacked(s)
-        evaluate = _evaluator(s._replace(mistake="evaluator", wrong=op), op)
+        other = made(s)
+        evaluate = others().evaluator(s._replace(mistake="evaluator", wrong=op), op)
         other.ops = {**other.ops, op: dataclasses.replace(other.ops[op], evaluate=evaluate)}
         again = next(iter(check_text(text, "<attack>", other).rules()))
-        if ledger.rule_digest(again) == ledger.rule_digest(rule) and (shown := fire(again, rng)[2]):
+        if ledger.rule_digest(again) == recorded and (shown := fire(again, rng)[2]):
             return shown
     return ""

@@ -24,6 +24,9 @@ class Machine(Protocol):
     def values(self, graph: UOp, variables: Sequence[UOp], worlds: Sequence[Mapping[Any, Any]]) -> list[Any]:
         """The results of machine code for a graph, one for each choice of values of its variables."""
 
+    def load(self) -> None:
+        """Load what makes machine code."""
+
 
 def machine() -> Machine:
     found: Machine = handed.part("machine")

@@ -27,10 +27,11 @@ Monomial = tuple[Expr, ...]
 class Integer:
     """A polynomial over unknowns: the coefficients, by the unknowns that they are multiplied with."""
 
-    __slots__ = ("terms",)
+    __slots__ = ("_term", "terms")
 
     def __init__(self, terms: Mapping[Monomial, int]) -> None:
         self.terms = {m: c for m, c in terms.items() if c}
+        self._term: Expr | None = None
 
     @property
     def known(self) -> int | None:
@@ -106,6 +107,13 @@ class Integer:
     @property
     def term(self) -> Expr:
         """The term of a sum of products."""
+        if self.known is not None:  # not kept: numbers may outlive the terms of a question
+            return smt.IntVal(self.known)
+        if self._term is None:
+            self._term = self._sum()
+        return self._term
+
+    def _sum(self) -> Expr:
         summands = []
         for factors, coefficient in sorted(self.terms.items(), key=lambda p: [_order(a) for a in p[0]]):
             term: Expr | None = None

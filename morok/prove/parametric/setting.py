@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -153,6 +154,8 @@ class Setting:
     counts      how many lanes or items there are of what is gone through: quotients are compared with them
     ends        the ends of ranges, by what these are at an iteration
     laws        the instances of laws, each with the law in words
+    given       the laws with the terms at which they are among these, so that no instance is made twice
+    met         the terms of premises, claims and laws, as far as they were gone through
     lanes       those that sides are compared at: conditions that ask no function at a place are used there
     joined      the lists of axes that are several lists, with these
     pieces      sequences that are made to be parts of others: nothing more is said of them
@@ -227,6 +230,8 @@ class Setting:
         self.numbers = {0, 1}
         self.compared_tuples: set[tuple[Expr, Expr]] = set()
         self.laws: dict[Expr, str] = {}
+        self.given: set[tuple[Any, ...]] = set()
+        self.met = _Met([], [], {})
         self.unnamed = 0
         self.pieces: set[Expr] = set()
         self.known_inside: list[tuple[Integer, Integer]] = []
@@ -341,16 +346,24 @@ class Setting:
 
     def law(self, law: Callable[..., Expr], *terms: Any, where: Expr | None = None) -> None:
         """Add the instance of a law at terms, there alone where a condition holds."""
+        given = (law, _told(where), *map(_told, terms))
+        if given in self.given:
+            self._limit()
+            return
         found = law(*terms)
         self.instance(law.__doc__ or "", found if where is None else smt.Implies(where, found))
+        if not self.trying:
+            self.given.add(given)
 
     def instance(self, said: str, instance: Expr) -> None:
         """Add an instance of the law that these words say."""
-        if self.trying:
-            return
-        if len(self.laws) > MOST_INSTANCES:
+        self._limit()
+        if not self.trying:
+            self.laws.setdefault(instance, said)
+
+    def _limit(self) -> None:
+        if len(self.laws) > MOST_INSTANCES and not self.trying:
             raise TooMany("more instances of laws than a question may have")
-        self.laws.setdefault(instance, said)
 
     def count(self, number: Integer) -> Integer:
         """A number of lanes or items, with which quotients are compared."""
@@ -610,8 +623,11 @@ class Setting:
 
     # instances
 
-    def terms(self) -> Iterator[Expr]:
-        yield from subterms([*self.premises, *self.claims, *self.laws])
+    def terms(self) -> list[Expr]:
+        """The terms that premises, claims and laws speak of, in the order in which they are met."""
+        if not self.met.continues(self.premises, self.claims, self.laws):
+            self.met = _Met(self.premises, self.claims, self.laws)
+        return self.met.terms()
 
     def only(self, claim: Expr) -> None:
         """Forget the other claims, and what is known of unknowns that only they speak of."""
@@ -620,6 +636,7 @@ class Setting:
         self.claims = [claim]
         self.premises = [c for c in self.premises if others.isdisjoint(subterms([c]))]
         self.laws = {c: said for c, said in self.laws.items() if others.isdisjoint(subterms([c]))}
+        self.given.clear()
         self.schemas = [s for s in self.schemas if s.at_items is None or s.only_if is smt.TRUE or s.only_if in mine]
         self.lanes = [lane for lane in self.lanes if lane.term in mine]
 
@@ -631,6 +648,34 @@ class Setting:
             rest, others = difference.split((f,))
             if not others.terms:
                 self.law(laws.sign_of_product, integer(f), rest)
+
+
+class _Met:
+    """The terms of premises and claims, and of laws, which only grow: what was gone through is not gone through again."""
+
+    def __init__(self, premises: list[Expr], claims: list[Expr], laws: dict[Expr, str]) -> None:
+        self.premises, self.claims, self.laws = premises, claims, laws
+        self.counts = len(premises), len(claims)
+        self.seen: set[int] = set()
+        self.found = list(subterms([*premises, *claims], self.seen))
+        self.done = 0  # of the laws
+
+    def continues(self, premises: list[Expr], claims: list[Expr], laws: dict[Expr, str]) -> bool:
+        """Truth of nothing being new but laws."""
+        same = self.premises is premises and self.claims is claims and self.laws is laws
+        return same and self.counts == (len(premises), len(claims))
+
+    def terms(self) -> list[Expr]:
+        self.found += subterms(list(itertools.islice(self.laws, self.done, None)), self.seen)
+        self.done = len(self.laws)
+        return list(self.found)
+
+
+def _told(at: Any) -> Any:
+    """What tells an operand of a law from others: within one question a term is told by its number."""
+    if isinstance(at, Integer):
+        return tuple([(tuple([f.number for f in factors]), c) for factors, c in at.terms.items()])
+    return (at.number,) if isinstance(at, Expr) else at
 
 
 def occurs(unknown: Integer, where: Integer) -> bool:

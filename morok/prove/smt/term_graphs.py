@@ -36,15 +36,17 @@ def kinds(conditions: Sequence[Expr]) -> set[Kind]:
     return {at.sort.kind for at in subterms(conditions)}
 
 
-def subterms(roots: Sequence[Expr]) -> Iterator[Expr]:
-    """All terms in these, each once, in the order in which they are met."""
-    todo, seen = list(reversed(roots)), set()
+def subterms(roots: Sequence[Expr], seen: set[int] | None = None) -> Iterator[Expr]:
+    """All terms in these, each once, in the order in which they are met; none that was `seen`, which are noted by their ids."""
+    todo = list(reversed(roots))
+    seen = set() if seen is None else seen
     while todo:
         at = todo.pop()
         if id(at) not in seen:
             seen.add(id(at))
             yield at
-            todo.extend(reversed(at.args))
+            if at.args:
+                todo.extend(reversed(at.args))
 
 
 def without_arithmetic(conditions: Sequence[Expr]) -> list[Expr] | None:

@@ -21,7 +21,7 @@ from morok.dsl.extent import Extents, Limits
 from morok.errors import IRError, StepLimitError, UndefinedError
 from morok.ir import number
 from morok.ir.dtype import DType, PtrType, dtypes
-from morok.ir.interpret import INVALID, evaluate, run, tensor
+from morok.ir.interpret import INVALID, evaluate, run, separate_lanes, tensor
 from morok.ir.interpret.memory_places import MOVEMENT
 from morok.ir.launch import launched
 from morok.ir.op import Op
@@ -210,13 +210,19 @@ def value(node: UOp, at: World, steps: int = STEPS) -> Any:
 def _lane_by_lane(node: UOp, variables: Mapping[Any, Any], at: World, steps: int) -> tuple[Any, ...] | None:
     """The lanes of a vector, None where one is undefined; None where all are."""
 
+    def buffers() -> dict[Any, list[Any]]:
+        return {k: list(v) for k, v in at.buffers.items()}
+
     def lane(i: int) -> Any:
         try:
-            return evaluate(UOp.new(Op.Gep, (node,), (i,)), variables, {k: list(v) for k, v in at.buffers.items()}, steps)
+            return evaluate(UOp.new(Op.Gep, (node,), (i,)), variables, buffers(), steps)
         except UndefinedError:
             return None
 
-    found = tuple(map(lane, range(node.dtype.count)))
+    try:
+        found = separate_lanes(node, variables, buffers(), steps)
+    except UndefinedError:
+        found = tuple(map(lane, range(node.dtype.count)))
     return None if all(v is None for v in found) else found
 
 
