@@ -29,7 +29,7 @@ from morok.tensor.random import GENERATOR
 from morok.tensor.realize import held, realize
 from morok.tensor.schedule import refuse_others, refuse_overlaps, scheduled
 from morok.tensor.scheduling import Prepared, Schedule, normalised
-from morok.tensor.stored import constant, content, is_empty, memory_of, owner, release, wanted
+from morok.tensor.stored import constant, content, is_empty, leaves_of, memory_of, owner, release, stored_buffer, wanted
 from morok.tensor.tensor import Tensor
 from morok.tensor.view_methods import reshaped
 from morok.tensor.viewed import written
@@ -287,7 +287,7 @@ class Plan:
             part.place.clear()
         self._captured = frozenset(serial for part in self._parts for serial in part.captured)
         watched = self._captured | {serial for serial, _, _ in self.reads}
-        reached = [t for t in reach.tensors if constant(t.uop) is not None or content(t.uop).serial in watched]
+        reached = [t for t in reach.tensors if not (own := leaves_of(t.uop)) or any(leaf.serial in watched for leaf in own)]
         written = [t for t, _ in self._in_place if t is not None]
         self.tensors = list({id(t): t for t in (*reached, *written, *self._kept.values())}.values())
         self._nodes = [t.uop for t in self.tensors]
@@ -320,6 +320,11 @@ class Plan:
         elif not self._captured.isdisjoint(call.serials):
             return False
         return not self.reads or all(memory.numpy().tobytes() == data for _, memory, data in self.reads)
+
+    def compute(self) -> None:
+        """None; tensors that the function reaches, and that have become lazy since, are computed."""
+        changed = [t for t, node in zip(self.tensors, self._nodes, strict=True) if t.uop is not node]
+        realize([t for t in changed if stored_buffer(t.uop) is None and constant(t.uop) is None], asked=False)
 
     def run(self, call: Arguments, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The result of a call."""

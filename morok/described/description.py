@@ -25,7 +25,7 @@ from morok.tensor import registry
 from morok.tensor.base import Lazy, show
 from morok.tensor.describing import Description
 from morok.tensor.scheduling import Normal, normalised
-from morok.tensor.stored import constant, content, memory
+from morok.tensor.stored import constant, content, leaves_of, memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,10 +259,14 @@ def _same_data(x: UOp, y: UOp, a: Description, b: Description) -> bool:
 
 
 def lazies(made: Described) -> list[Lazy]:
-    """The outer tensors that are lazy, and whose nodes a description contains."""
+    """The outer tensors that are lazy, and whose nodes a description contains, or that are made of memory which it writes."""
     nodes = set(toposort([*[n.uop for n in made.new], *[w.uop for w in made.writes]]))
-    return [
-        t
-        for t in registry.tensors()
-        if (node := content(t.uop)) in nodes and node.op is not Op.Buffer and constant(node) is None and not made.noted.is_own(t)
-    ]
+    written = {memory(w.uop) for w in made.writes if w.in_place}
+
+    def is_part(uop: UOp) -> bool:
+        node = content(uop)
+        if node.op is Op.Buffer or constant(node) is not None:
+            return False
+        return node in nodes or not written.isdisjoint(leaves_of(node))
+
+    return [t for t in registry.tensors() if is_part(t.uop) and not made.noted.is_own(t)]

@@ -22,7 +22,6 @@ from morok.locks import WRITES
 from morok.passes.appended import appended_key
 from morok.tensor.describing import current
 from morok.tensor.realize import is_watched, realize
-from morok.tensor.stored import constant, stored_buffer
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -84,7 +83,7 @@ class Jitted(Generic[P, R]):
         with WRITES:  # for one description at a time, and until its plan is made
             plans = self._plans.get(key, ())
             for plan in plans:
-                realize([t for t in plan.tensors if stored_buffer(t.uop) is None and constant(t.uop) is None], asked=False)
+                plan.compute()
             reach = Reach(self._roots(call))
             for plan in plans:
                 if plan.fits_tensors(call) and not plan.reach.difference(reach):
