@@ -264,7 +264,10 @@ class Plan:
         self.used = 0
         self.reach = reach
         self.pattern, self.binds = made.pattern, made.binds
-        self.events, self.reads = made.noted.events, made.noted.reads
+        self.events = made.noted.events
+        self._memory = list(made.noted.reads.values())
+        # an array made in the function has another place in each description
+        self._numbers = [found for place, found in made.noted.elements.items() if place in other.noted.elements]
         self._alive = [*call.objects, *call.values]  # kept alive, since the key has their ids
         given = list(call.tensors.values())
         self._kept = {k: t for k, t in enumerate(given) if id(t) in stands.kept}
@@ -286,7 +289,7 @@ class Plan:
         for part in self._parts:
             part.place.clear()
         self._captured = frozenset(serial for part in self._parts for serial in part.captured)
-        watched = self._captured | {serial for serial, _, _ in self.reads}
+        watched = self._captured | made.noted.reads.keys()
         reached = [t for t in reach.tensors if not (own := leaves_of(t.uop)) or any(leaf.serial in watched for leaf in own)]
         written = [t for t, _ in self._in_place if t is not None]
         self.tensors = list({id(t): t for t in (*reached, *written, *self._kept.values())}.values())
@@ -319,7 +322,9 @@ class Plan:
                 return False
         elif not self._captured.isdisjoint(call.serials):
             return False
-        return not self.reads or all(memory.numpy().tobytes() == data for _, memory, data in self.reads)
+        if self._numbers and any(array.tobytes() != data for array, data in self._numbers):
+            return False
+        return not self._memory or all(memory.numpy().tobytes() == data for memory, data in self._memory)
 
     def compute(self) -> None:
         """None; tensors that the function reaches, and that have become lazy since, are computed."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import weakref
+import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -127,11 +128,12 @@ def described(
     born = registry.new_name()
     noted = Description(born, keys, lambda device: registry.new_buffer(dtypes.u64, 1, device))
     before = Reach(roots)
+    arrays = [(path, value, _sum_of(value)) for path, value in before.values.items() if isinstance(value, np.ndarray)]
     with noted.active():
         args, kwargs = stands.anew(shifted)
         noted.stands = {k: (weakref.ref(t), t._mark) for k, t in stands.tensors.items() if k not in stands.kept}
         started = {key: t.uop for key, t in stands.tensors.items()}
-        result = function(*args, **kwargs)
+        result = _called(function, args, kwargs, noted)
         del args, kwargs
     pattern = Pattern(stands, noted)
     shape = pattern.of(result)
@@ -155,8 +157,31 @@ def described(
         raise _effect(name, f"changes {changed}")
     if difference := before.difference(Reach(roots)):
         raise _effect(name, f"changes an object that it reaches: {difference}")
+    if rewritten := next((path for path, array, was in arrays if _sum_of(array) != was), None):
+        raise _effect(name, f"writes to an array that it reaches: {rewritten}")
     _refuse_leaks(noted, stands, name)
     return Described(shape, new, writes, noted, list(stands.binds.values()))
+
+
+def _called(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], noted: Description) -> Any:
+    """The result of a call. The first error for elements that were needed, also if the function has caught it: without jit it
+    would have had the elements.
+    """
+    try:
+        result = function(*args, **kwargs)
+    except Exception as problem:
+        if noted.refused is None or problem is noted.refused:
+            raise
+        raise noted.refused from None
+    if noted.refused is not None:
+        raise noted.refused
+    return result
+
+
+def _sum_of(array: np.ndarray[Any, Any]) -> int:
+    """A checksum of an array's elements."""
+    plain = array.flags.c_contiguous and array.dtype.kind in "biufc"
+    return zlib.crc32(array.data if plain else array.tobytes())
 
 
 def _is_in_place(uop: UOp, old: UOp) -> bool:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from morok.runtime.buffer import Buffer
     from morok.tensor.base import Lazy
 
+Place = tuple[Any, ...]  # of an ndarray: see place_of()
 _UNKNOWN: Final = object()  # key in a Buffer node's memo: the description, in words, of an unknown value
 _current: Final[contextvars.ContextVar[Description | None]] = contextvars.ContextVar("morok description", default=None)
 current: Final = _current.get
@@ -44,12 +45,19 @@ def stands_for(node: UOp) -> str | None:
 
 
 def refuse(what: str) -> JitValueError:
-    return JitValueError(
+    """The error for elements that are needed while a function is described. The description keeps it: it has failed, even if
+    the function catches the error.
+    """
+    problem = JitValueError(
         f"elements that depend on {what} are needed while a function is described",
         place=caller(),
         expected="tensors as results; where() in place of if",
         hint="pass numbers that the function needs in Python as Python numbers: each gets a plan of its own",
     )
+    here = current()
+    for description in descriptions if here is None else (here,):  # elsewhere: in a thread that the function has started
+        description.refused = description.refused or problem
+    return problem
 
 
 def described_as(tensor: Lazy) -> UOp:
@@ -71,8 +79,11 @@ class Description:
     keys      a node for each random key, in the order drawn; the nodes of an earlier description are used again
     events    in order, a seed for each call that sets it, and None for each key drawn
     arrays    for Buffer nodes made of an ndarray: the array, the dtype it was converted to, True if it was copied
-    reads     (serial number of the node, memory, bytes) of each outer buffer that Python read
+    reads     (memory, bytes) of each outer buffer whose elements Python read, or a tensor computed in the description, by the
+              serial number of the node
+    elements  (array, bytes) of each ndarray whose elements became numbers of the graph, by its place in memory
     computed  True if outer tensors were computed
+    refused   the first error for elements that were needed
     born      Buffer nodes whose name is this or greater were made by the description
     """
 
@@ -86,8 +97,10 @@ class Description:
         self.keys = keys
         self.events: list[int | None] = []
         self.arrays: dict[UOp, tuple[np.ndarray[Any, Any], np.dtype[Any], bool]] = {}
-        self.reads: list[tuple[int, Buffer, bytes]] = []
+        self.reads: dict[int, tuple[Buffer, bytes]] = {}
+        self.elements: dict[Place, tuple[np.ndarray[Any, Any], bytes]] = {}
         self.computed = False
+        self.refused: JitValueError | None = None
         self.born = born
         self._own: set[int] = set()
         self._new_key = new_key
@@ -145,9 +158,32 @@ class Description:
         self.computed = self.computed or any(not self.is_own(t) and t.uop.op is not Op.Reshape for t in tensors)
 
     def read(self, uop: UOp, memory_of: Callable[[UOp], Buffer | None]) -> None:
-        """Record the contents of the outer buffers of `uop`, whose elements Python is about to read."""
+        """Record the elements of the outer buffers and of the arrays of `uop`, which are about to be read."""
         for node in toposort([uop]):
-            if node.op is Op.Buffer and node.src[0].arg < self.born:
+            if node in self.arrays:
+                self.read_array(self.arrays[node][0])
+            elif node.op is Op.Buffer and node.src[0].arg < self.born and node.serial not in self.reads:
                 memory = memory_of(node)
                 if memory is not None and memory.is_allocated:
-                    self.reads.append((node.serial, memory, memory.numpy().tobytes()))
+                    self.reads[node.serial] = memory, memory.numpy().tobytes()
+
+    def read_array(self, data: Any) -> None:
+        """Record the elements of an ndarray, or of those in nested lists, which are about to be read."""
+        if isinstance(data, (list, tuple)):
+            for part in data:
+                self.read_array(part)
+        elif hasattr(data, "__array_interface__"):
+            self.elements.setdefault(place_of(data), (data, data.tobytes()))
+
+
+def place_of(array: np.ndarray[Any, Any]) -> Place:
+    """The place of an ndarray in memory: equal for two views of the same elements."""
+    there = array.__array_interface__
+    return there["data"], there["typestr"], array.shape, array.strides
+
+
+def read_array(data: Any) -> Any:
+    """`data`; the function that is being described, if there is one, needs the elements of the ndarrays in it as numbers."""
+    if (description := current()) is not None:
+        description.read_array(data)
+    return data

@@ -10,6 +10,7 @@ import pytest
 
 import morok
 from morok import Tensor
+from morok.errors import JitEffectError, JitValueError
 
 Function = Callable[..., Any]
 
@@ -71,3 +72,98 @@ def test_a_view_alone_that_folds_away(make: Callable[[], Tensor]) -> None:
         return [found, f(square()).tolist()]
 
     alike(program)
+
+
+def integers(*numbers: int) -> Any:
+    return np.array(numbers)
+
+
+ARRAYS: dict[str, tuple[Any, Any, Callable[[Tensor, Any], Any]]] = {  # the array, its other elements, a use of it
+    "number": (integers(1, 2), integers(3, 4), lambda x, a: x * Tensor(a).sum().item()),
+    "branch": (integers(1), integers(-1), lambda x, a: x * 2 if Tensor(a)[0] > 0 else x * 3),
+    "computed first": (integers(1, 2), integers(3, 4), lambda x, a: x * (Tensor(a) * 2).realize().sum().item()),
+    "places": (integers(0, 1), integers(2, 1), lambda x, a: x[a]),
+    "part": (integers(0, 1, 2), integers(1, 0, 0), lambda x, a: x[a[1:]]),
+    "in a list": (integers(0, 1), integers(2, 1), lambda x, a: x[[a, a]]),
+    "mask": (np.array([True, False, True]), np.array([False, True, False]), lambda x, a: x[a]),
+    "take": (integers(0, 1), integers(2, 1), lambda x, a: x.take(a, 0)),
+    "along": (integers(0, 1), integers(2, 1), lambda x, a: x.take_along_axis(a, 0)),
+    "stacked": (integers(1, 2, 3), integers(3, 4, 5), lambda x, a: x + Tensor([a, a])),
+}
+
+
+@pytest.mark.parametrize("use", ARRAYS)
+def test_reached_arrays_whose_elements_become_numbers_of_the_graph(use: str) -> None:
+    first, second, function = ARRAYS[use]
+
+    def program(jit: Callable[[Function], Function]) -> list[Any]:
+        a = first.copy()
+        f = jit(lambda x: function(x, a))
+        found = [f(vector(5, 6, 7)).tolist(), f(vector(5, 6, 8)).tolist()]
+        a[...] = second
+        return [*found, f(vector(5, 6, 7)).tolist()]
+
+    alike(program)
+
+
+def test_arrays_written_to_places_and_loaded() -> None:
+    def program(jit: Callable[[Function], Function]) -> list[Any]:
+        places, linear = integers(0, 1), morok.nn.Linear(2, 1)
+        state = {"weight": np.ones((1, 2), np.float32), "bias": np.zeros(1, np.float32)}
+
+        @jit
+        def f(x: Tensor) -> Tensor:
+            x[places] = 7.0
+            linear.load_state_dict(state)
+            return linear(x[:2])
+
+        x, found = vector(1, 2, 3), []
+        for k in range(3):
+            places[0], state["weight"][0, 0] = k, k
+            found += [f(x).tolist(), x.tolist()]
+        return found
+
+    alike(program)
+
+
+def test_elements_computed_first_of_a_reached_tensor() -> None:
+    def program(jit: Callable[[Function], Function]) -> list[Any]:
+        g = vector(1, 2).realize()
+        f = jit(lambda x: x + (g * 2).realize())
+        found = f(vector(1, 1)).tolist()
+        g.assign(g + 5)
+        return [found, f(vector(1, 1)).tolist()]
+
+    alike(program)
+
+
+def test_reached_arrays_are_not_written() -> None:
+    a = np.zeros((2, 2))
+
+    def f(x: Tensor) -> Tensor:
+        a.T[1, 0] += 1
+        return x * 2
+
+    with pytest.raises(JitEffectError, match="array"):
+        morok.jit(f)(vector(1))
+
+
+def swallowed(x: Tensor) -> Tensor:
+    try:
+        scale = float(x.sum())
+    except Exception:
+        scale = 100.0
+    return x * scale
+
+
+def replaced(x: Tensor) -> Tensor:
+    try:
+        return x * x.sum().item()
+    except Exception as problem:
+        raise KeyError("sum") from problem
+
+
+@pytest.mark.parametrize("function", [swallowed, replaced, lambda x: Tensor.full((1,), x[0]), Tensor.from_dlpack])
+def test_elements_that_are_needed_are_an_error_that_nobody_hides(function: Function) -> None:
+    with pytest.raises(JitValueError, match="depend on an argument"):
+        morok.jit(function)(vector(3))
