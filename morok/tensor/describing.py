@@ -167,6 +167,17 @@ class Description:
                 if memory is not None and memory.is_allocated:
                     self.reads[node.serial] = memory, memory.numpy().tobytes()
 
+    def admit_buffer(self, tensor: Lazy, node: UOp, memory: Buffer | None) -> None:
+        """JitValueError if a tensor's memory, that of its innermost node, is not the same in each call; else its elements are
+        recorded.
+        """
+        if (what := stands_for(node)) is not None:
+            raise refuse(what)
+        if memory is not None:
+            self.read(node, lambda _: memory)
+        elif not (self.is_own(tensor) or id(tensor) in self.now or node.op is Op.Const):
+            raise refuse("a tensor that is not computed yet")
+
     def read_array(self, data: Any) -> None:
         """Record the elements of an ndarray, or of those in nested lists, which are about to be read."""
         if isinstance(data, (list, tuple)):

@@ -167,3 +167,22 @@ def replaced(x: Tensor) -> Tensor:
 def test_elements_that_are_needed_are_an_error_that_nobody_hides(function: Function) -> None:
     with pytest.raises(JitValueError, match="depend on an argument"):
         morok.jit(function)(vector(3))
+
+
+def test_buffers_of_reached_tensors() -> None:
+    def program(jit: Callable[[Function], Function]) -> list[Any]:
+        g, zeros = vector(2).realize(), Tensor.zeros(2)
+        f = jit(lambda x: x * float(g.buffer.numpy()[0]) + ((x + 1).buffer is zeros.buffer))
+        found = f(vector(3)).tolist()
+        g[0] = 5.0
+        g.realize()
+        return [found, f(vector(3)).tolist()]
+
+    alike(program)
+
+
+@pytest.mark.parametrize("of", [lambda x, lazy: x, lambda x, lazy: x.reshape(1, 1), lambda x, lazy: lazy])
+def test_buffers_that_no_plan_knows(of: Function) -> None:
+    lazy = vector(1) + 1
+    with pytest.raises(JitValueError):
+        morok.jit(lambda x: x * (2.0 if of(x, lazy).buffer is None else 3.0))(vector(1))
