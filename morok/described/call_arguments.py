@@ -226,6 +226,14 @@ def _with_memory(t: Lazy, nodes: dict[int, UOp]) -> UOp:
     return made
 
 
+def is_without_memory(t: Lazy) -> bool:
+    """True if a tensor is made of a number by views alone."""
+    node = t.uop
+    while node.op in MOVEMENT:
+        node = node.src[0]
+    return node.op is Op.Const
+
+
 def _filled(t: Lazy, known: UOp, total: int) -> np.ndarray[Any, Any]:
     if t.dtype in BITS:
         return np.full(total, to_bits(t.dtype, known.arg), NUMPY[t.dtype])
@@ -355,6 +363,11 @@ class Stands:
                 made = self.tensors[key] = type(t)._make(substitute([node], mapping)[0], t.device)
                 made._viewed, made._mark = valid(t), object()
         return tuple([self._replaced(a) for a in self.args]), {k: self._replaced(a) for k, a in self.kwargs.items()}
+
+    def constants(self) -> dict[UOp, int]:
+        """The stand-ins for the memory of arguments that are constants, with the arguments' numbers."""
+        leaves = [leaf_of(self.given.nodes[k]) if is_without_memory(t) else None for k, t in self.given.tensors.items()]
+        return {self.leaves[self.given.leaves[leaf]]: k for k, leaf in enumerate(leaves) if leaf is not None}
 
     def _replaced(self, value: Any) -> Any:
         if isinstance(value, Lazy):

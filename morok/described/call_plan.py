@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from morok.caller import caller
-from morok.described.call_arguments import Arguments, Stands, leaf_of, rebuilt
+from morok.described.call_arguments import Arguments, Stands, is_without_memory, leaf_of, rebuilt
 from morok.described.description import Described, built, is_same_array
 from morok.described.overlaps import Spans
 from morok.described.reach import Reach
@@ -271,6 +271,7 @@ class Plan:
         self._alive = [*call.objects, *call.values]  # kept alive, since the key has their ids
         given = list(call.tensors.values())
         self._kept = {k: t for k, t in enumerate(given) if id(t) in stands.kept}
+        self._without_memory = sorted(made.noted.without_memory | other.noted.without_memory)
         self._given = [w.given for w in made.writes if w.given is not None]
         self._in_place = [(w.tensor, w.given) for w in made.writes if w.in_place]
         self._becomes = [(w.tensor, w.given, len(made.new) + k) for k, w in enumerate(w for w in made.writes if not w.in_place)]
@@ -313,6 +314,10 @@ class Plan:
             if [t.uop for t in self.tensors] != self._nodes:  # nodes are compared by identity
                 return False
             self._changes = changes
+        if self._without_memory:
+            given = list(call.tensors.values())
+            if not all(is_without_memory(given[k]) for k in self._without_memory):
+                return False
         if self._kept:
             given = list(call.tensors.values())
             if any(given[k] is not t for k, t in self._kept.items()):

@@ -132,6 +132,7 @@ def described(
     with noted.active():
         args, kwargs = stands.anew(shifted)
         noted.stands = {k: (weakref.ref(t), t._mark) for k, t in stands.tensors.items() if k not in stands.kept}
+        noted.constants = stands.constants()
         started = {key: t.uop for key, t in stands.tensors.items()}
         result = _called(function, args, kwargs, noted)
         del args, kwargs

@@ -82,6 +82,8 @@ class Description:
     reads     (memory, bytes) of each outer buffer whose elements Python read, or a tensor computed in the description, by the
               serial number of the node
     elements  (array, bytes) of each ndarray whose elements became numbers of the graph, by its place in memory
+    constants  the nodes that stand for arguments which are constants, without memory: the arguments' numbers
+    without_memory  the numbers of those whose views it writes, as it may not if they have memory
     computed  True if outer tensors were computed
     refused   the first error for elements that were needed
     born      Buffer nodes whose name is this or greater were made by the description
@@ -99,6 +101,8 @@ class Description:
         self.arrays: dict[UOp, tuple[np.ndarray[Any, Any], np.dtype[Any], bool]] = {}
         self.reads: dict[int, tuple[Buffer, bytes]] = {}
         self.elements: dict[Place, tuple[np.ndarray[Any, Any], bytes]] = {}
+        self.constants: dict[UOp, int] = {}
+        self.without_memory: set[int] = set()
         self.computed = False
         self.refused: JitValueError | None = None
         self.born = born

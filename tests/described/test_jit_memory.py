@@ -10,7 +10,7 @@ import pytest
 
 import morok
 from morok import Tensor
-from morok.errors import JitEffectError, JitValueError
+from morok.errors import JitEffectError, JitValueError, UsageError
 
 Function = Callable[..., Any]
 
@@ -186,3 +186,35 @@ def test_buffers_that_no_plan_knows(of: Function) -> None:
     lazy = vector(1) + 1
     with pytest.raises(JitValueError):
         morok.jit(lambda x: x * (2.0 if of(x, lazy).buffer is None else 3.0))(vector(1))
+
+
+def part(x: Tensor) -> Any:
+    v = x[1:]
+    v[0] = 1.0
+    return [v, x]
+
+
+def moved(x: Tensor) -> Any:
+    v = x.T.reshape(4)
+    v.assign(5.0)
+    return [v, x]
+
+
+def written_before(x: Tensor) -> Any:
+    x[0] = 2.0
+    return part(x)
+
+
+@pytest.mark.parametrize("function", [part, moved, written_before])
+def test_views_of_constant_arguments_are_written(function: Function) -> None:
+    def program(jit: Callable[[Function], Function]) -> list[Any]:
+        f, found = jit(function), []
+        for make in (Tensor.zeros, Tensor.ones, lambda *n: Tensor.zeros(*n).contiguous(), lambda *n: Tensor.zeros(*n) + 1):
+            x = make(2, 2)
+            try:
+                found += [t.tolist() for t in f(x)]
+            except UsageError:
+                found.append("refused")
+        return found
+
+    alike(program)
