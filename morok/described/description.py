@@ -160,6 +160,7 @@ def described(
         raise _effect(name, f"changes an object that it reaches: {difference}")
     if rewritten := next((path for path, array, was in arrays if _sum_of(array) != was), None):
         raise _effect(name, f"writes to an array that it reaches: {rewritten}")
+    _refuse_lost(noted, [*[n.uop for n in new], *[w.uop for w in writes]], name)
     _refuse_leaks(noted, stands, name)
     return Described(shape, new, writes, noted, list(stands.binds.values()))
 
@@ -196,6 +197,13 @@ def _effect(name: str, what: str) -> JitEffectError:
         expected="a function of its arguments without other effects than writes to tensors",
         hint="write to a tensor in place, t.assign(..) or t[..] = ..; return new tensors",
     )
+
+
+def _refuse_lost(noted: Description, roots: list[UOp], name: str) -> None:
+    """JitEffectError if an array that the function gives to a jitted one is written, and computing `roots` does not write it."""
+    computed = set(toposort(roots)) if noted.written_arrays else set()
+    if any(is_apart or content(node) not in computed for node, is_apart in noted.written_arrays):
+        raise _effect(name, "lets another jitted function write to an array")
 
 
 def _refuse_leaks(noted: Description, stands: Stands, name: str) -> None:

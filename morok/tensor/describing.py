@@ -82,6 +82,7 @@ class Description:
     reads     (memory, bytes) of each outer buffer whose elements Python read, or a tensor computed in the description, by the
               serial number of the node
     elements  (array, bytes) of each ndarray whose elements became numbers of the graph, by its place in memory
+    written_arrays  (node, True if in other memory) of the tensor over each array that an inner jitted function writes
     constants  the nodes that stand for arguments which are constants, without memory: the arguments' numbers
     without_memory  the numbers of those whose views it writes, as it may not if they have memory
     computed  True if outer tensors were computed
@@ -101,6 +102,7 @@ class Description:
         self.arrays: dict[UOp, tuple[np.ndarray[Any, Any], np.dtype[Any], bool]] = {}
         self.reads: dict[int, tuple[Buffer, bytes]] = {}
         self.elements: dict[Place, tuple[np.ndarray[Any, Any], bytes]] = {}
+        self.written_arrays: list[tuple[UOp, bool]] = []
         self.constants: dict[UOp, int] = {}
         self.without_memory: set[int] = set()
         self.computed = False

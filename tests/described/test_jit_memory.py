@@ -11,6 +11,7 @@ import pytest
 import morok
 from morok import Tensor
 from morok.errors import JitEffectError, JitValueError, UsageError
+from morok.tensor.realize import watching
 
 Function = Callable[..., Any]
 
@@ -218,3 +219,33 @@ def test_views_of_constant_arguments_are_written(function: Function) -> None:
         return found
 
     alike(program)
+
+
+def doubled(t: Tensor) -> Tensor:
+    t.assign(t * 2)
+    return t.sum()
+
+
+def doubled_alone(t: Tensor) -> int:
+    t.assign(t * 2)
+    return 2
+
+
+@pytest.mark.parametrize("inner", [doubled, doubled_alone])
+@pytest.mark.parametrize("step", [1, 2])
+def test_arrays_written_by_a_jitted_function_in_another(inner: Function, step: int) -> None:
+    array, double = np.ones(4, np.float32), morok.jit(inner)
+
+    def outer(x: Tensor) -> Tensor:
+        return x + double(array[::step])
+
+    if inner is doubled and step == 1:
+        assert [morok.jit(outer)(vector(1)).item() for _ in range(2)] == [9.0, 17.0]
+        assert array.tolist() == [4.0] * 4
+    else:
+        with pytest.raises(JitEffectError, match="array"):
+            morok.jit(outer)(vector(1))
+        assert array.tolist() == [1.0] * 4
+    with watching(lambda _: lambda _: None):
+        double(array[::step])
+    assert array[::step].tolist() == [(8.0 if inner is doubled and step == 1 else 2.0)] * (4 // step)
