@@ -13,10 +13,12 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from morok.caller import caller
-from morok.errors import JitValueError
+from morok.errors import JitEffectError, JitError, JitValueError
 from morok.ir.cell import facts_of
 from morok.ir.graph import toposort
 from morok.ir.op import Op
+from morok.ir.ranges import remember
+from morok.ir.ranges import unknown as unvisited
 
 if TYPE_CHECKING:
     import numpy as np
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from morok.tensor.base import Lazy
 
 Place = tuple[Any, ...]  # of an ndarray: see place_of()
+_DEPENDS: Final = "depends"  # key in a node's memo: the words for an unknown value in its graph, or None
 _UNKNOWN: Final = object()  # key in a Buffer node's memo: the description, in words, of an unknown value
 _current: Final[contextvars.ContextVar[Description | None]] = contextvars.ContextVar("morok description", default=None)
 current: Final = _current.get
@@ -60,6 +63,26 @@ def refuse(what: str) -> JitValueError:
     return problem
 
 
+def refuse_elsewhere(node: UOp) -> None:
+    """JitEffectError if a node depends on unknown values, although this thread or task describes nothing: the function that is
+    described has started it. While nothing is described this need not be asked.
+    """
+    for n in unvisited(node, _DEPENDS):
+        remember(n, _DEPENDS, stands_for(n) or next((what for s in n.src if (what := s.memo[_DEPENDS])), None))
+    what: str | None = node.memo[_DEPENDS]
+    if what is None:
+        return
+    problem = JitEffectError(
+        f"a tensor that depends on {what} is made or written in another thread than the function that is described",
+        place=caller(),
+        expected="a function that works in one thread",
+        hint="start the thread with the function's context: contextvars.copy_context().run",
+    )
+    for description in descriptions:
+        description.refused = description.refused or problem
+    raise problem
+
+
 def described_as(tensor: Lazy) -> UOp:
     """The node of a tensor as this thread or task sees it, while functions are described."""
     description = current()
@@ -86,7 +109,7 @@ class Description:
     constants  the nodes that stand for arguments which are constants, without memory: the arguments' numbers
     without_memory  the numbers of those whose views it writes, as it may not if they have memory
     computed  True if outer tensors were computed
-    refused   the first error for elements that were needed
+    refused   the first error for elements that were needed, or for work in another thread
     born      Buffer nodes whose name is this or greater were made by the description
     """
 
@@ -106,7 +129,7 @@ class Description:
         self.constants: dict[UOp, int] = {}
         self.without_memory: set[int] = set()
         self.computed = False
-        self.refused: JitValueError | None = None
+        self.refused: JitError | None = None
         self.born = born
         self._own: set[int] = set()
         self._new_key = new_key

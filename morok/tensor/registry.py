@@ -16,7 +16,7 @@ from morok.ir.graph import substitute
 from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.locks import TENSORS
-from morok.tensor.describing import current, descriptions
+from morok.tensor.describing import current, descriptions, refuse_elsewhere
 from morok.tensor.viewed import written
 
 if TYPE_CHECKING:
@@ -45,6 +45,8 @@ def register(tensor: Lazy) -> None:
     _tensors[Reference(tensor, _forget)] = description
     if description is not None:
         description.note(tensor)
+    elif descriptions:
+        refuse_elsewhere(tensor._uop)
 
 
 def tensors() -> list[Lazy]:
@@ -88,6 +90,8 @@ def put(tensor: Lazy, uop: UOp) -> None:
 def write(tensor: Lazy, uop: UOp) -> None:
     """Set a tensor's node after a write by the program: a description keeps it to itself if the tensor is outer."""
     description = current()
+    if description is None and descriptions:
+        refuse_elsewhere(uop)
     if description is None or not description.write(tensor, uop):
         put(tensor, uop)
         written(tensor)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -10,7 +12,7 @@ import pytest
 
 import morok
 from morok import Tensor
-from morok.errors import JitEffectError, JitValueError, UsageError
+from morok.errors import JitEffectError, JitError, JitValueError, UsageError
 from morok.tensor.realize import watching
 
 Function = Callable[..., Any]
@@ -249,3 +251,34 @@ def test_arrays_written_by_a_jitted_function_in_another(inner: Function, step: i
     with watching(lambda _: lambda _: None):
         double(array[::step])
     assert array[::step].tolist() == [(8.0 if inner is doubled and step == 1 else 2.0)] * (4 // step)
+
+
+WORK: dict[str, Function] = {
+    "result": lambda x, g: x * 2,
+    "write": lambda x, g: g.assign(g + x),
+    "written as it is": lambda x, g: g.assign(x),
+    "elements": lambda x, g: x.item(),
+}
+
+
+@pytest.mark.parametrize("work", WORK)
+@pytest.mark.parametrize("waits", [False, True])
+def test_threads_that_a_function_starts(work: str, waits: bool) -> None:
+    g = vector(1)
+
+    def f(x: Tensor) -> Any:
+        with ThreadPoolExecutor(1) as threads:
+            found = threads.submit(WORK[work], x, g)
+        return found.result() if waits else x + 1
+
+    with pytest.raises(JitError, match="depend"):
+        morok.jit(f)(vector(2))
+    assert g.tolist() == [1.0]
+
+
+def test_threads_with_the_context_of_a_function() -> None:
+    @morok.jit
+    def f(x: Tensor) -> Any:
+        return asyncio.run(asyncio.to_thread(lambda: x * 2))
+
+    assert [f(vector(k)).item() for k in (1, 2)] == [2.0, 4.0]
