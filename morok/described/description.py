@@ -14,6 +14,7 @@ import numpy as np
 from morok.arguments import shown
 from morok.caller import caller
 from morok.described.call_arguments import Stands, rebuilt
+from morok.described.left_behind import settle
 from morok.described.reach import Reach
 from morok.described.value_keys import PLAIN, same, value_key
 from morok.errors import JitArgumentError, JitDifferenceError, JitEffectError
@@ -127,6 +128,17 @@ def described(
     """
     born = registry.new_name()
     noted = Description(born, keys, lambda device: registry.new_buffer(dtypes.u64, 1, device))
+    try:
+        return _described(function, stands, noted, roots, name, shifted)
+    except BaseException:
+        settle(noted, stands)
+        raise
+
+
+def _described(
+    function: Callable[..., Any], stands: Stands, noted: Description, roots: Sequence[tuple[str, Any]], name: str, shifted: bool
+) -> Described:
+    """The result of described(), in its record."""
     before = Reach(roots)
     arrays = [(path, value, _sum_of(value)) for path, value in before.values.items() if isinstance(value, np.ndarray)]
     with noted.active():

@@ -56,6 +56,13 @@ def tensors() -> list[Lazy]:
     return [t for r in list(_tensors) if _tensors.get(r) in (None, mine) and (t := r()) is not None]
 
 
+def adopt(description: Description) -> None:
+    """None; the live tensors of a description belong to none from now on."""
+    for r in list(_tensors):
+        if _tensors.get(r) is description and r() is not None:
+            _tensors[r] = None
+
+
 def new_buffer(dtype: DType, size: int, device: str, memory: Buffer | None = None) -> UOp:
     """A new Buffer node of a unique name, with `memory` if given; `size` in elements."""
     unique = UOp.new(Op.Unique, (), next(_names))

@@ -282,3 +282,55 @@ def test_threads_with_the_context_of_a_function() -> None:
         return asyncio.run(asyncio.to_thread(lambda: x * 2))
 
     assert [f(vector(k)).item() for k in (1, 2)] == [2.0, 4.0]
+
+
+class Kept:
+    """A place for tensors."""
+
+    t: Any = None
+
+
+def left(kept: Kept, reached: Tensor, raises: bool, what: Callable[[Tensor, Tensor], Tensor]) -> Function:
+    def f(x: Tensor) -> Tensor:
+        kept.t = what(x, reached)
+        if raises:
+            raise KeyError("after")
+        return x
+
+    return f
+
+
+def after_write(x: Tensor, g: Tensor) -> Tensor:
+    g.assign(g + x)
+    x.assign(x * 3)
+    return g * 10 + x
+
+
+@pytest.mark.parametrize("raises", [False, True])
+@pytest.mark.parametrize(
+    "what", [lambda x, g: x * 2, lambda x, g: x, lambda x, g: x[1:] + g[0], after_write, lambda x, g: x + Tensor.rand(2)]
+)
+def test_tensors_that_a_failed_description_leaves(raises: bool, what: Callable[[Tensor, Tensor], Tensor]) -> None:
+    kept, g, x = Kept(), vector(5, 6), vector(1, 2)
+    Tensor.manual_seed(3)
+    with pytest.raises(KeyError if raises else JitEffectError):
+        morok.jit(left(kept, g, raises, what))(x)
+    found = kept.t
+    assert (g.tolist(), x.tolist()) == ([5, 6], [1, 2])
+    Tensor.manual_seed(3)
+    assert found.tolist() == what(vector(1, 2), vector(5, 6)).tolist()
+    assert (g.tolist(), x.tolist()) == ([5, 6], [1, 2])
+    later = found + 1
+    x.assign(x * 100)
+    x.realize()
+    Tensor.manual_seed(3)
+    assert later.tolist() == (what(vector(1, 2), vector(5, 6)) + 1).tolist()
+
+
+def test_a_tensor_left_behind_keeps_its_elements() -> None:
+    kept, g, x = Kept(), vector(5, 6), vector(1, 2)
+    with pytest.raises(KeyError):
+        morok.jit(left(kept, g, True, lambda x, g: x * 2 + g))(x)
+    x.assign(x * 100)
+    g[0] = 7.0
+    assert (x.tolist(), g.tolist(), kept.t.tolist()) == ([100, 200], [7, 6], [7, 10])
