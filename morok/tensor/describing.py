@@ -10,7 +10,7 @@ import contextlib
 import contextvars
 import weakref
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from morok.caller import caller
 from morok.errors import JitEffectError, JitError, JitValueError
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from morok.runtime.buffer import Buffer
     from morok.tensor.base import Lazy
 
+Problem = TypeVar("Problem", bound=JitError)
 Place = tuple[Any, ...]  # of an ndarray: see place_of()
 _DEPENDS: Final = "depends"  # key in a node's memo: the words for an unknown value in its graph, or None
 _UNKNOWN: Final = object()  # key in a Buffer node's memo: the description, in words, of an unknown value
@@ -51,12 +52,18 @@ def refuse(what: str) -> JitValueError:
     """The error for elements that are needed while a function is described. The description keeps it: it has failed, even if
     the function catches the error.
     """
-    problem = JitValueError(
-        f"elements that depend on {what} are needed while a function is described",
-        place=caller(),
-        expected="tensors as results; where() in place of if",
-        hint="pass numbers that the function needs in Python as Python numbers: each gets a plan of its own",
+    return _kept(
+        JitValueError(
+            f"elements that depend on {what} are needed while a function is described",
+            place=caller(),
+            expected="tensors as results; where() in place of if",
+            hint="pass numbers that the function needs in Python as Python numbers: each gets a plan of its own",
+        )
     )
+
+
+def _kept(problem: Problem) -> Problem:
+    """The error, kept by the description in which it is raised."""
     here = current()
     for description in descriptions if here is None else (here,):  # elsewhere: in a thread that the function has started
         description.refused = description.refused or problem
@@ -68,19 +75,17 @@ def refuse_elsewhere(node: UOp) -> None:
     described has started it. While nothing is described this need not be asked.
     """
     for n in unvisited(node, _DEPENDS):
-        remember(n, _DEPENDS, stands_for(n) or next((what for s in n.src if (what := s.memo[_DEPENDS])), None))
+        remember(n, _DEPENDS, stands_for(n) or next((word for s in n.src if (word := s.memo[_DEPENDS])), None))
     what: str | None = node.memo[_DEPENDS]
-    if what is None:
-        return
-    problem = JitEffectError(
-        f"a tensor that depends on {what} is made or written in another thread than the function that is described",
-        place=caller(),
-        expected="a function that works in one thread",
-        hint="start the thread with the function's context: contextvars.copy_context().run",
-    )
-    for description in descriptions:
-        description.refused = description.refused or problem
-    raise problem
+    if what is not None:
+        raise _kept(
+            JitEffectError(
+                f"a tensor that depends on {what} is made or written in another thread than the function that is described",
+                place=caller(),
+                expected="a function that works in one thread",
+                hint="start the thread with the function's context: contextvars.copy_context().run",
+            )
+        )
 
 
 def described_as(tensor: Lazy) -> UOp:

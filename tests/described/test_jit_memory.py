@@ -334,3 +334,13 @@ def test_a_tensor_left_behind_keeps_its_elements() -> None:
     x.assign(x * 100)
     g[0] = 7.0
     assert (x.tolist(), g.tolist(), kept.t.tolist()) == ([100, 200], [7, 6], [7, 10])
+
+
+@pytest.mark.parametrize("make", [lambda: morok.nn.Linear(2, 2), lambda: morok.nn.Embedding(2, 2)], ids=["linear", "embedding"])
+def test_layers_that_a_function_makes(make: Callable[[], morok.nn.Module]) -> None:
+    def program(jit: Callable[[Function], Function]) -> list[Any]:
+        Tensor.manual_seed(5)
+        f = jit(lambda x: make()(x.cast("i64")) if make().weight.shape == (2, 2) else x)
+        return [np.round(f(vector(1, 0)).numpy(), 5).tolist() for _ in range(2)]
+
+    alike(program)
