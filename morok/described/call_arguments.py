@@ -29,7 +29,7 @@ from morok.tensor.base import Lazy
 from morok.tensor.describing import unknown
 from morok.tensor.realize import realize
 from morok.tensor.scheduling import placeholder
-from morok.tensor.stored import constant, is_empty
+from morok.tensor.stored import constant, is_empty, memory
 from morok.tensor.tensor import Tensor
 from morok.tensor.view_methods import reshaped
 from morok.tensor.viewed import valid
@@ -194,12 +194,23 @@ class Arguments:
         ids = list(self.tensors)
         found = {ids[k] for k in written}
         arrays = [(self._given[key], t) for key, t in self._arrays.items() if id(t) in found]
-        arrays = [(array, t) for array, t in arrays if not np.shares_memory(array, t.numpy())]
-        if not all(array.flags.writeable for array, _ in arrays):
-            raise UsageError(
-                "a jitted function writes to an argument that is a read-only array", place=caller(), hint="give it array.copy()"
-            )
-        return arrays
+        return apart(arrays)
+
+
+def apart(arrays: list[tuple[np.ndarray[Any, Any], Tensor]]) -> list[tuple[np.ndarray[Any, Any], Tensor]]:
+    """Those of written arrays whose memory their tensors do not share. UsageError for one that is read-only."""
+    found = [(array, t) for array, t in arrays if not np.shares_memory(array, t.numpy())]
+    if not all(array.flags.writeable for array, _ in found):
+        raise UsageError(
+            "a jitted function writes to an argument that is a read-only array", place=caller(), hint="give it array.copy()"
+        )
+    return found
+
+
+def is_over(array: np.ndarray[Any, Any], t: Tensor) -> bool:
+    """True if a tensor that was made of an array, and written, has the array's memory."""
+    found = registry.memory_of(memory(t.uop))
+    return found is not None and found.address == array.ctypes.data
 
 
 def _with_memory(t: Lazy, nodes: dict[int, UOp]) -> UOp:
@@ -219,11 +230,19 @@ def _with_memory(t: Lazy, nodes: dict[int, UOp]) -> UOp:
         nodes[id(t)] = t.uop
         return t.uop
     total = math.prod([int(d) for d in t.shape if isinstance(d, int)])
-    memory = Buffer(device(t.device), t.dtype, total)
+    buffer = Buffer(device(t.device), t.dtype, total)
     if known is not None:
-        memory.copy_in(_filled(t, known, total).view(NUMPY[t.dtype]))
-    nodes[id(t)] = made = reshaped(registry.new_buffer(t.dtype, total, t.device, memory), t.shape)
+        buffer.copy_in(_filled(t, known, total).view(NUMPY[t.dtype]))
+    nodes[id(t)] = made = reshaped(registry.new_buffer(t.dtype, total, t.device, buffer), t.shape)
     return made
+
+
+def is_without_memory(t: Lazy) -> bool:
+    """True if a tensor is made of a number by views alone."""
+    node = t.uop
+    while node.op in MOVEMENT:
+        node = node.src[0]
+    return node.op is Op.Const
 
 
 def _filled(t: Lazy, known: UOp, total: int) -> np.ndarray[Any, Any]:
@@ -303,7 +322,7 @@ def rebuilt(value: Any, replace: Callable[[Any], Any]) -> Any:
     return None
 
 
-def over_arrays(value: Any, made: dict[int, tuple[Any, Lazy]], depth: int = 0) -> Any:
+def over_arrays(value: Any, made: dict[int, tuple[Any, Tensor]], depth: int = 0) -> Any:
     """`value` with tensors in place of arrays, also of those in containers; itself where it has none. `made` is what an array, by
     its identity, has become.
     """
@@ -355,6 +374,11 @@ class Stands:
                 made = self.tensors[key] = type(t)._make(substitute([node], mapping)[0], t.device)
                 made._viewed, made._mark = valid(t), object()
         return tuple([self._replaced(a) for a in self.args]), {k: self._replaced(a) for k, a in self.kwargs.items()}
+
+    def constants(self) -> dict[UOp, int]:
+        """The stand-ins for the memory of arguments that are constants, with the arguments' numbers."""
+        leaves = [leaf_of(self.given.nodes[k]) if is_without_memory(t) else None for k, t in self.given.tensors.items()]
+        return {self.leaves[self.given.leaves[leaf]]: k for k, leaf in enumerate(leaves) if leaf is not None}
 
     def _replaced(self, value: Any) -> Any:
         if isinstance(value, Lazy):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from morok.caller import caller
-from morok.described.call_arguments import Arguments, Stands, leaf_of, rebuilt
+from morok.described.call_arguments import Arguments, Stands, is_without_memory, leaf_of, rebuilt
 from morok.described.description import Described, built, is_same_array
 from morok.described.overlaps import Spans
 from morok.described.reach import Reach
@@ -29,7 +29,7 @@ from morok.tensor.random import GENERATOR
 from morok.tensor.realize import held, realize
 from morok.tensor.schedule import refuse_others, refuse_overlaps, scheduled
 from morok.tensor.scheduling import Prepared, Schedule, normalised
-from morok.tensor.stored import constant, content, is_empty, memory_of, owner, release, wanted
+from morok.tensor.stored import constant, content, is_empty, leaves_of, memory_of, owner, release, stored_buffer, wanted
 from morok.tensor.tensor import Tensor
 from morok.tensor.view_methods import reshaped
 from morok.tensor.viewed import written
@@ -264,10 +264,14 @@ class Plan:
         self.used = 0
         self.reach = reach
         self.pattern, self.binds = made.pattern, made.binds
-        self.events, self.reads = made.noted.events, made.noted.reads
+        self.events = made.noted.events
+        self._memory = list(made.noted.reads.values())
+        # an array made in the function has another place in each description
+        self._numbers = [found for place, found in made.noted.elements.items() if place in other.noted.elements]
         self._alive = [*call.objects, *call.values]  # kept alive, since the key has their ids
         given = list(call.tensors.values())
         self._kept = {k: t for k, t in enumerate(given) if id(t) in stands.kept}
+        self._without_memory = sorted(made.noted.without_memory | other.noted.without_memory)
         self._given = [w.given for w in made.writes if w.given is not None]
         self._in_place = [(w.tensor, w.given) for w in made.writes if w.in_place]
         self._becomes = [(w.tensor, w.given, len(made.new) + k) for k, w in enumerate(w for w in made.writes if not w.in_place)]
@@ -286,8 +290,8 @@ class Plan:
         for part in self._parts:
             part.place.clear()
         self._captured = frozenset(serial for part in self._parts for serial in part.captured)
-        watched = self._captured | {serial for serial, _, _ in self.reads}
-        reached = [t for t in reach.tensors if constant(t.uop) is not None or content(t.uop).serial in watched]
+        watched = self._captured | made.noted.reads.keys()
+        reached = [t for t in reach.tensors if not (own := leaves_of(t.uop)) or any(leaf.serial in watched for leaf in own)]
         written = [t for t, _ in self._in_place if t is not None]
         self.tensors = list({id(t): t for t in (*reached, *written, *self._kept.values())}.values())
         self._nodes = [t.uop for t in self.tensors]
@@ -310,6 +314,10 @@ class Plan:
             if [t.uop for t in self.tensors] != self._nodes:  # nodes are compared by identity
                 return False
             self._changes = changes
+        if self._without_memory:
+            given = list(call.tensors.values())
+            if not all(is_without_memory(given[k]) for k in self._without_memory):
+                return False
         if self._kept:
             given = list(call.tensors.values())
             if any(given[k] is not t for k, t in self._kept.items()):
@@ -319,7 +327,14 @@ class Plan:
                 return False
         elif not self._captured.isdisjoint(call.serials):
             return False
-        return not self.reads or all(memory.numpy().tobytes() == data for _, memory, data in self.reads)
+        if self._numbers and any(array.tobytes() != data for array, data in self._numbers):
+            return False
+        return not self._memory or all(memory.numpy().tobytes() == data for memory, data in self._memory)
+
+    def compute(self) -> None:
+        """None; tensors that the function reaches, and that have become lazy since, are computed."""
+        changed = [t for t, node in zip(self.tensors, self._nodes, strict=True) if t.uop is not node]
+        realize([t for t in changed if stored_buffer(t.uop) is None and constant(t.uop) is None], asked=False)
 
     def run(self, call: Arguments, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The result of a call."""

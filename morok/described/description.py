@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import weakref
+import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,6 +14,7 @@ import numpy as np
 from morok.arguments import shown
 from morok.caller import caller
 from morok.described.call_arguments import Stands, rebuilt
+from morok.described.left_behind import settle
 from morok.described.reach import Reach
 from morok.described.value_keys import PLAIN, same, value_key
 from morok.errors import JitArgumentError, JitDifferenceError, JitEffectError
@@ -25,7 +27,7 @@ from morok.tensor import registry
 from morok.tensor.base import Lazy, show
 from morok.tensor.describing import Description
 from morok.tensor.scheduling import Normal, normalised
-from morok.tensor.stored import constant, content, memory
+from morok.tensor.stored import constant, content, leaves_of, memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,12 +128,25 @@ def described(
     """
     born = registry.new_name()
     noted = Description(born, keys, lambda device: registry.new_buffer(dtypes.u64, 1, device))
+    try:
+        return _described(function, stands, noted, roots, name, shifted)
+    except BaseException:
+        settle(noted, stands)
+        raise
+
+
+def _described(
+    function: Callable[..., Any], stands: Stands, noted: Description, roots: Sequence[tuple[str, Any]], name: str, shifted: bool
+) -> Described:
+    """The result of described(), in its record."""
     before = Reach(roots)
+    arrays = [(path, value, _sum_of(value)) for path, value in before.values.items() if isinstance(value, np.ndarray)]
     with noted.active():
         args, kwargs = stands.anew(shifted)
         noted.stands = {k: (weakref.ref(t), t._mark) for k, t in stands.tensors.items() if k not in stands.kept}
+        noted.constants = stands.constants()
         started = {key: t.uop for key, t in stands.tensors.items()}
-        result = function(*args, **kwargs)
+        result = _called(function, args, kwargs, noted)
         del args, kwargs
     pattern = Pattern(stands, noted)
     shape = pattern.of(result)
@@ -155,8 +170,32 @@ def described(
         raise _effect(name, f"changes {changed}")
     if difference := before.difference(Reach(roots)):
         raise _effect(name, f"changes an object that it reaches: {difference}")
+    if rewritten := next((path for path, array, was in arrays if _sum_of(array) != was), None):
+        raise _effect(name, f"writes to an array that it reaches: {rewritten}")
+    _refuse_lost(noted, [*[n.uop for n in new], *[w.uop for w in writes]], name)
     _refuse_leaks(noted, stands, name)
     return Described(shape, new, writes, noted, list(stands.binds.values()))
+
+
+def _called(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], noted: Description) -> Any:
+    """The result of a call. The first error for elements that were needed, also if the function has caught it: without jit it
+    would have had the elements.
+    """
+    try:
+        result = function(*args, **kwargs)
+    except Exception as problem:
+        if noted.refused is None or problem is noted.refused:
+            raise
+        raise noted.refused from None
+    if noted.refused is not None:
+        raise noted.refused
+    return result
+
+
+def _sum_of(array: np.ndarray[Any, Any]) -> int:
+    """A checksum of an array's elements."""
+    plain = array.flags.c_contiguous and array.dtype.kind in "biufc"
+    return zlib.crc32(array.data if plain else array.tobytes())
 
 
 def _is_in_place(uop: UOp, old: UOp) -> bool:
@@ -170,6 +209,13 @@ def _effect(name: str, what: str) -> JitEffectError:
         expected="a function of its arguments without other effects than writes to tensors",
         hint="write to a tensor in place, t.assign(..) or t[..] = ..; return new tensors",
     )
+
+
+def _refuse_lost(noted: Description, roots: list[UOp], name: str) -> None:
+    """JitEffectError if an array that the function gives to a jitted one is written, and computing `roots` does not write it."""
+    computed = set(toposort(roots)) if noted.written_arrays else set()
+    if any(is_apart or content(node) not in computed for node, is_apart in noted.written_arrays):
+        raise _effect(name, "lets another jitted function write to an array")
 
 
 def _refuse_leaks(noted: Description, stands: Stands, name: str) -> None:
@@ -259,10 +305,14 @@ def _same_data(x: UOp, y: UOp, a: Description, b: Description) -> bool:
 
 
 def lazies(made: Described) -> list[Lazy]:
-    """The outer tensors that are lazy, and whose nodes a description contains."""
+    """The outer tensors that are lazy, and whose nodes a description contains, or that are made of memory which it writes."""
     nodes = set(toposort([*[n.uop for n in made.new], *[w.uop for w in made.writes]]))
-    return [
-        t
-        for t in registry.tensors()
-        if (node := content(t.uop)) in nodes and node.op is not Op.Buffer and constant(node) is None and not made.noted.is_own(t)
-    ]
+    written = {memory(w.uop) for w in made.writes if w.in_place}
+
+    def is_part(uop: UOp) -> bool:
+        node = content(uop)
+        if node.op is Op.Buffer or constant(node) is not None:
+            return False
+        return node in nodes or not written.isdisjoint(leaves_of(node))
+
+    return [t for t in registry.tensors() if is_part(t.uop) and not made.noted.is_own(t)]

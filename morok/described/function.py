@@ -12,7 +12,7 @@ from typing import Any, Final, Generic, ParamSpec, TypeVar, cast
 from morok.arguments import function as callable_
 from morok.caller import caller
 from morok.config import all_key
-from morok.described.call_arguments import Arguments, Stands, leaf_of, over_arrays
+from morok.described.call_arguments import Arguments, Stands, apart, is_over, leaf_of, over_arrays
 from morok.described.call_plan import Plan
 from morok.described.description import Described, agree, described, lazies
 from morok.described.reach import Reach
@@ -22,7 +22,7 @@ from morok.locks import WRITES
 from morok.passes.appended import appended_key
 from morok.tensor.describing import current
 from morok.tensor.realize import is_watched, realize
-from morok.tensor.stored import constant, stored_buffer
+from morok.tensor.tensor import Tensor
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -76,15 +76,26 @@ class Jitted(Generic[P, R]):
 
     def _inlined(self, args: Any, kwargs: Any) -> R:
         """The value of a call without a plan: arrays are tensors there, too."""
-        made: dict[int, tuple[Any, Any]] = {}
-        return self.__wrapped__(*over_arrays(args, made), **over_arrays(kwargs, made))
+        made: dict[int, tuple[Any, Tensor]] = {}
+        args, kwargs = over_arrays(args, made), over_arrays(kwargs, made)
+        arrays, marks = list(made.values()), [object() for _ in made]
+        for (_, t), mark in zip(arrays, marks, strict=True):
+            t._mark = mark  # until it is written
+        result = self.__wrapped__(*args, **kwargs)
+        if written := [(array, t) for (array, t), mark in zip(arrays, marks, strict=True) if t._mark is not mark]:
+            if (description := current()) is not None:
+                description.written_arrays += [(t.uop, not is_over(array, t)) for array, t in written]
+            else:
+                for array, t in apart(written):
+                    array[...] = t.numpy()
+        return result
 
     def _found(self, key: Hashable, call: Arguments, args: Any, kwargs: Any) -> tuple[Plan, Arguments]:
         """(plan, call) if the quick check found no plan: one that fits by comparing values, or a new one."""
         with WRITES:  # for one description at a time, and until its plan is made
             plans = self._plans.get(key, ())
             for plan in plans:
-                realize([t for t in plan.tensors if stored_buffer(t.uop) is None and constant(t.uop) is None], asked=False)
+                plan.compute()
             reach = Reach(self._roots(call))
             for plan in plans:
                 if plan.fits_tensors(call) and not plan.reach.difference(reach):

@@ -9,6 +9,7 @@ from morok.caller import caller
 from morok.errors import DTypeError
 from morok.nn.module import Module
 from morok.tensor.argument_checks import fitting, tensor, whole
+from morok.tensor.describing import current
 from morok.tensor.tensor import Tensor
 
 
@@ -50,7 +51,7 @@ class Embedding(Module):
 
     def __init__(self, num_embeddings: int, embedding_dim: int) -> None:
         sizes = whole(num_embeddings, "num_embeddings", 1), whole(embedding_dim, "embedding_dim", 1)
-        self.weight = Tensor.normal(*sizes).realize()
+        self.weight = _computed(Tensor.normal(*sizes))
 
     def forward(self, x: Tensor) -> Tensor:
         """The rows of the weight at `x`: [..] of integers -> [.., embedding_dim]. DTypeError for floats.
@@ -72,5 +73,12 @@ def begin(shape: tuple[int, ...], outputs: int, fan_in: int) -> tuple[Tensor, Te
     bound = 1.0 / math.sqrt(fan_in)
     weight = Tensor.uniform(*shape, low=-bound, high=bound)
     bias = Tensor.uniform(outputs, low=-bound, high=bound) if outputs else None
-    Tensor.realize_batch([weight] if bias is None else [weight, bias])
+    _computed(*([weight] if bias is None else [weight, bias]))
     return weight, bias
+
+
+def _computed(*parameters: Tensor) -> Tensor:
+    """The first of these tensors. All are computed now; in a description (morok.jit), which computes nothing, by its plan."""
+    if current() is None:
+        Tensor.realize_batch(list(parameters))
+    return parameters[0]

@@ -12,6 +12,7 @@ from morok.caller import caller
 from morok.errors import StateError, UsageError
 from morok.tensor import registry
 from morok.tensor.base import show
+from morok.tensor.describing import read_array
 from morok.tensor.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -206,6 +207,6 @@ class Sequential(Module):
 def _copy(value: Any, path: str) -> Array:
     """A copy as an ndarray, independent of the caller's array; StateError if there is none."""
     try:
-        return np.array(value)
+        return np.array(read_array(value))
     except (TypeError, ValueError, RuntimeError) as problem:
         raise StateError(f"{path} cannot be read: {problem}", place=caller(), expected="an array") from None

@@ -29,7 +29,7 @@ from morok.tensor.base import (
     numpy_name,
 )
 from morok.tensor.casts import cast_to, run_time_number
-from morok.tensor.describing import current
+from morok.tensor.describing import current, read_array
 from morok.tensor.scalars import constant, natural_dtype, python_number
 from morok.tensor.stored import stored_buffer
 from morok.tensor.view_methods import expanded, reshaped
@@ -82,7 +82,7 @@ def _numpy_number(value: np.generic[Any], wanted: DType | None, device: str) -> 
 def _as_array(data: Any, wanted: DType | None, floats: DType) -> Array:
     """Nested lists as an ndarray. For an integer dtype `wanted` each number is converted once; RangeError if one does not fit."""
     try:
-        array = np.asarray(data)
+        array = np.asarray(read_array(data))
     except MorokError:  # raised by a tensor in `data`
         raise
     except (ValueError, OverflowError) as problem:

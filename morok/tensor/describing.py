@@ -10,13 +10,15 @@ import contextlib
 import contextvars
 import weakref
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from morok.caller import caller
-from morok.errors import JitValueError
+from morok.errors import JitEffectError, JitError, JitValueError
 from morok.ir.cell import facts_of
 from morok.ir.graph import toposort
 from morok.ir.op import Op
+from morok.ir.ranges import remember
+from morok.ir.ranges import unknown as unvisited
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,6 +27,9 @@ if TYPE_CHECKING:
     from morok.runtime.buffer import Buffer
     from morok.tensor.base import Lazy
 
+Problem = TypeVar("Problem", bound=JitError)
+Place = tuple[Any, ...]  # of an ndarray: see place_of()
+_DEPENDS: Final = "depends"  # key in a node's memo: the words for an unknown value in its graph, or None
 _UNKNOWN: Final = object()  # key in a Buffer node's memo: the description, in words, of an unknown value
 _current: Final[contextvars.ContextVar[Description | None]] = contextvars.ContextVar("morok description", default=None)
 current: Final = _current.get
@@ -44,12 +49,43 @@ def stands_for(node: UOp) -> str | None:
 
 
 def refuse(what: str) -> JitValueError:
-    return JitValueError(
-        f"elements that depend on {what} are needed while a function is described",
-        place=caller(),
-        expected="tensors as results; where() in place of if",
-        hint="pass numbers that the function needs in Python as Python numbers: each gets a plan of its own",
+    """The error for elements that are needed while a function is described. The description keeps it: it has failed, even if
+    the function catches the error.
+    """
+    return _kept(
+        JitValueError(
+            f"elements that depend on {what} are needed while a function is described",
+            place=caller(),
+            expected="tensors as results; where() in place of if",
+            hint="pass numbers that the function needs in Python as Python numbers: each gets a plan of its own",
+        )
     )
+
+
+def _kept(problem: Problem) -> Problem:
+    """The error, kept by the description in which it is raised."""
+    here = current()
+    for description in descriptions if here is None else (here,):  # elsewhere: in a thread that the function has started
+        description.refused = description.refused or problem
+    return problem
+
+
+def refuse_elsewhere(node: UOp) -> None:
+    """JitEffectError if a node depends on unknown values, although this thread or task describes nothing: the function that is
+    described has started it. While nothing is described this need not be asked.
+    """
+    for n in unvisited(node, _DEPENDS):
+        remember(n, _DEPENDS, stands_for(n) or next((word for s in n.src if (word := s.memo[_DEPENDS])), None))
+    what: str | None = node.memo[_DEPENDS]
+    if what is not None:
+        raise _kept(
+            JitEffectError(
+                f"a tensor that depends on {what} is made or written in another thread than the function that is described",
+                place=caller(),
+                expected="a function that works in one thread",
+                hint="start the thread with the function's context: contextvars.copy_context().run",
+            )
+        )
 
 
 def described_as(tensor: Lazy) -> UOp:
@@ -71,8 +107,14 @@ class Description:
     keys      a node for each random key, in the order drawn; the nodes of an earlier description are used again
     events    in order, a seed for each call that sets it, and None for each key drawn
     arrays    for Buffer nodes made of an ndarray: the array, the dtype it was converted to, True if it was copied
-    reads     (serial number of the node, memory, bytes) of each outer buffer that Python read
+    reads     (memory, bytes) of each outer buffer whose elements Python read, or a tensor computed in the description, by the
+              serial number of the node
+    elements  (array, bytes) of each ndarray whose elements became numbers of the graph, by its place in memory
+    written_arrays  (node, True if in other memory) of the tensor over each array that an inner jitted function writes
+    constants  the nodes that stand for arguments which are constants, without memory: the arguments' numbers
+    without_memory  the numbers of those whose views it writes, as it may not if they have memory
     computed  True if outer tensors were computed
+    refused   the first error for elements that were needed, or for work in another thread
     born      Buffer nodes whose name is this or greater were made by the description
     """
 
@@ -86,8 +128,13 @@ class Description:
         self.keys = keys
         self.events: list[int | None] = []
         self.arrays: dict[UOp, tuple[np.ndarray[Any, Any], np.dtype[Any], bool]] = {}
-        self.reads: list[tuple[int, Buffer, bytes]] = []
+        self.reads: dict[int, tuple[Buffer, bytes]] = {}
+        self.elements: dict[Place, tuple[np.ndarray[Any, Any], bytes]] = {}
+        self.written_arrays: list[tuple[UOp, bool]] = []
+        self.constants: dict[UOp, int] = {}
+        self.without_memory: set[int] = set()
         self.computed = False
+        self.refused: JitError | None = None
         self.born = born
         self._own: set[int] = set()
         self._new_key = new_key
@@ -145,9 +192,43 @@ class Description:
         self.computed = self.computed or any(not self.is_own(t) and t.uop.op is not Op.Reshape for t in tensors)
 
     def read(self, uop: UOp, memory_of: Callable[[UOp], Buffer | None]) -> None:
-        """Record the contents of the outer buffers of `uop`, whose elements Python is about to read."""
+        """Record the elements of the outer buffers and of the arrays of `uop`, which are about to be read."""
         for node in toposort([uop]):
-            if node.op is Op.Buffer and node.src[0].arg < self.born:
+            if node in self.arrays:
+                self.read_array(self.arrays[node][0])
+            elif node.op is Op.Buffer and node.src[0].arg < self.born and node.serial not in self.reads:
                 memory = memory_of(node)
                 if memory is not None and memory.is_allocated:
-                    self.reads.append((node.serial, memory, memory.numpy().tobytes()))
+                    self.reads[node.serial] = memory, memory.numpy().tobytes()
+
+    def admit_buffer(self, tensor: Lazy, node: UOp, memory: Buffer | None) -> None:
+        """JitValueError if a tensor's memory, that of its innermost node, is not the same in each call; else its elements are
+        recorded.
+        """
+        if (what := stands_for(node)) is not None:
+            raise refuse(what)
+        if memory is not None:
+            self.read(node, lambda _: memory)
+        elif not (self.is_own(tensor) or id(tensor) in self.now or node.op is Op.Const):
+            raise refuse("a tensor that is not computed yet")
+
+    def read_array(self, data: Any) -> None:
+        """Record the elements of an ndarray, or of those in nested lists, which are about to be read."""
+        if isinstance(data, (list, tuple)):
+            for part in data:
+                self.read_array(part)
+        elif hasattr(data, "__array_interface__"):
+            self.elements.setdefault(place_of(data), (data, data.tobytes()))
+
+
+def place_of(array: np.ndarray[Any, Any]) -> Place:
+    """The place of an ndarray in memory: equal for two views of the same elements."""
+    there = array.__array_interface__
+    return there["data"], there["typestr"], array.shape, array.strides
+
+
+def read_array(data: Any) -> Any:
+    """`data`; the function that is being described, if there is one, needs the elements of the ndarrays in it as numbers."""
+    if (description := current()) is not None:
+        description.read_array(data)
+    return data

@@ -25,6 +25,7 @@ from morok.tensor import creation
 from morok.tensor.argument_checks import known, whole
 from morok.tensor.axis_reductions import reduce_axes
 from morok.tensor.base import AnyTensor, Lazy, dim_node, show
+from morok.tensor.describing import read_array
 from morok.tensor.elementwise_operands import as_operand
 from morok.tensor.keywords import Along, AlongOrFlat, other_names
 from morok.tensor.view_methods import (
@@ -318,7 +319,7 @@ def is_mask(part: Any) -> bool:
 def _array_of(part: Any) -> Any:
     """A list, number or array of positions or bools as an ndarray; PositionError if NumPy cannot convert it."""
     try:
-        return np.asarray(part)
+        return np.asarray(read_array(part))
     except (TypeError, ValueError, OverflowError):  # ragged lists, or other objects
         raise _no_index(shown(part)) from None
 

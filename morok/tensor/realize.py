@@ -59,6 +59,9 @@ def realize(tensors: Sequence[Lazy], asked: bool = True) -> None:
     """
     if (description := current()) is not None:
         description.admit(tensors)
+        for t in tensors:
+            if stored_buffer(t.uop) is None:  # what is computed now is computed of these elements in each call
+                description.read(t.uop, registry.memory_of)
     with deferred:  # a signal's handler must not run between a kernel's writes and the update of the graphs
         _load()
         for device, group in by_device(tensors).items():
@@ -150,6 +153,9 @@ def prepare(tensors: Sequence[Lazy]) -> ExecutionPlan:
     """
     if (description := current()) is not None:
         description.admit(tensors)
+        for t in tensors:
+            if stored_buffer(t.uop) is None:  # what is computed now is computed of these elements in each call
+                description.read(t.uop, registry.memory_of)
     with deferred:
         _load()
         return _prepared(tensors)

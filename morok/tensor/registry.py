@@ -16,7 +16,7 @@ from morok.ir.graph import substitute
 from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.locks import TENSORS
-from morok.tensor.describing import current, descriptions
+from morok.tensor.describing import current, descriptions, refuse_elsewhere
 from morok.tensor.viewed import written
 
 if TYPE_CHECKING:
@@ -45,6 +45,8 @@ def register(tensor: Lazy) -> None:
     _tensors[Reference(tensor, _forget)] = description
     if description is not None:
         description.note(tensor)
+    elif descriptions:
+        refuse_elsewhere(tensor._uop)
 
 
 def tensors() -> list[Lazy]:
@@ -52,6 +54,13 @@ def tensors() -> list[Lazy]:
     mine = current()
     # a list of keys makes no pairs, so that no garbage collection removes entries meanwhile
     return [t for r in list(_tensors) if _tensors.get(r) in (None, mine) and (t := r()) is not None]
+
+
+def adopt(description: Description) -> None:
+    """None; the live tensors of a description belong to none from now on."""
+    for r in list(_tensors):
+        if _tensors.get(r) is description and r() is not None:
+            _tensors[r] = None
 
 
 def new_buffer(dtype: DType, size: int, device: str, memory: Buffer | None = None) -> UOp:
@@ -88,6 +97,8 @@ def put(tensor: Lazy, uop: UOp) -> None:
 def write(tensor: Lazy, uop: UOp) -> None:
     """Set a tensor's node after a write by the program: a description keeps it to itself if the tensor is outer."""
     description = current()
+    if description is None and descriptions:
+        refuse_elsewhere(uop)
     if description is None or not description.write(tensor, uop):
         put(tensor, uop)
         written(tensor)

@@ -215,7 +215,7 @@ def variables(order: Sequence[UOp]) -> tuple[dict[UOp, UOp], dict[str, int]]:
 
     A graph without writes must bind each variable to one value, and have one variable of each name: else BindError. A graph with
     writes may bind a variable to several values, since each write keeps the values from the time when it was described: each
-    further value gets a new variable.
+    further value gets a new variable. BindError also if a variable of several values occurs without one.
     """
     chosen: dict[UOp, UOp] = {}
     values: dict[str, int] = {}
@@ -242,4 +242,17 @@ def variables(order: Sequence[UOp]) -> tuple[dict[UOp, UOp], dict[str, int]]:
             values[name] = value
             variable = UOp.var(name, variable.dtype, *variable.arg[1:])
         chosen[node] = variable
+    _refuse_free(order, {b.src[0] for b, v in chosen.items() if b.src[0] is not v})
     return chosen, values
+
+
+def _refuse_free(order: Sequence[UOp], several: set[UOp]) -> None:
+    """BindError if a variable among `several`, those with several values, occurs outside a Bind: it has none of the values."""
+    free = several.intersection(s for n in order if n.op is not Op.Bind for s in n.src) if several else None
+    for variable in free or ():
+        raise BindError(
+            f"the variable {variable.arg[0]} is bound to several values in one graph, and in a place to none",
+            place=caller(),
+            expected="a value in each place",
+            hint=f"bind {variable.arg[0]} there, too",
+        )

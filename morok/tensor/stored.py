@@ -81,6 +81,11 @@ def memory(uop: UOp) -> UOp:
     return node
 
 
+def leaves_of(*roots: UOp) -> set[UOp]:
+    """The Buffer nodes of graphs."""
+    return {node for node in toposort(roots) if node.op is Op.Buffer}
+
+
 def owner(uop: UOp) -> Lazy | None:
     """The tensor that owns the memory of `uop`: the oldest live tensor with the same memory(); None if there is none."""
     node = memory(uop)

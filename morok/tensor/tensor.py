@@ -392,13 +392,18 @@ class Tensor(Lazy):
     def buffer(self) -> Buffer | None:
         """The buffer below the tensor's views, which holds its elements in some order; None while the tensor is lazy.
 
+        JitValueError in a jitted function for an argument, and for a tensor of the program that has not been computed.
+
         >>> (Tensor([1]) + 1).buffer is None, (Tensor([1]) + 1).realize().buffer.nbytes
         (True, 8)
         """
         uop = self.uop
         while uop.op in MOVEMENT:
             uop = uop.src[0]
-        return registry.memory_of(uop) if uop.op is Op.Buffer else None
+        memory = registry.memory_of(uop) if uop.op is Op.Buffer else None
+        if (description := current()) is not None:
+            description.admit_buffer(self, uop, memory)
+        return memory
 
     def realize(self, *others: Tensor, config: OptimizerConfig | None = None) -> Self:
         """This tensor itself, computed now, together with `others`; `config` chooses how kernels are optimized.

@@ -434,7 +434,7 @@ def pick(t: AnyTensor, axis: int, part: Any) -> AnyTensor:
     at = symbolic_position(part)
     if at is not None:
         check_position(t, at, axis)
-        x = t.shrink([(at, _canonical(at + 1)) if a == axis else None for a in range(t.ndim)])
+        x = t.shrink([(at, at + 1) if a == axis else None for a in range(t.ndim)])
         return x.reshape((*x.shape[:axis], *x.shape[axis + 1 :]))
     i = index_or_none(part)
     if i is None:

@@ -54,10 +54,21 @@ def is_view(x: Lazy, besides: Collection[int] = ()) -> bool:
     """True if `x` is a view of a live tensor, except a view of all elements in the same order and shape; tensors in `besides`
     (ids) do not count.
     """
-    return any(
+    found = any(
         how is not SAME and (base := ref()) is not None and id(base) not in besides and _holds(base, mark)
         for ref, mark, how in of(x)
     )
+    return found and not _is_of_constant(x)
+
+
+def _is_of_constant(x: Lazy) -> bool:
+    """True if a tensor is made by views alone of an argument that is a constant in a call: such a tensor is a view of nothing."""
+    description = current()
+    number = None if description is None else description.constants.get(_below(x.uop, MOVEMENT))
+    if description is None or number is None:
+        return False
+    description.without_memory.add(number)
+    return True
 
 
 def of(x: Lazy) -> tuple[Viewed, ...]:

@@ -240,6 +240,7 @@ RAISING: Final[dict[tuple[str, str], str]] = {
     ("Tensor.prepare_batch", "DTypeError"): "Tensor.prepare_batch([])",
     ("Tensor.prepare_batch", "DeviceError"): "Tensor.prepare_batch([numbers + 1, elsewhere + 1])",
     ("Tensor.kernels", "DeviceError"): "numbers.kernels(device='NOWHERE')",
+    ("Tensor.buffer", "JitValueError"): "morok.jit(lambda x: x + (x.buffer is None))(numbers)",
     ("Tensor.to", "DeviceError"): "numbers.to('NOWHERE')",
     ("Tensor.to", "DTypeError"): "numbers.to('CPU', 'nonsense')",
     ("Tensor.assign", "ShapeError"): "numbers.assign(two)",

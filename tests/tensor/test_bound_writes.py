@@ -247,3 +247,33 @@ def test_a_window_at_a_variable_has_a_known_size() -> None:
     row = Tensor(x).shrink([(N.bind(2), N.bind(2) + 1), None])
     assert row.shape == (1, WIDTH)
     np.testing.assert_array_equal((row * 2).numpy(), x[2:3] * 2)
+
+
+VALUES = np.arange(8, dtype=np.float32)
+NEAR = Variable("n", 1, 3)
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda x, n: x[n],
+        lambda x, n: x[n] * 2 + 1,
+        lambda x, n: x[n - 1 : n + 1],
+        lambda x, n: x[:n].sum(),
+        lambda x, n: x[n:].sum(),
+    ],
+    ids=["at", "computed", "around", "before", "after"],
+)
+def test_a_write_at_one_value_of_a_variable_is_read_at_each(read: Callable[[Any, Any], Any]) -> None:
+    for written in (1, 2, 3):
+        for place in (1, 2, 3):
+            tensor, array = Tensor(VALUES.copy()), VALUES.copy()
+            tensor[NEAR.bind(written)] = array[written] = 50.0
+            assert read(tensor, NEAR.bind(place)).tolist() == read(array, place).tolist()
+
+
+def test_a_place_without_a_value_beside_several() -> None:
+    x = Tensor(VALUES.copy())
+    x[NEAR.bind(1)] = 50.0
+    with pytest.raises(BindError, match="several values"):
+        (x[NEAR.bind(2)] + x[NEAR]).realize()

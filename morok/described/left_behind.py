@@ -1,0 +1,53 @@
+"""Tensors that a failed description has left somewhere: in an attribute, a list, a frame of the exception.
+
+They become what the function would have left without jit: tensors of the call's arguments and of random numbers. Only writes are
+undone: a failed call writes nothing, so where such a tensor has elements that the function wrote, it has the values themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from morok.described.call_arguments import Stands
+from morok.ir.graph import toposort
+from morok.ir.op import Op
+from morok.ir.uop import UOp
+from morok.tensor import creation, registry
+from morok.tensor.describing import Description
+from morok.tensor.random import GENERATOR
+from morok.tensor.stored import memory
+
+
+def settle(noted: Description, stands: Stands) -> None:
+    """None; the live tensors of a failed description have nodes over the call's memory, and are tensors like others."""
+    alive = [t for r in noted.made if (t := r()) is not None]
+    nodes = [t.uop for t in alive]
+    order = toposort(nodes)
+    made = {**dict(zip(stands.leaves, stands.given.leaves, strict=True)), **{b: a for a, b in stands.binds.items()}}
+    made.update(_keys(noted, order))
+    outside = {*stands.leaves, *[memory(old) for _, old in noted.before.values()]}
+    for node in order:
+        if node in made:
+            continue
+        src = tuple([made[s] for s in node.src])
+        if node.op is Op.Assign and (node in noted.assigned or memory(node) in outside):
+            made[node] = src[1]
+        else:
+            made[node] = node if src == node.src else node.replace(src)
+    for t, node in zip(alive, nodes, strict=True):
+        registry.put(t, made[node])
+    registry.adopt(noted)
+
+
+def _keys(noted: Description, order: Sequence[UOp]) -> dict[UOp, UOp]:
+    """Nodes with random keys for those that stand for them in some nodes; no numbers are drawn if there are none."""
+    keys = set(noted.keys)
+    if keys.isdisjoint(order):
+        return {}
+    drawn = GENERATOR.replay(noted.events)
+    return {
+        node: creation.from_array(np.array([key], np.uint64), None, node.src[1].arg)
+        for node, key in zip(noted.keys, drawn, strict=False)
+    }
