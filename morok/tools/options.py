@@ -83,14 +83,16 @@ def check(parser: argparse.ArgumentParser) -> None:
 
 
 def recheck(parser: argparse.ArgumentParser) -> None:
-    """Put the ledger's obligations to a second solver: bitwuzla for bit vectors and floats, cvc5 for integers.
+    """Put the obligations of rules (default: the built-in rules) to a second solver: bitwuzla for bit vectors and floats, cvc5
+    for integers.
 
     The obligations come from proving the rules again, or from a folder written by `morok prove --smt2 DIR`, and are compared
-    with their digests in the ledger.
+    with their digests in the ledger: of a pack, in its own, which `morok prove --write` makes.
 
-    Exit status: 0 no solver disagrees; 1 some obligation has a counterexample, or a rule's obligations differ from the digest in
-    the ledger; 2 usage.
+    Exit status: 0 no solver disagrees; 1 some obligation has a counterexample, a rule's obligations differ from the digest in
+    the ledger, or the ledger or the folder has none; 2 usage, parse or type error.
     """
+    parser.add_argument("paths", nargs="*", metavar="PATH", help=".rules files or folders (default: the built-in rules)")
     parser.add_argument("--sample", type=at_least(1), metavar="N", help="only N obligations, chosen by --seed")
     parser.add_argument("--seed", default="0", metavar="TEXT")
     parser.add_argument("--limit", type=at_least(1), metavar="MS", help="milliseconds an obligation (default: 500)")
