@@ -168,6 +168,13 @@ class _Proving:
         calling = known is not None and not own and any(r.helpers for r in known.values())
         return None if calling else known
 
+    def _pages_read(self, file: RuleFile) -> tuple[bool, bool]:
+        """(the page in a file's own ledger is read, and this machine's is)"""
+        asked = self.ledgers
+        believed = asked.use_cache and (asked.trust_ledger or folders.is_built_in(file.path))
+        compared = asked.write or asked.frozen or self.hearers.differs is not None
+        return believed or compared, asked.use_cache and not asked.frozen
+
     def _read_rules(self, file: RuleFile) -> None:
         """Take a file's rules, and what is wrong with it."""
         from morok.prove.parsed_files import misdeclared, rules_of  # lazy: a file that the ledger knows is not parsed
@@ -178,9 +185,9 @@ class _Proving:
         if mistakes is None and wrong:
             named = ((v, v.name.removeprefix(f"{file.pack}.")) for v in misdeclared(file, wrong))
             self.known += [v for v, own in named if _wanted(self.only, v.name, own)]
-        if notes is not None and self.ledgers.use_cache:
-            for line in ledger.outdated(file.path, self.ledgers.trust_ledger or self.ledgers.write):
-                notes(line)
+        if notes is not None:
+            for line in ledger.outdated(file.path, *self._pages_read(file)):
+                notes(f"{line}: {'none of its rules has a proof' if self.ledgers.frozen else 'its rules are proved again'}")
         if wrong:
             self.broken.add(str(file.path))
         if mistakes is not None:
@@ -374,6 +381,7 @@ def _frozen(rules: Sequence[CheckedRule], hear: Callable[[CheckedRule, Verdict],
     for file in dict.fromkeys(r.file for r in rules):
         page = ledger.read_page(ledger.page_path(file))
         records = {} if page is None else {r.digest: r for r in page.records.values()}
+        missing = "".join(ledger.outdated(file, True, False)) or f"{ledger.page_path(file)} has no proof of its present text"
         for rule in (r for r in rules if r.file == file):
             try:
                 record = records.get(ledger.rule_digest(rule))
@@ -382,7 +390,7 @@ def _frozen(rules: Sequence[CheckedRule], hear: Callable[[CheckedRule, Verdict],
             if record is not None and record.verdict in ledger.USABLE:
                 hear(rule, Verdict.recorded(record, rule.name, rule.file, rule.line))
             else:
-                message = f"{ledger.page_path(file)} has no proof of its present text: `morok prove --write` records one"
+                message = f"{missing}: `morok prove --write` records one"
                 hear(rule, Verdict(rule.name, rule.file, rule.line, "unknown", message=message, final=False))
 
 
