@@ -202,12 +202,14 @@ class _Proving:
             if trust_helpers and found is not None and found.state == "tested":
                 self.called.append(str(rule.helpers))
 
-    def _with_contracts(self, rule: CheckedRule | None, v: Verdict) -> Verdict:
-        return v.with_contracts(self.contract_of.get(id(rule))) if self.contracts else v
+    def _told(self, rule: CheckedRule | None, v: Verdict) -> Verdict:
+        """A verdict as it is told: with the state of the contracts that it relies on, and the place of what cannot be used."""
+        told = v.with_contracts(self.contract_of.get(id(rule))) if self.contracts else v
+        return told if rule is None or told.usable else replace(told, column=rule.syntax.span.column)
 
     def _tell(self, rule: CheckedRule | None, v: Verdict) -> None:
         if self.hearers.done is not None:
-            self.hearers.done(self._with_contracts(rule, v))
+            self.hearers.done(self._told(rule, v))
 
     def _hear(self, rule: CheckedRule, v: Verdict) -> None:
         self.found[id(rule)] = v
@@ -278,8 +280,8 @@ class _Proving:
 
     def in_order(self) -> list[Verdict]:
         """The verdicts in the order of the rules, those first that needed no judging."""
-        known = [self._with_contracts(None, v) for v in self.known]
-        return [*known, *(self._with_contracts(r, v) for r, v in self._judged(self.pending))]
+        known = [self._told(None, v) for v in self.known]
+        return [*known, *(self._told(r, v) for r, v in self._judged(self.pending))]
 
 
 @needs_memory("prove rules")
