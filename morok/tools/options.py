@@ -42,7 +42,9 @@ def prove(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--frozen", action="store_true", help="ask no solver: exit 3 if the ledger has no record of a rule")
     parser.add_argument("--rule-limit", type=more_than_none, metavar="S", help="seconds a rule: `unknown` beyond, not recorded")
-    parser.add_argument("--time-limit", type=more_than_none, metavar="S", help="seconds for all rules: the rest are `unknown`")
+    parser.add_argument(
+        "--time-limit", type=more_than_none, metavar="S", help="seconds for all rules, with reading: the rest are `unknown`"
+    )
     parser.add_argument("--smt2", metavar="DIR", help="write the obligations as SMT-LIB, one file a rule")
     parser.add_argument("--bounds", action="store_true", help="prove the transfer functions of the ops' bounds instead")
     parser.add_argument("--trust-helpers", action="store_true", help="run the Python helpers of packs to test their contracts")
