@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+from morok.dialect import BUILT_IN
 from morok.dsl import syntax as S
 from morok.dsl import syntax_text as X
 from morok.dsl.layout import WIDTH, Brackets, Doc, broken, flat
@@ -224,7 +225,7 @@ class _Printer:
 
     def file(self, file: S.File) -> str:
         self.comments((0, "top"), "", False)
-        if file.dialect != "morok" or (0, "dialect") in self.notes.blank or (0, "dialect") in self.notes.above:
+        if file.dialect != BUILT_IN or (0, "dialect") in self.notes.blank or (0, "dialect") in self.notes.above:
             self.item((0, "dialect"), "")
             self.put(f"dialect {file.dialect}", (0, "dialect"))
         if file.helpers is not None:

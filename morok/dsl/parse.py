@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple
 
 from lark.exceptions import UnexpectedToken
 
+from morok.dialect import BUILT_IN
 from morok.dsl import syntax as S
 from morok.dsl.file_bytes import decode, read_bytes
 from morok.dsl.grammar import parser
@@ -190,7 +191,7 @@ class _Parser:
         check_text(self.text, self.path)
         tokens, comments = tokenize(self.text, self.path, vocabulary())
         if not tokens:
-            return Parsed(S.File(self.path, "morok", None, (), ()), comments, [])
+            return Parsed(S.File(self.path, BUILT_IN, None, (), ()), comments, [])
         errors: list[MorokError] = []
         try:
             file: S.File = self.piece(tokens, "file")
@@ -248,7 +249,7 @@ class _Parser:
 
     def _recover(self, tokens: list[Tok], errors: list[MorokError]) -> S.File:
         """The file as far as it parses; each piece that does not adds one error."""
-        dialect, helpers = "morok", None
+        dialect, helpers = BUILT_IN, None
         externs: list[S.Extern] = []
         groups: list[S.Group] = []
         head: S.Group | None = None

@@ -7,6 +7,7 @@ from typing import Any
 
 from lark import Transformer
 
+from morok.dialect import BUILT_IN
 from morok.dsl import syntax as S
 from morok.dsl.lexer import EXAMPLE_PART, OPEN, Tok
 
@@ -80,7 +81,7 @@ class Builder(Transformer[Tok, Any]):
                 groups.append(i.group)
                 externs.extend(i.externs)
         return S.File(
-            "", dialects[0].value if dialects else "morok", helpers[0].value if helpers else None, tuple(externs), tuple(groups)
+            "", dialects[0].value if dialects else BUILT_IN, helpers[0].value if helpers else None, tuple(externs), tuple(groups)
         )
 
     def heads(self, c: Children) -> S.File:

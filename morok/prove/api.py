@@ -127,6 +127,7 @@ class _Proving:
         self.fresh: list[Verdict] = []
         self.contents: dict[str, bytes] = {}
         self.broken: set[str] = set()
+        self.limits = Limits.of(effort.rule_limit, effort.time_limit)  # what prepares the proofs is a part of the time
         self.called: list[str] = []
         self.contract_of: dict[int, Tested | None] = {}
 
@@ -168,6 +169,13 @@ class _Proving:
         calling = known is not None and not own and any(r.helpers for r in known.values())
         return None if calling else known
 
+    def _pages_read(self, file: RuleFile) -> tuple[bool, bool]:
+        """(the page in a file's own ledger is read, and this machine's is)"""
+        asked = self.ledgers
+        believed = asked.use_cache and (asked.trust_ledger or folders.is_built_in(file.path))
+        compared = asked.write or asked.frozen or self.hearers.differs is not None
+        return believed or compared, asked.use_cache and not asked.frozen
+
     def _read_rules(self, file: RuleFile) -> None:
         """Take a file's rules, and what is wrong with it."""
         from morok.prove.parsed_files import misdeclared, rules_of  # lazy: a file that the ledger knows is not parsed
@@ -178,9 +186,9 @@ class _Proving:
         if mistakes is None and wrong:
             named = ((v, v.name.removeprefix(f"{file.pack}.")) for v in misdeclared(file, wrong))
             self.known += [v for v, own in named if _wanted(self.only, v.name, own)]
-        if notes is not None and self.ledgers.use_cache:
-            for line in ledger.outdated(file.path, self.ledgers.trust_ledger or self.ledgers.write):
-                notes(line)
+        if notes is not None:
+            for line in ledger.outdated(file.path, *self._pages_read(file)):
+                notes(f"{line}: {'none of its rules has a proof' if self.ledgers.frozen else 'its rules are proved again'}")
         if wrong:
             self.broken.add(str(file.path))
         if mistakes is not None:
@@ -189,18 +197,20 @@ class _Proving:
 
     def test_contracts(self, trust_helpers: bool) -> None:
         """Test the contracts of the pending rules' helpers, as far as their modules may be called."""
-        tested = promises.of_rules(self.pending, trust_helpers) if self.contracts else {}
+        tested = promises.of_rules(self.pending, trust_helpers, self.limits) if self.contracts else {}
         for rule in self.pending:
             found = self.contract_of[id(rule)] = tested.get(id(rule))
             if trust_helpers and found is not None and found.state == "tested":
                 self.called.append(str(rule.helpers))
 
-    def _with_contracts(self, rule: CheckedRule | None, v: Verdict) -> Verdict:
-        return v.with_contracts(self.contract_of.get(id(rule))) if self.contracts else v
+    def _told(self, rule: CheckedRule | None, v: Verdict) -> Verdict:
+        """A verdict as it is told: with the state of the contracts that it relies on, and the place of what cannot be used."""
+        told = v.with_contracts(self.contract_of.get(id(rule))) if self.contracts else v
+        return told if rule is None or told.usable else replace(told, column=rule.syntax.span.column)
 
     def _tell(self, rule: CheckedRule | None, v: Verdict) -> None:
         if self.hearers.done is not None:
-            self.hearers.done(self._with_contracts(rule, v))
+            self.hearers.done(self._told(rule, v))
 
     def _hear(self, rule: CheckedRule, v: Verdict) -> None:
         self.found[id(rule)] = v
@@ -215,25 +225,31 @@ class _Proving:
         if self.ledgers.frozen:
             _frozen(self.pending, self._hear)
             return
-        limits = Limits.of(self.effort.rule_limit, self.effort.time_limit)
         # what is measured runs through the pipeline, which asks the ledger about the rules that are proved
         measured = [r for r in self.pending if r.syntax.within is not None]
         proved = [r for r in self.pending if r.syntax.within is None]
         if not (measured and self.ledgers.write) or all(map(_admitted, proved)):
-            self._judge(self.pending, limits)
+            self._judge(self.pending)
             return
-        self._judge(proved, limits)
+        self._judge(proved)
         late = {r.file for r in measured}
         self._record([r for r in self.pending if r.file not in late])
-        self._judge(measured, limits)
+        self._judge(measured)
 
-    def _judge(self, rules: Sequence[CheckedRule], limits: Limits) -> None:
-        """Give these rules their verdicts: recorded ones where they may be believed, and others by the solver."""
+    def _judge(self, rules: Sequence[CheckedRule]) -> None:
+        """Give these rules their verdicts: recorded ones where they may be believed, and others by the solver. When the time is
+        over, only the ledger is asked.
+        """
         ledgers, units = self.ledgers, self.effort.units
+        believed = ledgers.use_cache and self.smt2 is None
         todo: list[CheckedRule] = []
         for rule in rules:
-            believed = ledgers.use_cache and self.smt2 is None
-            found = _known(rule, units, ledgers.trust_ledger, ledgers.write) if believed else None
+            why = self.limits.over()
+            found = _recorded(rule, ledgers.trust_ledger, ledgers.write) if believed else None
+            if found is None and why:
+                found = Verdict(rule.name, rule.file, rule.line, "unknown", message=why, final=False)
+            if found is None and believed:
+                found = _found_earlier(rule, units, ledgers.write)
             if found is None:
                 todo.append(rule)
             else:
@@ -243,7 +259,7 @@ class _Proving:
         from morok.prove.workers import prove_all  # lazy: loads the solver
 
         def heard(rule: CheckedRule, v: Verdict) -> None:
-            if not v.digest and rule.syntax.within is None:
+            if v.final and not v.digest and rule.syntax.within is None:
                 v = replace(v, digest=ledger.rule_digest(rule))
                 found_earlier.save(v, v.digest, units)
             self.fresh.append(v)
@@ -251,7 +267,7 @@ class _Proving:
 
         keep = ledgers.write or self.smt2 is not None or self.hearers.differs is not None
         with trusting(self.called):
-            prove_all(todo, units, self.effort.jobs or default_jobs(), keep, heard, limits)
+            prove_all(todo, units, self.effort.jobs or default_jobs(), keep, heard, self.limits)
 
     def record(self) -> None:
         """Write what was asked for: obligations, differences from the ledger, the ledger."""
@@ -271,8 +287,8 @@ class _Proving:
 
     def in_order(self) -> list[Verdict]:
         """The verdicts in the order of the rules, those first that needed no judging."""
-        known = [self._with_contracts(None, v) for v in self.known]
-        return [*known, *(self._with_contracts(r, v) for r, v in self._judged(self.pending))]
+        known = [self._told(None, v) for v in self.known]
+        return [*known, *(self._told(r, v) for r, v in self._judged(self.pending))]
 
 
 @needs_memory("prove rules")
@@ -309,7 +325,8 @@ def prove(
     remember      record on this machine what was proved
     frozen        ask no solver: a rule that its file's ledger has no record of is `unknown`
     rule_limit    seconds a rule may take, and
-    time_limit    seconds that all of them may: what is left then is `unknown`, and is asked again by the next run
+    time_limit    seconds that all of them may, with what prepares their proofs: what is left then is `unknown`, and is asked
+                  again by the next run. Files are read to their ends, since every rule has its verdict
     trust_helpers run the modules of helpers to test their contracts, where no earlier test is of the same files
     contracts     say of each verdict whether the contracts that it relies on are tested, and call it `broken` where one is false
     done          hears of each verdict as it comes, recorded ones first
@@ -347,24 +364,26 @@ def _wanted(only: str | None, *names: str) -> bool:
     return only is None or any(fnmatch.fnmatch(name, only) for name in names)
 
 
-def _known(rule: CheckedRule, budget: int, trust_ledger: bool, write: bool) -> Verdict | None:
-    """The verdict on a rule of this meaning that a ledger has, or that this machine has found before.
+def _whole(v: Verdict, write: bool) -> bool:
+    """True if a verdict says all that is needed: where it is written, what was asked, too."""
+    return not write or v.verdict not in ledger.USABLE or v.verdict == "approximate" or bool(v.questions)
 
-    write  it must say what was asked, as the ledger does
-    """
 
-    def whole(v: Verdict) -> bool:
-        return not write or v.verdict not in ledger.USABLE or v.verdict == "approximate" or bool(v.questions)
-
+def _recorded(rule: CheckedRule, trust_ledger: bool, write: bool) -> Verdict | None:
+    """The verdict on a rule of this meaning that a ledger has."""
     record = ledger.recorded(rule, trust_ledger)
-    if record is not None and record.verdict in ledger.USABLE:
-        found = Verdict.recorded(record, rule.name, rule.file, rule.line)
-        if whole(found):
-            return found
+    if record is None or record.verdict not in ledger.USABLE:
+        return None
+    found = Verdict.recorded(record, rule.name, rule.file, rule.line)
+    return found if _whole(found, write) else None
+
+
+def _found_earlier(rule: CheckedRule, budget: int, write: bool) -> Verdict | None:
+    """The verdict on a rule of this meaning that this machine has found before."""
     if rule.syntax.within is not None:
         return None
-    earlier = found_earlier.load(rule, ledger.rule_digest(rule), budget)
-    return earlier if earlier is not None and whole(earlier) else None
+    found = found_earlier.load(rule, ledger.rule_digest(rule), budget)
+    return found if found is not None and _whole(found, write) else None
 
 
 def _frozen(rules: Sequence[CheckedRule], hear: Callable[[CheckedRule, Verdict], None]) -> None:
@@ -374,6 +393,7 @@ def _frozen(rules: Sequence[CheckedRule], hear: Callable[[CheckedRule, Verdict],
     for file in dict.fromkeys(r.file for r in rules):
         page = ledger.read_page(ledger.page_path(file))
         records = {} if page is None else {r.digest: r for r in page.records.values()}
+        missing = "".join(ledger.outdated(file, True, False)) or f"{ledger.page_path(file)} has no proof of its present text"
         for rule in (r for r in rules if r.file == file):
             try:
                 record = records.get(ledger.rule_digest(rule))
@@ -382,7 +402,7 @@ def _frozen(rules: Sequence[CheckedRule], hear: Callable[[CheckedRule, Verdict],
             if record is not None and record.verdict in ledger.USABLE:
                 hear(rule, Verdict.recorded(record, rule.name, rule.file, rule.line))
             else:
-                message = f"{ledger.page_path(file)} has no proof of its present text: `morok prove --write` records one"
+                message = f"{missing}: `morok prove --write` records one"
                 hear(rule, Verdict(rule.name, rule.file, rule.line, "unknown", message=message, final=False))
 
 
@@ -422,7 +442,8 @@ def compare_with_ledger(judged: Sequence[Judged], differs: Callable[[str], None]
 
 
 def record_verdicts(judged: Sequence[Judged], write: bool, remember: bool, contents: Mapping[str, bytes]) -> None:
-    """Bring the pages of these rules' files up to date. Only usable verdicts that no wall limit touched are recorded.
+    """Bring the pages of these rules' files up to date. Only usable verdicts that no wall limit touched are recorded; of a rule
+    that one left `unknown`, an earlier record of the same meaning stays.
 
     contents  the bytes of the files of which all rules are among these, and no others: their pages forget every other rule
     """
@@ -437,8 +458,12 @@ def record_verdicts(judged: Sequence[Judged], write: bool, remember: bool, conte
             records = {} if old is None or complete else dict(old.records)
             for name, verdict, digest in mine:
                 records.pop(name, None)
+                open_still = verdict.verdict == "unknown" and not verdict.final
+                earlier = old.find(name, digest) if old is not None and open_still else None
                 if verdict.usable and verdict.final:
                     records[name] = verdict.record(digest, name)
+                elif earlier is not None:
+                    records[name] = replace(earlier, name=name)
             page = ledger.Page(Path(file).name, records)
             if path == own:
                 ledger.keep_page(path, page)

@@ -7,6 +7,7 @@ What a limit of time ended is never kept, and neither is an error of the prover.
 
 from __future__ import annotations
 
+import functools
 import json
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final
@@ -21,12 +22,17 @@ FORMAT: Final = 2
 _KEPT: Final = ("verdict", "scope", "helpers", "counterexample", "message", "resources", "solver", "questions", "extents")
 
 
-def _key(meaning: str, budget: int) -> str:
+@functools.cache
+def _solver() -> str:
+    """The version of the solver that is installed; "" where none is."""
     try:
-        solver = version("z3-solver")
+        return version("z3-solver")
     except PackageNotFoundError:
-        solver = ""
-    return digest(f"verdict {FORMAT} {meaning} {budget} {solver} {answering_bytes()}")
+        return ""
+
+
+def _key(meaning: str, budget: int) -> str:
+    return digest(f"verdict {FORMAT} {meaning} {budget} {_solver()} {answering_bytes()}")
 
 
 def save(verdict: Verdict, meaning: str, budget: int) -> None:

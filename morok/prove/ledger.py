@@ -89,12 +89,16 @@ def machine_path(file: str | Path) -> Path | None:
     return None if folder is None else folder / f"{Path(file).stem}-{fingerprints.digest(str(Path(file).resolve()))[:16]}.json"
 
 
-def outdated(file: str | Path, trust_ledger: bool = False) -> list[str]:
-    """A line for each page about the rules of a file that has another format, and counts for nothing."""
+def outdated(file: str | Path, committed: bool, own: bool) -> list[str]:
+    """A sentence for each page about the rules of a file that has another format, and counts for nothing: for the page of the
+    file's ledger, and for this machine's own, as far as these are read.
+    """
+    read = [page_path(file)] if committed else []
+    read += filter(None, [machine_path(file)] if own else [])
     return [
-        f"{path} has format {page.format}, and records are of format {pages.FORMAT} now: its rules are proved again"
-        for path, page in _known_pages(file, trust_ledger)
-        if page is not None and page.format != pages.FORMAT
+        f"{path} has format {page.format}, and records are of format {pages.FORMAT} now"
+        for path in read
+        if (page := page_at(path)) is not None and page.format != pages.FORMAT
     ]
 
 

@@ -24,10 +24,12 @@ class Limits:
 
     def reached(self, since: float) -> str:
         """The reason that work which began at `since` ends now; "" while it may go on."""
-        now = time.monotonic()
-        if now >= self.end:
-            return f"no answer when the time of all rules was over, {self.all:g} s (--time-limit)"
-        return f"no answer within {self.rule:g} s" if now - since >= self.rule else ""
+        return self.over() or (f"no answer within {self.rule:g} s" if time.monotonic() - since >= self.rule else "")
+
+    def over(self) -> str:
+        """The reason that no more work begins; "" while it may."""
+        over = time.monotonic() >= self.end
+        return f"no answer when the time of all rules was over, {self.all:g} s (--time-limit)" if over else ""
 
 
 UNLIMITED: Final = Limits()

@@ -39,5 +39,6 @@ def misdeclared(file: RuleFile, wrong: Sequence[MorokError]) -> list[Verdict]:
             if mine:
                 name = ".".join(filter(None, (file.pack, g.name, rule.name)))
                 message = "\n".join(dict.fromkeys(f"{e.code}: {e.message}" for e in mine))
-                found.append(Verdict(name, str(file.path), first, "broken", message=message, final=False))
+                column = rule.span.column
+                found.append(Verdict(name, str(file.path), first, "broken", message=message, final=False, column=column))
     return found

@@ -76,7 +76,7 @@ def in_processes(
         while tasks:
             task = tasks.popleft()
             check()
-            why = limits.reached(time.monotonic())
+            why = limits.over()
             yield task, died(task, why) if why else work(task)
         return
     with deferred:  # an interrupt ends the workers, all of them
@@ -114,7 +114,7 @@ class _Workers(Generic[T, R]):
     def answers(self) -> Iterator[tuple[T, R]]:
         try:
             while self.tasks or self.workers:
-                while self.tasks and (why := self.limits.reached(time.monotonic())):
+                while self.tasks and (why := self.limits.over()):
                     task = self.tasks.popleft()
                     yield task, self.died(task, why)
                 self.fill()

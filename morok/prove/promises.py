@@ -21,6 +21,7 @@ from morok.prove.confined import confined, possible
 from morok.prove.contract_state import Tested, digests_of, worst
 from morok.prove.fingerprints import answering_bytes
 from morok.prove.function_digest import helper_code
+from morok.prove.limits import UNLIMITED, Limits
 from morok.prove.rule_syntax import canonical, typing_of
 from morok.rewrite import folders, store
 
@@ -29,8 +30,10 @@ if TYPE_CHECKING:
     from morok.dsl.checked import CheckedRule
 
 
-def of_rules(rules: Sequence[CheckedRule], trust_helpers: bool) -> dict[int, Tested]:
-    """The state of the contracts that each rule relies on, by the rule's id: the worst of its helpers'."""
+def of_rules(rules: Sequence[CheckedRule], trust_helpers: bool, limits: Limits = UNLIMITED) -> dict[int, Tested]:
+    """The state of the contracts that each rule relies on, by the rule's id: the worst of its helpers'. When the time is over no
+    test begins.
+    """
     found: dict[int, Tested] = {}
     mine = [r for r in rules if r.externs and not folders.is_built_in_rule(r)]
     for file in dict.fromkeys(r.file for r in mine):
@@ -41,12 +44,12 @@ def of_rules(rules: Sequence[CheckedRule], trust_helpers: bool) -> dict[int, Tes
             for name, said in sorted(contracts.items()):
                 if said not in known:
                     users = [r for r, theirs in zip(beside, declared, strict=True) if said in theirs.values()]
-                    known[said] = of_helper(rule.externs[name], users, trust_helpers)
+                    known[said] = of_helper(rule.externs[name], users, trust_helpers, limits)
             found[id(rule)] = worst([known[said] for _, said in sorted(contracts.items())])
     return found
 
 
-def of_helper(extern: S.Extern, rules: Sequence[CheckedRule], trust_helpers: bool) -> Tested:
+def of_helper(extern: S.Extern, rules: Sequence[CheckedRule], trust_helpers: bool, limits: Limits = UNLIMITED) -> Tested:
     """The state of one helper's contract, which is tested now, if its module is trusted and no record is of its present code."""
     module = str(rules[0].helpers)
     record = _recorded(extern, module, rules)
@@ -55,6 +58,8 @@ def of_helper(extern: S.Extern, rules: Sequence[CheckedRule], trust_helpers: boo
     if not (trust_helpers or trusted(module)):
         what = f"the contract of {extern.name} is not tested, which runs code of {module}: `morok prove --trust-helpers`,"
         return Tested("untested", message=f"{what} or load_rules(.., trust_helpers=True)")
+    if why := limits.over():
+        return Tested("untested", message=f"the contract of {extern.name}: {why}")
     return _tested(extern, module, rules)
 
 

@@ -101,12 +101,18 @@ def _scope(v: Verdict) -> tuple[str, ...]:
     return (*v.scope, f"contracts: {v.contracts}") if v.contracts else v.scope
 
 
+def _head(v: Verdict) -> str:
+    """The line above the reason why a rule cannot be used."""
+    column = f":{v.column}" if v.column else ""
+    return f"{_line(v.file)}:{v.line}{column}: {v.code}: {v.name} is {v.shown}"
+
+
 def _rules_as_text(r: Report) -> str:
     width = max((len(v.name) for v in r.verdicts), default=0)
     lines = [f"{v.name:<{width}}  {v.verdict:<12} {'; '.join(_scope(v))}".rstrip() for v in r.verdicts]
     for v in r.verdicts:
         if not v.usable:
-            lines += ["", f"{_line(v.file)}:{v.line}: {v.code}: {v.name} is {v.shown}"]
+            lines += ["", _head(v)]
             lines += [f"  {_plain(line)}" for line in v.message.splitlines()]
     return "\n".join([*lines, "", _sentence(r)]) + "\n"
 
@@ -136,7 +142,7 @@ def print_text(verdicts: Sequence[Verdict], stream: TextIO, mistakes: Sequence[M
     out.print(rows)
     for v in r.verdicts:
         if not v.usable:
-            out.print(styled(f"\n{_line(v.file)}:{v.line}: {v.code}: {v.name} is {v.shown}", style="bold"))
+            out.print(styled(f"\n{_head(v)}", style="bold"))
             out.print(styled(f"  {_plain(v.message)}"))
     out.print(styled(_sentence(r), style="bold"))
 
@@ -160,7 +166,8 @@ def as_junit(r: Report) -> str:
         cases.append(f"{head}><error type={quoted(e.code)} message={quoted(e.message)}>{said(str(e))}</error></testcase>")
     for v in r.verdicts:
         group, _, name = v.name.rpartition(".")
-        place = f'file={quoted(v.file)} line="{v.line}" time="{v.seconds:.3f}"'
+        column = f' column="{v.column}"' if v.column else ""
+        place = f'file={quoted(v.file)} line="{v.line}"{column} time="{v.seconds:.3f}"'
         head = f"  <testcase classname={quoted(group)} name={quoted(name)} {place}"
         if v.usable:
             cases.append(f"{head}/>")
@@ -197,7 +204,7 @@ def as_sarif(r: Report) -> str:
     for v in r.verdicts:
         if not v.usable:
             level = "warning" if v.verdict == "unknown" or v.untested else "error"
-            results.append(_result("untested" if v.untested else v.verdict, level, _said(v), v.file, v.line))
+            results.append(_result("untested" if v.untested else v.verdict, level, _said(v), v.file, v.line, v.column))
     rules = [{"id": k} for k in (*kinds, *sorted({e.code for e in r.mistakes}))]
     artifacts = [{"location": _uri(f)} for f in r.files]
     run = {"tool": {"driver": {"name": "morok prove", "rules": rules}}, "artifacts": artifacts, "results": results}
@@ -227,7 +234,8 @@ def as_github(r: Report) -> str:
     for v in r.verdicts:
         if not v.usable:
             kind = "warning" if v.verdict == "unknown" or v.untested else "error"
-            out.append(line(kind, _said(v), file=v.file, line=v.line, title=f"morok prove {v.code}"))
+            column = {"col": v.column} if v.column else {}
+            out.append(line(kind, _said(v), file=v.file, line=v.line, **column, title=f"morok prove {v.code}"))
     return "".join(out)
 
 

@@ -22,13 +22,14 @@ if TYPE_CHECKING:
     from morok.prove.contract_state import Tested
 
 REFUSED: Final = ("refuted", "inapplicable", "broken")
+_PROVED: Final = USABLE | {"inapplicable"}  # that a rule can never fire is proved too
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """The verdict on one rule, as `morok prove` reports it.
 
-    scope           what was covered: dtypes, encodings, bounds
+    scope           what a proof covers: dtypes, encodings, bounds; of a rule that is no proof's, nothing
     counterexample  for `refuted`: {"dtype", "bindings", "lhs", "rhs", "confirmed"}
     obligations     (name, SMT-LIB) of what was proved, where asked for
     final           whether the verdict may be recorded: not where a wall limit, or a crash, was involved
@@ -37,6 +38,7 @@ class Verdict:
     questions       a digest of the obligations, where they were made
     extents         of everything that the proof enumerated the values that it tried
     contracts       whether its helpers keep theirs: "untested", "tested (n calls)", "false" (then the verdict is `broken`)
+    column          where a rule that cannot be used begins in its line; 0 where nobody has looked
     """
 
     name: str
@@ -57,6 +59,11 @@ class Verdict:
     questions: str = ""
     contracts: str = ""
     extents: Extents = ()
+    column: int = 0
+
+    def __post_init__(self) -> None:
+        if self.verdict not in _PROVED:
+            object.__setattr__(self, "scope", ())
 
     @property
     def code(self) -> str:
@@ -141,6 +148,8 @@ class Verdict:
         }
         if not self.usable:
             out["code"] = self.code
+        if self.column:
+            out["column"] = self.column
         if self.extents:
             out["extents"] = [
                 {"what": e.what, "of": e.of, "least": e.least, "most": e.most, "each": e.each} for e in self.extents

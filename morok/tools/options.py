@@ -42,7 +42,9 @@ def prove(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--frozen", action="store_true", help="ask no solver: exit 3 if the ledger has no record of a rule")
     parser.add_argument("--rule-limit", type=more_than_none, metavar="S", help="seconds a rule: `unknown` beyond, not recorded")
-    parser.add_argument("--time-limit", type=more_than_none, metavar="S", help="seconds for all rules: the rest are `unknown`")
+    parser.add_argument(
+        "--time-limit", type=more_than_none, metavar="S", help="seconds for all rules, with reading: the rest are `unknown`"
+    )
     parser.add_argument("--smt2", metavar="DIR", help="write the obligations as SMT-LIB, one file a rule")
     parser.add_argument("--bounds", action="store_true", help="prove the transfer functions of the ops' bounds instead")
     parser.add_argument("--trust-helpers", action="store_true", help="run the Python helpers of packs to test their contracts")
@@ -83,14 +85,16 @@ def check(parser: argparse.ArgumentParser) -> None:
 
 
 def recheck(parser: argparse.ArgumentParser) -> None:
-    """Put the ledger's obligations to a second solver: bitwuzla for bit vectors and floats, cvc5 for integers.
+    """Put the obligations of rules (default: the built-in rules) to a second solver: bitwuzla for bit vectors and floats, cvc5
+    for integers.
 
     The obligations come from proving the rules again, or from a folder written by `morok prove --smt2 DIR`, and are compared
-    with their digests in the ledger.
+    with their digests in the ledger: of a pack, in its own, which `morok prove --write` makes.
 
-    Exit status: 0 no solver disagrees; 1 some obligation has a counterexample, or a rule's obligations differ from the digest in
-    the ledger; 2 usage.
+    Exit status: 0 no solver disagrees; 1 some obligation has a counterexample, a rule's obligations differ from the digest in
+    the ledger, or the ledger or the folder has none; 2 usage, parse or type error.
     """
+    parser.add_argument("paths", nargs="*", metavar="PATH", help=".rules files or folders (default: the built-in rules)")
     parser.add_argument("--sample", type=at_least(1), metavar="N", help="only N obligations, chosen by --seed")
     parser.add_argument("--seed", default="0", metavar="TEXT")
     parser.add_argument("--limit", type=at_least(1), metavar="MS", help="milliseconds an obligation (default: 500)")

@@ -37,6 +37,8 @@ class _Progress:
 
     def started(self, total: int) -> None:
         self.total = total
+        if self.status is not None:
+            self.status.update(f"0 of {total}")
 
     def done(self, verdict: Verdict) -> None:
         self.count += 1

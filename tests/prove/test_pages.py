@@ -124,13 +124,39 @@ def test_branches_that_edit_different_rules_merge(pack: Path, tmp_path: Path) ->
         assert len(morok.load_rules(pack, prove=False, trust_ledger=True)) == 3
 
 
-def test_a_page_of_an_older_format_is_proved_again_with_one_line_that_says_so(pack: Path) -> None:
-    api.prove(pack, jobs=1, write=True)
-    path = ledger.page_path(pack)
+def of_an_older_format(path: Path) -> str:
+    """The text of a page, in place of which there is one of the first format now."""
     written = path.read_text()
     data = json.loads(written)
     del data["format"]
     path.write_text(json.dumps({**data, "bytes": "0" * 32, "sources": "1" * 32}))
+    return written
+
+
+@pytest.mark.parametrize("how", [{"frozen": True}, {"use_cache": False, "differs": print}, {"use_cache": False, "write": True}])
+def test_whatever_reads_a_page_of_an_older_format_says_so(pack: Path, how: dict[str, Any]) -> None:
+    api.prove(pack, jobs=1, write=True)
+    path = ledger.page_path(pack)
+    of_an_older_format(path)
+    notes: list[str] = []
+    found = api.prove(pack, jobs=1, notes=notes.append, **how)
+    assert [str(path) in n and "format 1" in n for n in notes] == [True]
+    assert all("format 1" in v.message for v in found) is ("frozen" in how)
+
+
+@pytest.mark.parametrize("use_cache", [True, False])
+def test_a_page_that_is_not_read_is_not_told_of(pack: Path, use_cache: bool) -> None:
+    api.prove(pack, jobs=1, write=True)
+    of_an_older_format(ledger.page_path(pack))
+    notes: list[str] = []
+    api.prove(pack, jobs=1, use_cache=use_cache, notes=notes.append)
+    assert notes == []
+
+
+def test_a_page_of_an_older_format_is_proved_again_with_one_line_that_says_so(pack: Path) -> None:
+    api.prove(pack, jobs=1, write=True)
+    path = ledger.page_path(pack)
+    written = of_an_older_format(path)
     with another_machine(pack):
         with pytest.raises(UnprovedRuleError):
             morok.load_rules(pack, prove=False, trust_ledger=True)

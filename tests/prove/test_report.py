@@ -6,12 +6,14 @@ import io
 import json
 import math
 import xml.etree.ElementTree as ET
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from morok.dsl.check import check_text
 from morok.errors import Place, RuleTypeError
-from morok.prove import report
+from morok.prove import api, report
 from morok.prove.counterexample import Counterexample
 from morok.prove.solve import DEFAULT_BUDGET
 from morok.prove.verdict import Verdict, exit_status
@@ -94,6 +96,27 @@ def test_what_no_evaluation_gave_is_null_in_json_and_not_a_word() -> None:
         "rhs": "-0.0",
         "confirmed": False,
     }
+
+
+def test_the_column_of_a_rule_is_told_as_that_of_a_mistake_is(tmp_path: Path) -> None:
+    file = tmp_path / "a.rules"
+    file.write_text('group g "g"\n\nfor op in binary [Sub] {\n    same: op(x: i32, y) ~> op(y, x)\n}\n')
+    (found,) = api.prove(file, jobs=1)
+    assert (found.verdict, found.line, found.column) == ("refuted", 4, 5)
+    said = {form: report.render([found], form) for form in report.FORMATS}
+    assert f"{file}:4:5: {found.code}" in said["text"]
+    assert json.loads(said["json"])["rules"][0]["column"] == json.loads(said["jsonl"].splitlines()[0])["column"] == 5
+    region = json.loads(said["sarif"])["runs"][0]["results"][0]["locations"][0]["physicalLocation"]["region"]
+    assert region == {"startLine": 4, "startColumn": 5}
+    assert 'line="4" column="5"' in said["junit"]
+    assert "line=4,col=5," in said["github"]
+
+
+@pytest.mark.parametrize("kind", ["refuted", "unknown", "broken", "error"])
+def test_only_what_is_proved_has_a_scope(kind: str) -> None:
+    assert Verdict("g.r", "a.rules", 1, kind, ("any number of lanes",)).scope == ()
+    assert replace(GOOD, verdict=kind).scope == ()
+    assert GOOD.scope == Verdict("g.r", "a.rules", 1, "inapplicable", GOOD.scope).scope == ("i8: bit vectors",)
 
 
 def test_a_file_s_name_ends_no_property_of_an_annotation() -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from morok.dsl.check import check_text
 from morok.dsl.checked import CheckedRule
-from morok.prove import api, fingerprints, found_earlier, ledger, workers
+from morok.prove import api, fingerprints, found_earlier, ledger, promises, workers
 from morok.prove.limits import Limits
 from morok.prove.verdict import Verdict
 from morok.tools.cli import main
@@ -190,6 +190,47 @@ def test_a_limit_of_time_makes_unknown_what_it_ends_and_nothing_is_recorded(
     asked.clear()
     assert [v.verdict for v in api.prove(pack, jobs=1, budget=1)] == ANSWERS
     assert len(asked) == 3
+
+
+def test_the_time_of_all_rules_begins_with_reading(pack: Path, monkeypatch: pytest.MonkeyPatch, asked: list[str]) -> None:
+    read = api.read_bytes
+
+    def slow(file: Path) -> bytes:
+        time.sleep(0.2)
+        return read(file)
+
+    monkeypatch.setattr(api, "read_bytes", slow)
+    found = api.prove(pack, jobs=1, budget=1, time_limit=0.1)
+    assert [v.verdict for v in found] == ["unknown"] * 3
+    assert all("--time-limit" in v.message and not v.final for v in found)
+    assert asked == []  # no solver is loaded for it
+
+
+def test_no_contract_is_tested_when_the_time_is_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MOROK_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "slow_helpers.py").write_text("import morok\n\n\n@morok.helper\ndef two(c):\n    return 2\n")
+    file = tmp_path / "pack.rules"
+    extern = "extern two(c: const) -> (f: const)\n    ensures f == 2"
+    file.write_text(
+        f'helpers "slow_helpers"\n\n{extern}\n\ngroup g "g"\n\nr: Shl(x: i32, @const(c)) if c == 1 let f = two(c) ~> Mul(x, f)\n'
+    )
+    monkeypatch.setattr(promises, "_tested", lambda *_: pytest.fail("it is tested"))
+    (found,) = api.prove(file, jobs=1, trust_helpers=True, time_limit=1e-9)
+    assert found.verdict == "unknown"
+
+
+def test_what_is_recorded_is_not_forgotten_when_the_time_is_over(pack: Path, asked: list[str], tmp_path: Path) -> None:
+    pack.write_text(f'group g "some"\n\n{TRUE}\n')
+    api.prove(pack, jobs=1, write=True)
+    page = ledger.page_path(pack).read_text()
+    assert [v.verdict for v in api.prove(pack, jobs=1, write=True, time_limit=1e-9)] == ["proved"]
+    shutil.rmtree(tmp_path / "cache")  # as on another machine, which does not trust the page
+    assert [v.verdict for v in api.prove(pack, jobs=1, write=True, time_limit=1e-9)] == ["unknown"]
+    assert ledger.page_path(pack).read_text() == page
+    pack.write_text(f'group g "some"\n\n{TRUE.replace("Mul(x, 2)", "Mul(2, x)")}\n')
+    api.prove(pack, jobs=1, write=True, time_limit=1e-9)
+    assert json.loads(ledger.page_path(pack).read_text())["rules"] == []
 
 
 def test_limits_say_what_ended_the_work() -> None:

@@ -6,7 +6,7 @@ import ast
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -153,16 +153,32 @@ def test_the_engine_the_prover_and_the_interpreter_have_no_circle_of_imports() -
     assert [m for m in sorted(among) if m in reached(m, among)] == []
 
 
-@pytest.mark.long
-def test_the_prover_asks_for_no_dialect_by_its_name() -> None:
-    """A name is anybody's: `morok.dialect.built_in` says whose a dialect is."""
-    compared = {
+def with_node(wanted: Callable[[ast.AST], bool]) -> set[str]:
+    """The modules of the engine, the prover and the accuracy that have such a node."""
+    return {
         m
         for m in of_floor(*ENGINE, "prove", "accuracy")
-        for node in nodes(ast.parse(MODULES[m].read_text(encoding="utf-8")))
-        if isinstance(node, ast.Compare) and "dialect" in ast.unparse(node) and "'morok'" in ast.unparse(node)
+        if any(map(wanted, nodes(ast.parse(MODULES[m].read_text(encoding="utf-8")))))
     }
-    assert compared == {"morok.dsl.format"}  # which leaves the default name out of files
+
+
+@pytest.mark.long
+def test_nothing_asks_for_a_dialect_by_its_name() -> None:
+    """A name is anybody's: `morok.dialect.built_in` says whose a dialect is."""
+    name = re.compile(r"'morok'|\bBUILT_IN\b")
+
+    def by_name(node: ast.AST) -> bool:
+        said = ast.unparse(node) if isinstance(node, ast.Compare) else ""
+        return "dialect" in said and name.search(said) is not None
+
+    # which keeps the name for its owner, leaves it out of files, and does not load the built-in dialect to know its files
+    assert with_node(by_name) == {"morok.dialect", "morok.dsl.format", "morok.rewrite.files"}
+
+
+def test_the_name_of_the_built_in_dialect_is_written_once() -> None:
+    said = with_node(lambda node: isinstance(node, ast.Constant) and node.value == "morok")
+    package = {"morok.dsl.helpers", "morok.prove.bounds_record", "morok.prove.foreign", "morok.prove.sources"}  # modules' names
+    assert said - package == {"morok.dialect"}
 
 
 def test_imports_are_seen_wherever_they_are() -> None:

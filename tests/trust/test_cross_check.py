@@ -67,7 +67,7 @@ def test_what_a_solver_does_not_understand_is_counted_and_no_agreement() -> None
 
 @pytest.fixture(scope="module")
 def sample() -> list[CheckedRule]:
-    return random.Random(0).sample(cross_check.rules_of(folders.rules_folder()), 40)
+    return random.Random(0).sample(cross_check.rules_of([folders.rules_folder()]), 40)
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +92,7 @@ def test_what_is_made_again_is_what_was_recorded(sample: list[CheckedRule], made
 
 @pytest.mark.long
 def test_every_record_names_its_obligations() -> None:
-    assert "" not in cross_check.recorded(cross_check.rules_of(folders.rules_folder())).values()
+    assert "" not in cross_check.recorded(cross_check.rules_of([folders.rules_folder()])).values()
 
 
 @pytest.mark.long
@@ -116,3 +116,52 @@ def test_the_command_says_what_was_checked(capsys: pytest.CaptureFixture[str]) -
     assert said["obligations"] == 40
     assert said["disagreements"] == []
     assert said["rules_without_obligations"] == said["rules_with_other_obligations"] == []
+
+
+@pytest.fixture
+def pack(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Path:
+    """A pack with a ledger of its own, and its obligations in the folder `asked` beside it."""
+    file = tmp_path / "pack" / "mine.rules"
+    file.parent.mkdir()
+    file.write_text('group g "mine"\n\nr: Sub(x: i8, x) ~> zero(x)\n    "nothing"\n\ns: Or(x: i8, x) ~> x\n    "one of two"\n')
+    assert main(["prove", "--write", "--smt2", str(tmp_path / "asked"), str(file.parent)]) == 0
+    capsys.readouterr()
+    return file.parent
+
+
+def test_a_pack_is_compared_with_its_own_ledger(pack: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["recheck", str(pack)]) == 0
+    assert "2 of 2 rules checked again" in capsys.readouterr().out
+    page = pack / "proofs" / "mine.json"
+    kept = page.read_bytes()
+    page.unlink()  # what this machine remembers is no ledger of the pack
+    assert main(["recheck", str(pack), "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["rules_without_obligations"] == ["pack.g.r", "pack.g.s"]
+    page.write_bytes(kept)
+    asked = pack.parent / "asked"
+    assert main(["recheck", "--smt2", str(asked), str(pack)]) == 0
+    capsys.readouterr()
+    (asked / "pack.g.s.smt2").write_text((asked / "pack.g.r.smt2").read_text())
+    assert main(["recheck", "--smt2", str(asked), str(pack), "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["rules_with_other_obligations"] == ["pack.g.s"]
+
+
+def test_rules_that_a_folder_says_nothing_of_are_counted(pack: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = pack.parent / "asked"
+    (asked / "pack.g.s.smt2").unlink()
+    assert main(["recheck", "--smt2", str(asked), str(pack)]) == 1
+    said = capsys.readouterr().out
+    assert f"no obligations of 1 rule in {asked}\n" in said
+    assert "1 of 1 rules checked again" in said
+    assert "other obligations" not in said
+    (asked / "pack.g.r.smt2").unlink()
+    assert main(["recheck", "--smt2", str(asked), str(pack)]) == 1
+    assert capsys.readouterr().out.startswith(f"no obligations of 2 rules in {asked}; PATH names the rules that it is of\n")
+
+
+def test_rules_of_one_name_are_rechecked_one_pack_at_a_time(pack: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    other = pack.parent / "others" / "pack"
+    other.mkdir(parents=True)
+    (other / "mine.rules").write_bytes((pack / "mine.rules").read_bytes())
+    assert main(["recheck", str(pack), str(other)]) == 2
+    assert "pack.g.r" in capsys.readouterr().err

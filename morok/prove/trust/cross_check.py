@@ -14,14 +14,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Final
 
 from morok.dsl.check import check_file
 from morok.dsl.checked import CheckedRule
+from morok.errors import UsageError
 from morok.prove import ledger
 from morok.prove.answers import DEFAULT_BUDGET
-from morok.prove.api import packed_files
+from morok.prove.api import Source, packed_files
 from morok.prove.obligation_store import Obligation
 from morok.prove.workers import prove_all
 
@@ -55,9 +55,16 @@ def questions(rule: str, obligations: Iterable[Obligation]) -> list[Question]:
     return [Question(rule, name, text) for name, text in obligations]
 
 
-def rules_of(folder: Path) -> list[CheckedRule]:
-    """The rules below a folder whose proofs are questions to a solver: what is measured is none."""
-    return [r for file, pack in packed_files([folder]) for r in check_file(file, pack=pack).rules() if r.syntax.within is None]
+def rules_of(paths: Iterable[Source]) -> list[CheckedRule]:
+    """The rules of these files and folders whose proofs are questions to a solver: what is measured is none. UsageError where
+    two have one name: obligations in a folder are told apart by it.
+    """
+    files = packed_files(paths)
+    rules = [r for file, pack in files for r in check_file(file, pack=pack).rules() if r.syntax.within is None]
+    named = Counter(r.name for r in rules)
+    if twice := [name for name, count in named.items() if count > 1]:
+        raise UsageError(f"{len(twice)} names are those of several rules: {twice[0]}", hint="recheck their packs one by one")
+    return rules
 
 
 def made(rules: Sequence[CheckedRule], jobs: int) -> dict[str, tuple[Obligation, ...]]:
@@ -66,10 +73,13 @@ def made(rules: Sequence[CheckedRule], jobs: int) -> dict[str, tuple[Obligation,
 
 
 def recorded(rules: Sequence[CheckedRule]) -> dict[str, str]:
-    """The digest of each rule's obligations that the ledger has; "" where it has none of its present meaning."""
+    """The digest of each rule's obligations in the ledger of its file, whatever else this machine remembers; "" where that has
+    none of its present meaning.
+    """
     found = {}
     for rule in rules:
-        record = ledger.recorded(rule)
+        page = ledger.page_at(ledger.page_path(rule.file))
+        record = None if page is None else page.find(rule.own, ledger.rule_digest(rule))
         found[rule.name] = "" if record is None else record.questions
     return found
 
