@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 
 from morok.dsl.check import check_text
-from morok.prove import least
+from morok.prove import least, obligations
 from morok.prove.answers import DEFAULT_BUDGET
-from morok.prove.obligations import prove_rule
+from morok.prove.encoding.obligation import OutOfSteps
 from morok.prove.replay import Firing
 
 
 def refuted(rule: str) -> dict[str, Any]:
     (checked,) = check_text(f'group g "one"\n\nr: {rule}\n').rules()
-    found = prove_rule(checked, DEFAULT_BUDGET)
+    found = obligations.prove_rule(checked, DEFAULT_BUDGET)
     assert found.verdict == "refuted"
     assert found.counterexample is not None
     assert found.counterexample["confirmed"] is True
@@ -50,6 +50,28 @@ def test_values_in_a_graph_are_as_small_as_their_bounds_permit() -> None:
     for name, v in values.items():  # `v1: i32[2..=3]`
         low = int(name.partition("[")[2].partition("..")[0]) if "[" in name else 0
         assert v == low or (abs(v) <= 1 and low <= 0)
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "Cat(xs..) if len(xs) > 4 ~> Cat(xs[0] for i in 0..len(xs))",
+        "Vectorize(xs..) if len(xs) > 4 ~> Vectorize(xs[0] for i in 0..len(xs))",
+        "Gep { vector: x: i32, indices: is } if len(is) > 3 ~> Gep { vector: x, indices: [is[0] for i in is] }",
+        "Add(x: f32 x n, y) if n > 8 ~> Vectorize(Gep(x, [i]) for i in 0..n)",
+        "Gep(x: i32, [0, 2, 1, 3]) ~> x",
+    ],
+)
+def test_a_rule_that_holds_together_at_large_sizes_alone_and_is_false_there_is_refuted(rule: str) -> None:
+    assert refuted(rule)["confirmed"]
+
+
+def test_whatever_leaves_a_rule_without_a_proof_has_graphs_searched(monkeypatch: pytest.MonkeyPatch) -> None:
+    def out_of_steps(*_: Any) -> None:
+        raise OutOfSteps("too many")
+
+    monkeypatch.setattr(obligations, "prove_any", out_of_steps)
+    assert refuted("Vectorize(x: i32, y) ~> Vectorize(y, x)")["dtype"] == "i32x2"
 
 
 def test_small_is_by_absolute_value_and_by_digits() -> None:
