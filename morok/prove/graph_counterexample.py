@@ -12,6 +12,7 @@ from morok.prove.encoding.obligation import Obligation
 from morok.prove.least import least
 from morok.prove.replay import Firing
 from morok.prove.trust.differential import Difference, Elements, Trials, counterexample, tried
+from morok.prove.trust.least_graph import least_graph
 from morok.prove.trust.smallest import smallest
 
 BOUNDS: Final = ("vmin.", "vmax.")
@@ -69,7 +70,7 @@ def searched(rule: CheckedRule) -> Counterexample | None:
 
 def _of_difference(rule: CheckedRule, found: Difference) -> Counterexample:
     """A difference that trials have found, made small, as a counterexample."""
-    found = smallest(found, nsz=bool(rule.syntax.assuming))
+    found = smallest(least_graph(rule, found), nsz=bool(rule.syntax.assuming))
     bindings: dict[str, Any] = {"graph": found.before.text()}
     if found.after is not None:
         bindings["becomes"] = found.after.text()

@@ -18,6 +18,7 @@ from morok.ir.uop import UOp
 TRIES: Final = 600  # evaluations
 COMBINED: Final = 400  # of these at most so many of small values together
 INTEGERS: Final = (0, *(sign * n for n in range(1, 9) for sign in (1, -1)))
+NEGATIVE_ZERO: Final = (1, 1.6, True)  # the size of -0.0, which is read as 0: behind those of 1.0, 2.0, 3.0 and 0.5
 FLOATS: Final = (0.0, 1.0, -1.0, 2.0, -2.0, 3.0, -3.0, 0.5, -0.5, -0.0, math.inf, -math.inf, math.nan)
 TRUTHS: Final = (False, True)
 UNKNOWN: Final = "any"  # of a value that is of no dtype: a mathematical integer
@@ -35,6 +36,8 @@ def weight(v: Any) -> tuple[float, ...]:
         return (math.inf,)
     if not math.isfinite(v):
         return (99, v != v, v < 0)
+    if v == 0 and math.copysign(1.0, v) < 0:
+        return NEGATIVE_ZERO
     digits = repr(v).lower().replace("-", "").partition("e")[0].replace(".", "").strip("0")
     return (len(digits), abs(math.log2(abs(v))) if v else -1, math.copysign(1.0, v) < 0)
 

@@ -62,20 +62,7 @@ def prove_rule(rule: CheckedRule, budget: int, keep: bool = False) -> Verdict:
         prove_any(rule, theory, progress)
     except OutOfSteps as why:
         progress.unknown.append(str(why))
-    else:
-        if progress.refusal or progress.unknown or (progress.refuted is not None and not progress.refuted.confirmed):
-            progress.refuted = searched(rule) or progress.refuted
-        if progress.extents and progress.refuted is None and not progress.unknown:
-            if progress.covered:
-                prove_beyond(rule, progress)
-                if progress.extents:
-                    progress.refuted = searched(rule)
-            else:
-                rule_out_beyond(rule, progress)
-        if not (progress.covered or progress.unknown or progress.refusal or progress.refuted) and built_in(rule.dialect):
-            progress.refuted, met = evaluated(rule)
-            if met:
-                progress.unknown.append("a graph is met on which it fires, and its pattern was read as never having a value")
+    settle(rule, progress)
     forgotten = asked.difference(ops_of(rule), implied_ops(rule))
     assert not forgotten, f"the digest of {rule.name} does not cover the meaning of {', '.join(sorted(forgotten))}"
     kind, message = conclude(rule, progress)
@@ -95,6 +82,22 @@ def prove_rule(rule: CheckedRule, budget: int, keep: bool = False) -> Verdict:
         final=progress.final,
         extents=tuple(sorted(progress.extents.values())),
     )
+
+
+def settle(rule: CheckedRule, progress: Progress) -> None:
+    """The rest, beyond the sizes that were tried: whatever leaves a rule without a proof at every size, graphs are searched."""
+    if progress.extents and progress.refuted is None and not progress.unknown:
+        if progress.covered:
+            prove_beyond(rule, progress)
+        else:
+            rule_out_beyond(rule, progress)
+    doubtful = progress.refuted is not None and not progress.refuted.confirmed
+    if doubtful or (progress.refuted is None and (progress.extents or progress.unknown or progress.refusal)):
+        progress.refuted = searched(rule) or progress.refuted
+    if not (progress.covered or progress.unknown or progress.refusal or progress.refuted) and built_in(rule.dialect):
+        progress.refuted, met = evaluated(rule)
+        if met:
+            progress.unknown.append("a graph is met on which it fires, and its pattern was read as never having a value")
 
 
 def prove_beyond(rule: CheckedRule, progress: Progress) -> None:

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
 from morok.dsl.check import check_text
-from morok.prove import least
+from morok.ir.uop import UOp
+from morok.prove import least, obligations
 from morok.prove.answers import DEFAULT_BUDGET
-from morok.prove.obligations import prove_rule
+from morok.prove.encoding.obligation import OutOfSteps
 from morok.prove.replay import Firing
+from morok.prove.trust import differential, least_graph
 
 
 def refuted(rule: str) -> dict[str, Any]:
     (checked,) = check_text(f'group g "one"\n\nr: {rule}\n').rules()
-    found = prove_rule(checked, DEFAULT_BUDGET)
+    found = obligations.prove_rule(checked, DEFAULT_BUDGET)
     assert found.verdict == "refuted"
     assert found.counterexample is not None
     assert found.counterexample["confirmed"] is True
@@ -43,13 +46,95 @@ def test_the_least_values_at_which_a_rule_is_false(rule: str, bindings: dict[str
     assert (found["lhs"], found["rhs"]) == values
 
 
-def test_values_in_a_graph_are_as_small_as_their_bounds_permit() -> None:
-    found = refuted("Gep { vector: Vectorize(xs..), indices: [i] } ~> xs[0]")["bindings"]
-    values = {k: v for k, v in found.items() if k not in ("graph", "becomes")}
-    assert values
-    for name, v in values.items():  # `v1: i32[2..=3]`
-        low = int(name.partition("[")[2].partition("..")[0]) if "[" in name else 0
-        assert v == low or (abs(v) <= 1 and low <= 0)
+def text_and_values(found: dict[str, Any]) -> tuple[str, list[Any]]:
+    """The graph of a counterexample, and all values that it is given, one after the other."""
+    at = [v for k, v in found["bindings"].items() if k not in ("graph", "becomes")]
+    return found["bindings"]["graph"], [x for v in at for x in (v if isinstance(v, list) else [v])]
+
+
+@pytest.mark.parametrize(
+    ("rule", "graph"),
+    [
+        ("Vectorize(xs..) ~> Vectorize(xs[min(i, 2)] for i in 0..len(xs))", "Vectorize(v1: f32, v2: f32, v3: f32, v4: f32)"),
+        ("Vectorize(x: int, y) ~> Vectorize(y, x)", "Vectorize(v1: i8, v2: i8)"),
+        (
+            "Gep { vector: x: u8, indices: is } if len(is) == 2 ~> Gep { vector: x, indices: [is[0], is[0]] }",
+            "Gep(v1: u8x2, [1, 0])",
+        ),
+        ("Gep { vector: Vectorize(xs..), indices: [i] } ~> xs[0]", "Gep(Vectorize(v1: f32, v2: f32), [1])"),
+        ("Flip { src: x: i32, axes: a } ~> x", 'Flip(Buffer(Unique(1), Device("CPU"), 2): i32, [true])'),
+        (
+            "w @ Where(c: bool, a @ @vconst, b @ @vconst) ~> a",
+            "Where(v1: boolx2, VConst([false, true], boolx2), VConst([true, false], boolx2))",
+        ),
+        ("Neg(x: f32 x n) if n > 3 ~> Vectorize(Neg(Gep(x, [0])) for i in 0..n)", "Neg(v1: f32x4)"),
+    ],
+)  # fmt: skip
+def test_the_least_graph_on_which_a_rule_is_false(rule: str, graph: str) -> None:
+    found, values = text_and_values(refuted(rule))
+    assert found == graph
+    assert set(values) <= {0, 1}
+
+
+@pytest.mark.parametrize(
+    ("rule", "is_small"),
+    [
+        ("Permute { src: x: i32, axes: a } ~> Permute { src: x, axes: inverse(a) }", "axes of three"),
+        ("Group(ss..: void) ~> Group(ss[min(i, 2)] for i in 0..len(ss))", "storage of one"),
+        ("Reshape(Permute { src: x: i32, axes: a }, s..) ~> Reshape(x, s..)", "two axes of two"),
+    ],
+)
+def test_sizes_of_a_counterexample_are_small(rule: str, is_small: str) -> None:
+    graph, values = text_and_values(refuted(rule))
+    assert set(values) <= {0, 1}
+    if is_small == "storage of one":
+        assert graph.count("Store") == 4
+        assert graph.count("DefineGlobal") == graph.count(", 1), 0)")
+    else:
+        (numbers,) = re.findall(r"\), (\d+)\): i32", graph)
+        assert int(numbers) <= 4
+        assert all(int(n) <= 2 for n in re.findall(r"\d+", graph.partition("i32")[2]))
+
+
+def test_the_search_for_a_lesser_graph_is_bounded_and_the_same_every_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    (rule,) = check_text('group g "one"\n\nr: Vectorize(xs..) ~> Vectorize(xs[min(i, 2)] for i in 0..len(xs))\n').rules()
+    first = differential.counterexample(rule, differential.Trials(rule, rule.instances, large=True))
+    assert first is not None
+    judged: list[UOp] = []
+    ask = differential.Judged.__call__
+
+    def counted(self: differential.Judged, graph: UOp, instance: Any) -> Any:
+        judged.append(graph)
+        return ask(self, graph, instance)
+
+    monkeypatch.setattr(differential.Judged, "__call__", counted)
+    found = [least_graph.least_graph(rule, first).before for _ in range(2)]
+    assert found[0] is found[1]
+    assert len(judged) <= 2 * least_graph.JUDGED
+    assert least_graph.weight(found[0]) < least_graph.weight(first.before)
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "Cat(xs..) if len(xs) > 4 ~> Cat(xs[0] for i in 0..len(xs))",
+        "Vectorize(xs..) if len(xs) > 4 ~> Vectorize(xs[0] for i in 0..len(xs))",
+        "Gep { vector: x: i32, indices: is } if len(is) > 3 ~> Gep { vector: x, indices: [is[0] for i in is] }",
+        "Add(x: f32 x n, y) if n > 8 ~> Vectorize(Gep(x, [i]) for i in 0..n)",
+        "Gep(x: i32, [0, 2, 1, 3]) ~> x",
+    ],
+)
+def test_a_rule_that_holds_together_at_large_sizes_alone_and_is_false_there_is_refuted(rule: str) -> None:
+    _, values = text_and_values(refuted(rule))
+    assert set(values) <= {0, 1}
+
+
+def test_whatever_leaves_a_rule_without_a_proof_has_graphs_searched(monkeypatch: pytest.MonkeyPatch) -> None:
+    def out_of_steps(*_: Any) -> None:
+        raise OutOfSteps("too many")
+
+    monkeypatch.setattr(obligations, "prove_any", out_of_steps)
+    assert refuted("Vectorize(x: i32, y) ~> Vectorize(y, x)")["bindings"]["graph"] == "Vectorize(v1: i32, v2: i32)"
 
 
 def test_small_is_by_absolute_value_and_by_digits() -> None:

@@ -10,7 +10,7 @@ import itertools
 import math
 import random
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 from zlib import crc32
 
@@ -226,10 +226,10 @@ def _lane_by_lane(node: UOp, variables: Mapping[Any, Any], at: World, steps: int
     return None if all(v is None for v in found) else found
 
 
-def value_in_time(node: UOp, at: World) -> Any:
-    """The value of a node; None where it has none, or none within STEPS, or no meaning, as a store to what is no place."""
+def value_in_time(node: UOp, at: World, steps: int = STEPS) -> Any:
+    """The value of a node; None where it has none, or none in so many steps, or no meaning, as a store to what is no place."""
     try:
-        return value(node, at)
+        return value(node, at, steps)
     except (IRError, StepLimitError):
         return None
 
@@ -274,20 +274,33 @@ def graphs_at(
     each is of; Unmakeable if the pattern has no maker. `large`: of larger sizes.
     """
     rng = random.Random(crc32(rule.name.encode()))
-    vectors, of_lanes, about = of_vector_constants(rule), asks_for_lanes(rule), subject(rule)
-    opened = completed(rule)
     for _ in range(tries):
-        lanes = rng.choice((1, 2, 3, 4)) if of_lanes else 3 if vectors or rng.random() < 0.1 else 1
-        instance = rng.choice(instances)
-        if large and about in ("values", "structures"):
-            lanes = size(rng)
-        matched = rule if opened is rule or rng.random() < 0.5 else opened  # what is left open is there, or is not
-        maker = Maker(matched, instance, rng, lanes) if about == "values" else MAKERS[about][large](matched, instance, rng)
-        try:
-            graph: UOp = maker.make(matched.syntax.pattern)
-        except (IRError, *MISMADE):  # no such node, as where constants out of a dtype's range made a vector constant a scalar one
-            continue
-        yield graph, rng, instance
+        instance, graph = graph_at(rule, rng, instances, large)
+        if graph is not None:
+            yield graph, rng, instance
+
+
+def graph_at(
+    rule: CheckedRule, rng: random.Random, instances: tuple[Instance, ...], large: bool = False
+) -> tuple[Instance, UOp | None]:
+    """A graph that the rule's pattern matches, as chance has it, with the instance that it is of; None where the parts that were
+    chosen make none; Unmakeable if the pattern has no maker.
+    """
+    about = subject(rule)
+    opened = completed(rule)
+    if asks_for_lanes(rule):
+        lanes = rng.choice((1, 2, 3, 4))
+    else:
+        lanes = 3 if of_vector_constants(rule) or rng.random() < 0.1 else 1
+    instance = rng.choice(instances)
+    if large and about in ("values", "structures"):
+        lanes = size(rng)
+    matched = rule if opened is rule or rng.random() < 0.5 else opened  # what is left open is there, or is not
+    maker = Maker(matched, instance, rng, lanes) if about == "values" else MAKERS[about][large](matched, instance, rng)
+    try:
+        return instance, maker.make(matched.syntax.pattern)
+    except (IRError, *MISMADE):  # no such node, as where constants out of a dtype's range made a vector constant a scalar one
+        return instance, None
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,6 +309,7 @@ class Difference:
 
     expected, got  the two values; `got` is None where it is undefined
     why            what is wrong instead of a value, in words
+    instance       of the rule, that the graph was made for
     """
 
     before: UOp
@@ -304,6 +318,7 @@ class Difference:
     expected: Any = None
     got: Any = None
     why: str = ""
+    instance: Instance | None = None
 
     def __str__(self) -> str:
         if self.after is None:
@@ -330,10 +345,19 @@ def _counted(before: UOp, after: UOp) -> Difference | None:
 class Trial:
     """A graph, and what it is at a few choices of values; these are made when they are first asked for, and kept."""
 
-    __slots__ = ("_found", "_most", "_outcomes", "_rng", "_tried", "graph")
+    __slots__ = ("_found", "_most", "_outcomes", "_rng", "_steps", "_tried", "graph", "instance")
 
-    def __init__(self, graph: UOp, rng: random.Random, worlds: int = ENVIRONMENTS) -> None:
+    def __init__(
+        self,
+        graph: UOp,
+        rng: random.Random,
+        worlds: int = ENVIRONMENTS,
+        instance: Instance | None = None,
+        steps: int = STEPS,
+    ) -> None:
         self.graph = graph
+        self.instance = instance
+        self._steps = steps
         self._most = worlds
         self._rng = rng
         self._tried = 0
@@ -346,7 +370,7 @@ class Trial:
         while self._tried < self._most:
             self._tried += 1
             at = world(self.graph, self._rng)
-            expected = None if at is None else value_in_time(self.graph, at)
+            expected = None if at is None else value_in_time(self.graph, at, self._steps)
             if at is not None and expected is not None:
                 self._outcomes.append((at, expected))
                 yield at, expected
@@ -371,7 +395,7 @@ class Trial:
             return _counted(before, after)
         for at, expected in self.outcomes():
             try:
-                got = value(after, at)
+                got = value(after, at, self._steps)
             except StepLimitError:
                 continue
             except (IRError, ValueError, LookupError) as why:  # a place of too few indices, or outside, say
@@ -432,10 +456,10 @@ class Trials:
         for i in range(count):
             while len(self._made) <= i:
                 try:
-                    at, (graph, _, _) = next(self._more)
+                    at, (graph, _, instance) = next(self._more)
                 except (StopIteration, Unmakeable):
                     return
-                self._made.append(Trial(graph, random.Random(f"{self._name} {at}"), self._worlds))
+                self._made.append(Trial(graph, random.Random(f"{self._name} {at}"), self._worlds, instance))
             yield self._made[i]
 
 
@@ -495,11 +519,26 @@ def _search(rule: CheckedRule, original: Original | None, trials: Trials, tries:
     if original is None and not strict:
         return _Searched()
     with config.settings(fast_math=frozenset(rule.syntax.assuming)):
-        return _compare(rule, original, trials.first(tries), strict, enough)
+        return _compare(rule, Rewriter(rule), original, trials.first(tries), strict, enough)
 
 
-def _compare(rule: CheckedRule, original: Original | None, trials: Iterator[Trial], strict: bool, enough: int) -> _Searched:
-    apply = Rewriter(rule)
+class Judged:
+    """A rule that is false somewhere, judged on other graphs: one after the other, each in few steps of the interpreter."""
+
+    def __init__(self, rule: CheckedRule, steps: int) -> None:
+        self._rule, self._steps = rule, steps
+        self._apply = Rewriter(rule)
+
+    def __call__(self, graph: UOp, instance: Instance | None) -> Difference | None:
+        """The difference that the rule makes to a graph, at values that are the same in every process; None if there is none."""
+        trial = Trial(graph, random.Random(f"{self._rule.name} again"), ENVIRONMENTS, instance, self._steps)
+        with config.settings(fast_math=frozenset(self._rule.syntax.assuming)):
+            return _compare(self._rule, self._apply, None, iter((trial,)), strict=True, enough=FURTHER).difference
+
+
+def _compare(
+    rule: CheckedRule, apply: Rewriter, original: Original | None, trials: Iterator[Trial], strict: bool, enough: int
+) -> _Searched:
     further: str | None = None
     met = 0
     for trial in trials:
@@ -510,12 +549,13 @@ def _compare(rule: CheckedRule, original: Original | None, trials: Iterator[Tria
             continue
         except IRError as why:
             if strict:
-                return _Searched(Difference(trial.graph, None, why=f"becomes what is no node: {why.message}"), met=met)
+                no_node = Difference(trial.graph, None, why=f"becomes what is no node: {why.message}", instance=trial.instance)
+                return _Searched(no_node, met=met)
             continue
         if made is None or made is known:
             continue
         if strict and (found := trial.differs(made, nsz=bool(rule.syntax.assuming))) is not None:
-            return _Searched(found, met=met + 1)
+            return _Searched(replace(found, instance=trial.instance), met=met + 1)
         if original is None:
             met += trial.has_value()
             if met == enough:

@@ -9,7 +9,7 @@ from typing import Any, Final
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule, Instance
 from morok.ir.dtype import DType
-from morok.ir.op import AxisType
+from morok.ir.op import TABLE, AxisType, Op
 from morok.ir.uop import UOp
 from morok.prove.rule_syntax import names_in
 from morok.prove.trust.arranged import numbers_in, order, places, said
@@ -36,7 +36,7 @@ LAUNCHED: Final = ((1, 64, 1, 1, 1), (4, 16, 1, 1, 1), (2, 4, 1, 5, 1), (1, 8, 2
 
 def size(rng: random.Random) -> int:
     """More lanes than a small graph has, edges of powers of two more often."""
-    return rng.choice((5, 6, 7, 8, 9, 12, 15, 16, 17, 31, 32, 33, 48, 63, 64, rng.randint(5, MOST), rng.randint(5, MOST)))
+    return rng.choice((4, 5, 6, 7, 8, 9, 12, 15, 16, 17, 31, 32, 33, 48, 63, 64, rng.randint(5, MOST), rng.randint(5, MOST)))
 
 
 def lanes_of_many(rng: random.Random, vector: UOp, which: Any, rule: S.Rule) -> UOp:
@@ -59,6 +59,9 @@ class LargeStructures(StructureMaker):
         super().__init__(rule, instance, rng)
         self.turns = numbers_in(rule.syntax)
         self.many = self.size()
+        root = rule.syntax.pattern
+        if isinstance(root, S.POp) and TABLE[Op[root.ops[0]]].pointwise:
+            self.lanes = self.width(root)
 
     def size(self) -> int:
         """More lanes than a small graph has: as many as the rule says something of, or any."""
