@@ -59,7 +59,7 @@ def test_functions_built_on_the_greatest_element() -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "int16"])
-@pytest.mark.parametrize("begin, end", [(0, 0), (2, 2), (1, 3)])
+@pytest.mark.parametrize(("begin", "end"), [(0, 0), (2, 2), (1, 3)])
 def test_sums_over_a_size_that_a_variable_makes_zero(dtype: str, begin: int, end: int) -> None:
     """Plus 0, not the identity of Add, which is -0.0."""
     x = np.ones((3, 2), dtype)

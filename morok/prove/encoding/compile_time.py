@@ -149,8 +149,8 @@ class Values(Reading):
         return self.numbers.unary(name, a) if len(operands) == 1 else self.numbers.binary(name, *operands)
 
     def combined(self, op: str, values: Seq[Any], empty: int | None = None) -> Num:
-        """An operation over integers, or over the items of one sequence; of none at all, `empty`, or no value. Of one item it is the
-        operation on it twice, where it has no value for none: the divisor of -7 alone is 7.
+        """An operation over integers, or over the items of one sequence; of none at all, `empty`, or no value. Where it has none
+        for no items, it is of one item the operation on it twice: the divisor of -7 alone is 7.
         """
         items = values[0] if len(values) == 1 and isinstance(values[0], tuple) else values
         numbers = [self.number(v) for v in items]
