@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, Final
 
 from morok.dsl.checked import CheckedRule
-from morok.errors import IRError, MorokError
+from morok.errors import MorokError
 from morok.ir.dtype import DType, PtrType, dtypes
 from morok.ir.interpret.memory_places import MOVEMENT
 from morok.ir.op import Op
@@ -54,7 +54,7 @@ def weight(graph: UOp) -> int:
 def _of_fields(n: UOp) -> int:
     if n.op is Op.DefineVar:
         return 0 if _unbounded(n) else FREE
-    extent = min(int(n.dtype.size), 1 << 20) if isinstance(n.dtype, PtrType) else 0
+    extent = min(max(n.dtype.size, 0), 1 << 20) if isinstance(n.dtype, PtrType) else 0
     return (1 if n.op is Op.Const else 0) + extent + _of_numbers(n.arg)
 
 
@@ -160,7 +160,7 @@ def _remade(graph: UOp, change: Change) -> Iterator[UOp]:
             src = tuple([made[s] for s in at.src])
             found = change(at, src)
             made[at] = found if found is not None else at if src == at.src else _over(at, src, at.dtype)
-    except (IRError, *MISMADE):
+    except (MorokError, *MISMADE):
         return
     yield made[graph]
 
@@ -211,7 +211,7 @@ def _thinned(graph: UOp) -> Iterator[UOp]:
 def _freed(graph: UOp) -> Iterator[UOp]:
     """The graph with one of its own operands, or a variable of any value, for what is computed, known or bounded."""
     nodes = graph.toposort()
-    sizes = {s for at in nodes if at.op in MOVEMENT for s in at.src[1:]}
+    sizes = {below for at in nodes if at.op in MOVEMENT for s in at.src[1:] for below in s.toposort()}
     for at in reversed(nodes):
         if at is graph or at in sizes or at.dtype is dtypes.void or at.dtype.is_ptr:
             continue
@@ -238,7 +238,7 @@ def _lessened(graph: UOp) -> Iterator[UOp]:
             for lanes in _each_less(at.arg):
                 yield from _with(graph, at, partial(at.src[0].gep, *lanes))
         elif isinstance(d, PtrType) and not at.src:
-            for size in dict.fromkeys((1, 2, d.size // 2, d.size - 1)):
+            for size in (n for n in dict.fromkeys((1, 2, d.size // 2, d.size - 1)) if 0 < n < d.size):
                 yield from _with(graph, at, partial(UOp.new, at.op, (), at.arg, d.base.ptr(size, d.space)))
 
 
