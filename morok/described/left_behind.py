@@ -42,12 +42,14 @@ def settle(noted: Description, stands: Stands) -> None:
 
 
 def _keys(noted: Description, order: Sequence[UOp]) -> dict[UOp, UOp]:
-    """Nodes with random keys for those that stand for them in some nodes; no numbers are drawn if there are none."""
+    """Nodes with random keys for those that stand for them in some nodes: the keys that the call would have drawn. It draws none,
+    as it writes nothing.
+    """
     keys = set(noted.keys)
     if keys.isdisjoint(order):
         return {}
-    drawn = GENERATOR.replay(noted.events)
+    foreseen = GENERATOR.foreseen(noted.events)
     return {
         node: creation.from_array(np.array([key], np.uint64), None, node.src[1].arg)
-        for node, key in zip(noted.keys, drawn, strict=False)
+        for node, key in zip(noted.keys, foreseen, strict=False)
     }

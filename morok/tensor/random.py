@@ -52,10 +52,15 @@ class _Generator:
     def key(self) -> int:
         """The next key. If no seed was set, it is drawn from the operating system."""
         with NUMBERS:
-            if self._seed is None:
-                self._seed = int.from_bytes(os.urandom(8), "little")
+            seed = self._chosen()
             self._calls += 1
-            return threefry(dtypes.u64, self._calls, self._seed)
+            return threefry(dtypes.u64, self._calls, seed)
+
+    def _chosen(self) -> int:
+        """The seed, drawn now if there is none."""
+        if self._seed is None:
+            self._seed = int.from_bytes(os.urandom(8), "little")
+        return self._seed
 
     def replay(self, events: Sequence[int | None]) -> list[int]:
         """The keys for one call of a described function: each event sets the seed, or (None) draws a key."""
@@ -66,6 +71,14 @@ class _Generator:
                     keys.append(self.key())
                 else:
                     self.seed(event)
+            return keys
+
+    def foreseen(self, events: Sequence[int | None]) -> list[int]:
+        """The keys that replay() would give, without drawing them."""
+        with NUMBERS:
+            before = self._chosen(), self._calls
+            keys = self.replay(events)
+            self._seed, self._calls = before
             return keys
 
 

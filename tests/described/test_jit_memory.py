@@ -315,7 +315,9 @@ def test_tensors_that_a_failed_description_leaves(raises: bool, what: Callable[[
     Tensor.manual_seed(3)
     with pytest.raises(KeyError if raises else JitEffectError):
         morok.jit(left(kept, g, raises, what))(x)
-    found = kept.t
+    found, next_numbers = kept.t, Tensor.rand(2).tolist()
+    Tensor.manual_seed(3)
+    assert next_numbers == Tensor.rand(2).tolist()  # a failed call draws no numbers
     assert (g.tolist(), x.tolist()) == ([5, 6], [1, 2])
     Tensor.manual_seed(3)
     assert found.tolist() == what(vector(1, 2), vector(5, 6)).tolist()
