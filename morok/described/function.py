@@ -95,7 +95,8 @@ class Jitted(Generic[P, R]):
             return plan, call
 
     def _roots(self, call: Arguments) -> list[tuple[str, Any]]:
-        return [(self.name, self.__wrapped__), *[(f"an argument ({type(v).__name__})", v) for v in call.objects]]
+        words = [v.__name__ if isinstance(v, type) else type(v).__name__ for v in call.roots]
+        return [(self.name, self.__wrapped__), *[(f"an argument ({w})", v) for w, v in zip(words, call.roots, strict=True)]]
 
     def _described(self, call: Arguments, args: Any, kwargs: Any) -> Plan:
         stands, roots = Stands(call, args, kwargs), self._roots(call)
