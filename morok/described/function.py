@@ -28,7 +28,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 MOST: Final = 64  # most plans of one function
-_VARIANTS: Final = 4  # most plans of one key, which differ in the values that the function reaches
+_REPLACED: Final = 4  # most plans of one key for other tensors that the function reaches, since a plan keeps its own alive
 _RETRIES: Final = 4  # most descriptions repeated after computing tensors that the function reaches
 _uses: Final = itertools.count(1)
 
@@ -130,15 +130,16 @@ class Jitted(Generic[P, R]):
 
     def _keep(self, key: Hashable, plan: Plan) -> None:
         plan.used = next(_uses)
-        variants = [plan, *self._plans.get(key, ())]
-        del variants[_VARIANTS:]
-        plans = {**self._plans, key: tuple(variants)}
+        others = sorted(self._plans.get(key, ()), key=lambda p: -p.used)
+        replaced = [p for p in others if p.reach.tensor_ids != plan.reach.tensor_ids]
+        kept = [p for p in others if p not in replaced[_REPLACED - 1 :]]
+        plans = {**self._plans, key: (plan, *kept)}
         while sum(map(len, plans.values())) > MOST:
-            oldest = min(plans, key=lambda k: max(p.used for p in plans[k]))
-            if left := tuple(sorted(plans[oldest], key=lambda p: -p.used)[:-1]):
-                plans[oldest] = left
-            else:
-                del plans[oldest]
+            _, oldest = min((p.used, k) for k, found in enumerate(plans.values()) for p in found)
+            chosen = [*plans][oldest]
+            plans[chosen] = tuple(sorted(plans[chosen], key=lambda p: -p.used)[:-1])
+            if not plans[chosen]:
+                del plans[chosen]
         self._plans = plans
 
 

@@ -483,3 +483,23 @@ def test_a_tensor_of_a_class_has_its_attributes() -> None:
         assert f(t).item() == gain + more.item()
     with pytest.raises(JitEffectError, match="changes an argument"):
         morok.jit(lambda t: setattr(t, "gain", 4.0))(t)
+
+
+def test_plans_of_one_key_are_kept_too() -> None:
+    settings, calls = {"gain": 0.0}, itertools.count()
+
+    @morok.jit
+    def f(x: Tensor) -> Tensor:
+        next(calls)
+        return x * settings["gain"]
+
+    for k in [1, 2, 3, 4, 5, 6] * 3:
+        settings["gain"] = k
+        assert f(one()).item() == k
+    assert (f.plans, next(calls)) == (6, 12)
+    holder = Thing(weight=one())
+    g = morok.jit(lambda x: x * holder.weight)
+    for k in range(8):
+        holder.weight = one(k)
+        assert g(one()).item() == k
+    assert g.plans == 4  # each keeps a weight alive
