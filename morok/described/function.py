@@ -31,10 +31,11 @@ MOST: Final = 64  # most plans of one function
 _REPLACED: Final = 4  # most plans of one key for other tensors that the function reaches, since a plan keeps its own alive
 _RETRIES: Final = 4  # most descriptions repeated after computing tensors that the function reaches
 _uses: Final = itertools.count(1)
+_OWN: Final = frozenset({"__wrapped__", "_plans", *functools.WRAPPER_ASSIGNMENTS})
 
 
 class Jitted(Generic[P, R]):
-    """A jitted function, with its plans."""
+    """A jitted function, with its plans. Other attributes are those of the function."""
 
     def __init__(self, function: Callable[P, R]) -> None:
         callable_(function, "the argument of jit")
@@ -42,11 +43,27 @@ class Jitted(Generic[P, R]):
         functools.update_wrapper(self, function, updated=())
         self._plans: dict[Hashable, tuple[Plan, ...]] = {}
 
+    def __getattr__(self, name: str) -> Any:
+        if name in _OWN:  # not set yet
+            raise AttributeError(name)
+        return getattr(self.__wrapped__, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, value) if name in _OWN else setattr(self.__wrapped__, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        delattr(self.__wrapped__, name)
+
     def __repr__(self) -> str:
         return f"<jitted {self.name}, {self.plans} plan{'' if self.plans == 1 else 's'}>"
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        return self if instance is None else types.MethodType(self, instance)
+        function: Any = self.__wrapped__
+        if instance is None or not hasattr(type(function), "__get__"):
+            return self
+        bound = function.__get__(instance, owner)
+        is_method = isinstance(bound, types.MethodType) and bound.__func__ is function
+        return types.MethodType(self, instance) if is_method else self
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.__wrapped__,)

@@ -503,3 +503,40 @@ def test_plans_of_one_key_are_kept_too() -> None:
         holder.weight = one(k)
         assert g(one()).item() == k
     assert g.plans == 4  # each keeps a weight alive
+
+
+def test_what_is_no_function_gets_no_self() -> None:
+    linear = nn.Linear(1, 1)
+
+    class Owner:
+        partial = morok.jit(functools.partial(lambda k, x: x * k, 2.0))
+        thing = morok.jit(Thing(gain=2.0).gained)
+        module = morok.jit(linear)
+
+        @morok.jit
+        @staticmethod
+        def static(x: Tensor) -> Tensor:
+            return x * 3
+
+        @morok.jit
+        def method(self, x: Tensor) -> Tensor:
+            return x * (4 if isinstance(self, Owner) else 0)
+
+    owner = Owner()
+    values = [f(one()).item() for f in (owner.partial, owner.thing, owner.static, Owner.static, owner.method)]
+    assert values == [2.0, 2.0, 3.0, 3.0, 4.0]
+    assert owner.module(one()).item() == linear(one()).item()
+
+
+def test_attributes_of_a_jitted_function_are_those_of_the_function() -> None:
+    def f(x: Tensor) -> Tensor:
+        return x * jitted.scale
+
+    f.scale = 2.0  # type: ignore[attr-defined]
+    jitted = morok.jit(f)
+    assert (jitted.scale, jitted(one()).item()) == (2.0, 2.0)
+    jitted.scale = 3.0
+    assert (f.scale, jitted(one()).item()) == (3.0, 3.0)  # type: ignore[attr-defined]
+    del jitted.scale
+    assert not hasattr(f, "scale")
+    assert not hasattr(jitted, "scale")
