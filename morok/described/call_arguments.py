@@ -120,11 +120,13 @@ class Arguments:
                 self._row(value, depth + 1)
             elif kind in PLAIN:
                 parts += (kind, value)
+            elif kind is float:
+                parts.append(value_key(value))
             else:
                 self._add(value, depth)
 
     def _add(self, value: Any, depth: int) -> None:
-        """Add a value other than an exact Tensor, a plain value, a tuple or a list."""
+        """Add a value other than an exact Tensor, a plain value, a float, or a tuple or list that has not been there before."""
         parts = self._parts
         kind = type(value)
         if id(value) in self.containers:
@@ -154,8 +156,7 @@ class Arguments:
             self._named(kind, inner, depth)
         else:
             parts.append(value_key(value))
-            if kind is not float:
-                self.roots.append(value)
+            self.roots.append(value)
 
     def _named(self, kind: type, parts: list[tuple[Any, Any]], depth: int) -> None:
         self._parts += (kind, len(parts))

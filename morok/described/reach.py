@@ -24,7 +24,7 @@ import weakref
 from collections import Counter, OrderedDict, deque
 from collections.abc import Iterable, Iterator
 from itertools import chain, repeat
-from operator import call, is_
+from operator import attrgetter, call, is_
 from typing import Any, Final
 
 import numpy as np
@@ -58,6 +58,7 @@ _OPAQUE: Final = frozenset({
     "zoneinfo",
 })  # fmt: skip
 _CACHED: Final = type(is_library)  # a function with `functools.cache`: what it holds may change with each call
+_state_of: Final = attrgetter("__code__", "__defaults__", "__kwdefaults__", "__dict__")  # of a function, what may be replaced
 _END: Final = object()
 _ABSENT: Final = object()
 _OURS: Final = "morok"
@@ -86,6 +87,7 @@ class Reach:
         self._watched: list[Any] = []  # objects, of which all that they refer to is compared
         self._slots: tuple[list[Any], list[str]] = ([], [])  # attributes: the objects, and the names
         self._globals: tuple[list[dict[str, Any]], list[str]] = ([], [])  # globals: the modules' dicts, and the names
+        self._functions: list[types.FunctionType] = []
         self._calls: list[Any] = []  # functions without arguments, whose values are compared
         self._raw: list[tuple[Any, bytes]] = []  # objects compared by their bytes
         self._names = {"__getattr__"}  # all names and texts in the code that is reached
@@ -125,6 +127,8 @@ class Reach:
             there.append(map(dict.get, *self._globals, repeat(_ABSENT)))
         if self._slots[0]:
             there.append(map(getattr, *self._slots, repeat(_ABSENT)))
+        if self._functions:
+            there.append(chain.from_iterable(map(_state_of, self._functions)))
         if self._calls:
             there.append(map(call, self._calls))
         there.append((_END,))
@@ -132,11 +136,14 @@ class Reach:
 
     def unchanged(self) -> bool:
         """True if every value is the same object as before. False decides nothing: the new object may be equal."""
-        found = gc.get_referents(*self._referring)
-        if len(found) != len(self._referents) or not all(map(is_, found, self._referents)):
-            return False
+        if self._referring:
+            found = gc.get_referents(*self._referring)
+            if len(found) != len(self._referents) or not all(map(is_, found, self._referents)):
+                return False
         try:
-            if not all(map(is_, self._elements(), self._there)) or [*chain.from_iterable(self._keyed)] != self._keys:
+            if not all(map(is_, self._elements(), self._there)):
+                return False
+            if self._keyed and [*chain.from_iterable(self._keyed)] != self._keys:
                 return False
         except (RuntimeError, ValueError):  # a dict changed meanwhile; keys that are not compared
             return False
@@ -177,7 +184,7 @@ class Reach:
             self.values[path] = content = bytes(value)
             self._raw.append((value, content))
         elif not self._is_special(path, value, distance):
-            if kind not in (tuple, frozenset) and not isinstance(value, (Lazy, BaseException)):
+            if kind not in (tuple, frozenset, dict) and not isinstance(value, (Lazy, BaseException)):
                 self._watched.append(value)
             self._container(path, value, distance)
             self._object(path, value, distance)
@@ -225,7 +232,8 @@ class Reach:
         """Watch and visit the keys and values of a dict."""
         keys = found if isinstance(found, OrderedDict) else dict.keys(found)  # it has an order of its own
         self._keyed.append(keys) if all(type(k) is str for k in keys) else self._views.append(keys)
-        self._watched.append(found)
+        if found:
+            self._watched.append(found)
         for k in keys:
             if type(k) not in PLAIN:
                 self._below([(f"a key of {path}", k)], distance)
@@ -249,7 +257,7 @@ class Reach:
         self._below([(f"{module}.{n}", found[n]) for n in new if n in found], distance)
 
     def _function(self, path: str, f: types.FunctionType, distance: int) -> None:
-        self._watched.append(f)
+        self._functions.append(f)
         if self._is_foreign(f.__globals__.get("__name__", "")):  # it may be around a function, and keep its own state beside that
             self._below([(f"{path}.{n}", v) for n, v in f.__dict__.items() if n.startswith("__") or n[0] != "_"], distance)
             self._watched.append(f.__dict__)
