@@ -387,7 +387,7 @@ class Plan:
         after: list[tuple[Lazy, UOp]] = []
         for t, (tensor, number), holders in zip(tensors, self._in_place, self._held_by_plans(), strict=True):
             own = call.nodes.get(id(t))
-            if own is not None:  # a constant tensor, with new memory for this call
+            if own is not None and number not in self._kept:  # a constant tensor, with new memory for this call
                 after.append((t, own))
                 continue
             if _alone(t, holders, tensor is None):

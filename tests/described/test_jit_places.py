@@ -360,6 +360,18 @@ def test_arguments_that_the_function_reaches_are_themselves() -> None:
             assert jitted(given) == f(given)
 
 
+@pytest.mark.parametrize("make", [lambda: one(1.0), lambda: Tensor.ones(1), lambda: one(0.5) * 2])
+def test_an_argument_that_the_function_reaches_and_writes(make: Callable[[], Tensor]) -> None:
+    held = make()
+
+    @morok.jit
+    def f(x: Tensor) -> Tensor:
+        x.assign(x + 1)
+        return held * 10
+
+    assert [f(held).item(), f(held).item(), f(one()).item(), f(held).item(), held.item()] == [20.0, 30.0, 30.0, 40.0, 4.0]
+
+
 def moves(d: Any) -> None:
     d["a"] = d.pop("a")
 
