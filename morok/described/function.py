@@ -100,11 +100,12 @@ class Jitted(Generic[P, R]):
         """(plan, call) if the quick check found no plan: one that fits by comparing values, or a new one."""
         with WRITES:  # for one description at a time, and until its plan is made
             plans = self._plans.get(key, ())
-            for plan in plans:
-                realize([t for t in plan.tensors if stored_buffer(t.uop) is None and constant(t.uop) is None], asked=False)
             reach = Reach(self._roots(call))
             for plan in plans:
-                if plan.fits_tensors(call) and not plan.reach.difference(reach):
+                if plan.reach.difference(reach):
+                    continue
+                realize([t for t in plan.tensors if stored_buffer(t.uop) is None and constant(t.uop) is None], asked=False)
+                if plan.fits_tensors(call):
                     plan.reach = reach
                     return plan, call
             plan = self._described(call, args, kwargs)
