@@ -12,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from morok.caller import caller
+from morok.described.code_names import slots
 from morok.described.value_keys import PLAIN, value_key
 from morok.errors import JitArgumentError, UsageError
 from morok.ir.cell import facts_of
@@ -40,6 +41,7 @@ _ROWS: Final = (tuple, list)
 _RESHAPE: Final = Op.Reshape
 _PLAIN: Final = object()  # key in a node's memo: the result of `_plain`
 _FORM: Final = object()  # key in a node's memo: the result of `_form`
+_AGAIN: Final = object()  # in a key: a container that has been there before
 _DEEP: Final = 100  # most levels of nested containers
 
 Form = tuple[UOp, tuple[UOp, ...]]
@@ -48,13 +50,13 @@ Form = tuple[UOp, tuple[UOp, ...]]
 class Arguments:
     """The arguments of one call.
 
-    key      a tuple of all properties that a plan depends on: each argument's kind, and the sharing of memory and variables
-    tensors  the distinct tensors by id; for an array a tensor over it
-    leaves   the distinct Buffer nodes below them, with their numbers
-    serials  the serial numbers of these nodes
-    binds    the distinct bound variables (Bind nodes), with their numbers
-    objects  arguments in the key by identity, with attributes that may change
-    values   other arguments than tensors, modules and plain values, kept alive since the key may contain their ids
+    key         a tuple of all properties that a plan depends on: each argument's kind, and the sharing of memory and variables
+    tensors     the distinct tensors by id; for an array a tensor over it
+    leaves      the distinct Buffer nodes below them, with their numbers
+    serials     the serial numbers of these nodes
+    binds       the distinct bound variables (Bind nodes), with their numbers
+    containers  the distinct containers by id: lists, tuples, dicts, dataclasses
+    roots       what the key contains by identity, which may change: objects, keys of dicts, the classes of containers
     """
 
     __slots__ = (
@@ -63,8 +65,8 @@ class Arguments:
         "leaves",
         "serials",
         "binds",
-        "objects",
-        "values",
+        "containers",
+        "roots",
         "nodes",
         "_arrays",
         "_given",
@@ -77,8 +79,8 @@ class Arguments:
         self.nodes: dict[int, UOp] = {}  # for constant tensors, which have no memory: their nodes over memory for this call
         self.leaves: dict[UOp, int] = {}
         self.binds: dict[UOp, int] = {}
-        self.objects: list[Any] = []
-        self.values: list[Any] = []
+        self.containers: dict[int, Any] = {}
+        self.roots: list[Any] = []
         self._arrays: dict[int, Tensor] = {}  # by the identity of the array
         self._given: dict[int, np.ndarray[Any, Any]] = {}
         self._parts: list[Any] = []
@@ -100,7 +102,7 @@ class Arguments:
 
     def _row(self, values: Iterable[Any], depth: int) -> None:
         """Add the values at one level of containers."""
-        parts, tensors, leaves = self._parts, self.tensors, self.leaves
+        parts, tensors, leaves, containers = self._parts, self.tensors, self.leaves, self.containers
         for value in values:
             kind = type(value)
             if kind is Tensor:
@@ -112,19 +114,24 @@ class Arguments:
                     parts += (kind, plain, leaves.setdefault(leaf, len(leaves)))
                 else:
                     self._tensor(value)
-            elif kind in _ROWS and depth < _DEEP:
+            elif kind in _ROWS and depth < _DEEP and id(value) not in containers:
+                containers[id(value)] = value
                 parts += (kind, len(value))
                 self._row(value, depth + 1)
             elif kind in PLAIN:
                 parts += (kind, value)
+            elif kind is float:
+                parts.append(value_key(value))
             else:
                 self._add(value, depth)
 
     def _add(self, value: Any, depth: int) -> None:
-        """Add a value other than an exact Tensor, a plain value, a tuple or a list."""
+        """Add a value other than an exact Tensor, a plain value, a float, or a tuple or list that has not been there before."""
         parts = self._parts
         kind = type(value)
-        if kind is UOp:
+        if id(value) in self.containers:
+            parts += (_AGAIN, [*self.containers].index(id(value)))
+        elif kind is UOp:
             form, binds = (value.src[0], (value,)) if value.op is _BIND else _form(value)
             parts += (UOp, form, *[self.binds.setdefault(b, len(self.binds)) for b in binds])
         elif isinstance(value, Lazy):
@@ -138,21 +145,24 @@ class Arguments:
             self._tensor(made)
         elif isinstance(value, Module):
             parts += (kind, id(value))
-            self.objects.append(value)
+            self.roots.append(value)
         elif (inner := _inner(value)) is not None:
             if depth == _DEEP:
                 raise JitArgumentError(
                     f"an argument of a jitted function is nested {_DEEP} deep", place=caller(), expected="no container in itself"
                 )
-            parts += (kind, len(inner))
-            for name, v in inner:
-                parts.append(name)
-                self._row((v,), depth + 1)
+            self.containers[id(value)] = value
+            self.roots += [k for k in value if type(k) not in PLAIN] if kind is dict else [kind]
+            self._named(kind, inner, depth)
         else:
             parts.append(value_key(value))
-            self.values.append(value)
-            if hasattr(value, "__dict__") or callable(value):
-                self.objects.append(value)
+            self.roots.append(value)
+
+    def _named(self, kind: type, parts: list[tuple[Any, Any]], depth: int) -> None:
+        self._parts += (kind, len(parts))
+        for name, value in parts:
+            self._parts.append(name)
+            self._row((value,), depth + 1)
 
     def _tensor(self, value: Lazy) -> None:
         key, tensors, leaves = id(value), self.tensors, self.leaves
@@ -162,6 +172,9 @@ class Arguments:
         tensors[key] = value
         if value._viewed:
             self._views.append(value)
+        if hasattr(value, "__dict__"):  # of a class of the user's
+            self.roots.append(type(value))
+            self._named(dict, list(vars(value).items()), 0)
         node = value.uop
         plain = _plain(node)
         if not plain:
@@ -291,15 +304,25 @@ def _form(node: UOp) -> Form:
 
 
 def _inner(value: Any) -> list[tuple[Any, Any]] | None:
-    """(name, part) of each part of a container: a list, tuple, dict or dataclass; None for anything else."""
+    """(name, part) of each part of a container: a list, tuple, dict or dataclass; None for anything else. The attributes of a
+    container of a class are parts of it.
+    """
     kind = type(value)
-    if kind in (list, tuple) or (isinstance(value, tuple) and hasattr(kind, "_fields")):
+    if kind in (list, tuple):
         return list(enumerate(value))
+    if isinstance(value, tuple) and hasattr(kind, "_fields"):
+        return [*enumerate(value), *getattr(value, "__dict__", {}).items()]
     if kind is dict:
         return [(value_key(k), v) for k, v in value.items()]
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return [(f.name, getattr(value, f.name)) for f in dataclasses.fields(value) if hasattr(value, f.name)]
+        return [(name, getattr(value, name)) for name in _attributes(value)]
     return None
+
+
+def _attributes(value: Any) -> list[str]:
+    """The names of a dataclass's fields, and of the other attributes that it has."""
+    names = [f.name for f in dataclasses.fields(value)]
+    return [n for n in dict.fromkeys((*names, *slots(value), *getattr(value, "__dict__", ()))) if hasattr(value, n)]
 
 
 def rebuilt(value: Any, replace: Callable[[Any], Any]) -> Any:
@@ -310,14 +333,16 @@ def rebuilt(value: Any, replace: Callable[[Any], Any]) -> Any:
     if kind is tuple:
         return tuple([replace(v) for v in value])
     if isinstance(value, tuple) and hasattr(kind, "_fields"):
-        return kind._make([replace(v) for v in value])
+        row = kind._make([replace(v) for v in value])
+        for name, v in getattr(value, "__dict__", {}).items():
+            setattr(row, name, replace(v))
+        return row
     if kind is dict:
         return {k: replace(v) for k, v in value.items()}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         made = copy.copy(value)
-        for f in dataclasses.fields(value):
-            if hasattr(value, f.name):
-                object.__setattr__(made, f.name, replace(getattr(value, f.name)))
+        for name in _attributes(value):
+            object.__setattr__(made, name, replace(getattr(value, name)))
         return made
     return None
 
@@ -348,7 +373,7 @@ class Stands:
     """The stand-ins for the arguments of a call in its descriptions: unknown Buffer nodes, the same in all descriptions; tensors
     over them, and containers of these, new in each.
 
-    kept    ids of tensors that are passed themselves, since the function also reaches their memory otherwise
+    kept    ids of tensors and containers that are passed themselves: the function also reaches them otherwise, or their memory
     """
 
     def __init__(self, given: Arguments, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -373,7 +398,15 @@ class Stands:
                 node = self.given.nodes.get(key, t.uop)
                 made = self.tensors[key] = type(t)._make(substitute([node], mapping)[0], t.device)
                 made._viewed, made._mark = valid(t), object()
+        for key, t in self.given.tensors.items():
+            if key not in self.kept and hasattr(t, "__dict__"):
+                vars(self.tensors[key]).update({name: self._replaced(v) for name, v in vars(t).items()})
         return tuple([self._replaced(a) for a in self.args]), {k: self._replaced(a) for k, a in self.kwargs.items()}
+
+    def keep(self, reached: frozenset[int]) -> None:
+        """Pass those arguments themselves that are among these ids. A list with arrays is not, as tensors are to be in it."""
+        self.kept |= reached & self.given.tensors.keys()
+        self.kept |= {key for key in reached & self.given.containers.keys() if _is_without_arrays(self.given.containers[key])}
 
     def constants(self) -> dict[UOp, int]:
         """The stand-ins for the memory of arguments that are constants, with the arguments' numbers."""
@@ -387,24 +420,32 @@ class Stands:
             return self.tensors[id(self.given.array(value))]
         if isinstance(value, UOp):
             return substitute([value], self.binds)[0]
-        if type(value) in PLAIN or isinstance(value, Module):
+        if id(value) not in self.given.containers or id(value) in self.kept:
             return value
-        if id(value) in self.containers:
-            return self.containers[id(value)][1]
-        made = rebuilt(value, self._replaced)
-        if made is None:
-            return value
-        self.containers[id(value)] = (value, made)
+        if id(value) not in self.containers:
+            self.containers[id(value)] = (value, _AGAIN)
+            self.containers[id(value)] = (value, rebuilt(value, self._replaced))
+        made = self.containers[id(value)][1]
+        if made is _AGAIN:
+            raise JitArgumentError(
+                "an argument of a jitted function contains itself", place=caller(), expected="no container in itself"
+            )
         return made
 
     def changed(self) -> str:
         """A container argument that the function changed, in words; "" if there is none."""
-        for value, made in self.containers.values():
-            before, now = _inner(value) or [], _inner(made) or []
+        owners = [(t, self.tensors[key]) for key, t in self.given.tensors.items() if hasattr(t, "__dict__")]
+        changeable = [(value, made, _inner(value) or [], _inner(made) or []) for value, made in self.containers.values()]
+        changeable += [(t, made, [*vars(t).items()], [*vars(made).items()]) for t, made in owners if t is not made]
+        for value, _, before, now in changeable:
             replaced = [(name, self._replaced(v)) for name, v in before]
             if len(now) != len(replaced) or any(a != b or v is not w for (a, v), (b, w) in zip(now, replaced, strict=True)):
                 return f"an argument, a {type(value).__name__} of {len(before)}"
         return ""
+
+
+def _is_without_arrays(value: Any) -> bool:
+    return over_arrays(value, {}) is value
 
 
 def _shifted(bind: UOp) -> UOp:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from morok.caller import caller
-from morok.described.call_arguments import Arguments, Stands, is_without_memory, leaf_of, rebuilt
+from morok.described.call_arguments import Arguments, Stands, is_without_memory, leaf_of
 from morok.described.description import Described, built, is_same_array
 from morok.described.overlaps import Spans
 from morok.described.reach import Reach
@@ -268,7 +268,8 @@ class Plan:
         self._memory = list(made.noted.reads.values())
         # an array made in the function has another place in each description
         self._numbers = [found for place, found in made.noted.elements.items() if place in other.noted.elements]
-        self._alive = [*call.objects, *call.values]  # kept alive, since the key has their ids
+        self._alive = call.roots  # kept alive, since the key has their ids
+        self._objects = _reached(call, reach)
         given = list(call.tensors.values())
         self._kept = {k: t for k, t in enumerate(given) if id(t) in stands.kept}
         self._without_memory = sorted(made.noted.without_memory | other.noted.without_memory)
@@ -309,6 +310,10 @@ class Plan:
 
     def fits_tensors(self, call: Arguments) -> bool:
         """True if the tensors that the function reaches are unchanged, and shared with the call's arguments as described."""
+        ids = self.reach.ids
+        apart = ids.isdisjoint(call.tensors) and ids.isdisjoint(call.containers)
+        if (not apart or self._objects) and _reached(call, self.reach) != self._objects:
+            return False
         changes = registry.changes[0]
         if changes != self._changes:
             if [t.uop for t in self.tensors] != self._nodes:  # nodes are compared by identity
@@ -397,7 +402,7 @@ class Plan:
         after: list[tuple[Lazy, UOp]] = []
         for t, (tensor, number), holders in zip(tensors, self._in_place, self._held_by_plans(), strict=True):
             own = call.nodes.get(id(t))
-            if own is not None:  # a constant tensor, with new memory for this call
+            if own is not None and number not in self._kept:  # a constant tensor, with new memory for this call
                 after.append((t, own))
                 continue
             if _alone(t, holders, tensor is None):
@@ -440,7 +445,7 @@ class Plan:
             if kind == "given":
                 return call.spelled(given[what])
             if kind == "container":
-                return containers(args, kwargs)[what]
+                return [*call.containers.values()][what]
             if kind == "node":
                 return substitute([what], dict(zip(self.binds, call.binds, strict=True)))[0]
             return what.copy() if isinstance(what, np.ndarray) and not any(what is a for a in self._arrays) else what
@@ -543,14 +548,6 @@ def _arrays(pattern: Any) -> list[Any]:
     return found
 
 
-def containers(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
-    """The distinct containers among the arguments, in the order in which `Stands` replaces them."""
-    found: dict[int, Any] = {}
-
-    def visit(value: Any) -> None:
-        if id(value) not in found and rebuilt(value, visit) is not None:
-            found[id(value)] = value
-
-    for value in (*args, *kwargs.values()):
-        visit(value)
-    return list(found.values())
+def _reached(call: Arguments, reach: Reach) -> dict[int, int]:
+    """The number and id of each tensor and container among the arguments that the function also reaches."""
+    return {k: key for k, key in enumerate((*call.tensors, *call.containers)) if key in reach.ids}

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import enum
 import gc
+import sys
+import types
 import weakref
 import zlib
 from collections.abc import Callable, Sequence
@@ -16,13 +19,12 @@ from morok.caller import caller
 from morok.described.call_arguments import Stands, rebuilt
 from morok.described.left_behind import settle
 from morok.described.reach import Reach
-from morok.described.value_keys import PLAIN, same, value_key
+from morok.described.value_keys import is_value, same, value_key
 from morok.errors import JitArgumentError, JitDifferenceError, JitEffectError
-from morok.ir.dtype import dtypes
+from morok.ir.dtype import DType, dtypes
 from morok.ir.graph import toposort
 from morok.ir.op import Op
 from morok.ir.uop import UOp
-from morok.nn.module import Module
 from morok.tensor import registry
 from morok.tensor.base import Lazy, show
 from morok.tensor.describing import Description
@@ -76,13 +78,19 @@ class Described:
 
 class Pattern:
     """A maker of patterns, results as nested tuples: ("new", k) for a new tensor, ("given", k) for an argument's, ("container",
-    k) for an argument's container, ("value", v), ("node", n), ("parts", container, patterns).
+    k) for an argument's container, ("value", v), ("node", n), ("parts", container, patterns), ("again", k) for the container that
+    was the k-th to be complete.
+
+    reached  the ids of the objects that the function reaches, which are values
     """
 
-    def __init__(self, stands: Stands, noted: Description) -> None:
+    def __init__(self, stands: Stands, noted: Description, reached: frozenset[int]) -> None:
         self.new: list[Lazy] = []
+        self.reached = reached
+        self.made: dict[int, int] = {}
         self.given = {id(t): k for k, t in enumerate(stands.tensors.values())}
-        self.containers = {id(made): k for k, (_, made) in enumerate(stands.containers.values())}
+        numbers = {key: k for k, key in enumerate(stands.given.containers)}
+        self.containers = {id(made): numbers[key] for key, (_, made) in stands.containers.items()}
         self.binds = {made: k for k, made in enumerate(stands.binds.values())}
         self.noted = noted
 
@@ -92,6 +100,8 @@ class Pattern:
                 return "given", self.given[id(value)]
             if not self.noted.is_own(value):
                 return "value", value
+            if getattr(value, "__dict__", None):
+                raise _unable("returns a new tensor with attributes")
             at = next((k for k, t in enumerate(self.new) if t is value), len(self.new))
             if at == len(self.new):
                 self.new.append(value)
@@ -100,23 +110,50 @@ class Pattern:
             return "container", self.containers[id(value)]
         if isinstance(value, UOp):
             return "node", value
-        if type(value) in PLAIN or isinstance(value, (Module, np.ndarray)):
+        if id(value) in self.reached or isinstance(value, np.ndarray) or _is_constant(value):
             return "value", value
+        if id(value) in self.made:
+            return "again", self.made[id(value)]
         parts: list[Any] = []
         try:
             made = rebuilt(value, lambda v: parts.append(self.of(v)))
         except RecursionError:
             raise JitArgumentError("a result contains itself", place=caller(), expected="no container in itself") from None
-        return ("value", value) if made is None else ("parts", made, tuple(parts))
+        if made is None:
+            raise _unable(f"returns a new {type(value).__name__}")
+        self.made[id(value)] = len(self.made)
+        return "parts", made, tuple(parts)
 
 
-def built(pattern: Any, make: Callable[[str, Any], Any]) -> Any:
-    """The value of a pattern; `make(kind, what)` makes the value of each innermost tuple."""
+def _is_constant(value: Any) -> bool:
+    """True if a value in a result stands for itself: nobody can change it, and no call makes another one."""
+    if isinstance(value, (frozenset, slice)):
+        return all(map(_is_constant, value if isinstance(value, frozenset) else (value.start, value.stop, value.step)))
+    if isinstance(value, (tuple, types.MethodType)):
+        return False
+    return is_value(value) or isinstance(value, (DType, enum.Enum, type, types.FunctionType, types.ModuleType))
+
+
+def _unable(what: str) -> JitArgumentError:
+    return JitArgumentError(
+        f"a jitted function {what}",
+        place=caller(),
+        expected="tensors, arrays, numbers, texts; lists, tuples, dicts and dataclasses of them",
+        hint="return its parts, and make the object of them outside the function",
+    )
+
+
+def built(pattern: Any, make: Callable[[str, Any], Any], done: list[Any] | None = None) -> Any:
+    """The value of a pattern; `make(kind, what)` makes the value of each innermost tuple. `done` are the complete containers."""
     kind, what = pattern[0], pattern[1]
+    done = [] if done is None else done
+    if kind == "again":
+        return done[what]
     if kind != "parts":
         return make(kind, what)
     parts = iter(pattern[2])
-    return rebuilt(what, lambda _: built(next(parts), make))
+    done.append(rebuilt(what, lambda _: built(next(parts), make, done)))
+    return done[-1]
 
 
 def described(
@@ -140,6 +177,7 @@ def _described(
 ) -> Described:
     """The result of described(), in its record."""
     before = Reach(roots)
+    stands.keep(before.ids)
     arrays = [(path, value, _sum_of(value)) for path, value in before.values.items() if isinstance(value, np.ndarray)]
     with noted.active():
         args, kwargs = stands.anew(shifted)
@@ -148,7 +186,7 @@ def _described(
         started = {key: t.uop for key, t in stands.tensors.items()}
         result = _called(function, args, kwargs, noted)
         del args, kwargs
-    pattern = Pattern(stands, noted)
+    pattern = Pattern(stands, noted, before.ids)
     shape = pattern.of(result)
     new = [New(t.uop, t.device, type(t)) for t in pattern.new]
     numbers = {key: k for k, key in enumerate(stands.given.tensors)}
@@ -168,7 +206,8 @@ def _described(
     pattern.new.clear()
     if changed:
         raise _effect(name, f"changes {changed}")
-    if difference := before.difference(Reach(roots)):
+    # what a module has that the function was the first to import is no effect: the next description finds it loaded
+    if before.absent.isdisjoint(sys.modules) and (difference := before.difference(Reach(roots))):
         raise _effect(name, f"changes an object that it reaches: {difference}")
     if rewritten := next((path for path, array, was in arrays if _sum_of(array) != was), None):
         raise _effect(name, f"writes to an array that it reaches: {rewritten}")
@@ -252,7 +291,8 @@ def agree(first: Described, second: Described, name: str) -> None:
     if a.noted.events != b.noted.events:
         raise differ("draws random numbers in another way")
     if not _same_pattern(a.pattern, b.pattern, dict(zip(b.binds, a.binds, strict=True))):
-        raise differ(f"returns {shown(_plain(a.pattern))} and {shown(_plain(b.pattern))}")
+        texts = [shown(_plain(d.pattern)) for d in (a, b)]
+        raise differ(f"returns {texts[0]} and {texts[1] if texts[0] != texts[1] else 'something else of these words'}")
     if [(n.kind, n.device, n.uop.dtype) for n in a.new] != [(n.kind, n.device, n.uop.dtype) for n in b.new]:
         raise differ("returns tensors of other kinds")
     if a.normal.roots != b.normal.roots:

@@ -28,13 +28,14 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 MOST: Final = 64  # most plans of one function
-_VARIANTS: Final = 4  # most plans of one key, which differ in the values that the function reaches
+_REPLACED: Final = 4  # most plans of one key for other tensors that the function reaches, since a plan keeps its own alive
 _RETRIES: Final = 4  # most descriptions repeated after computing tensors that the function reaches
 _uses: Final = itertools.count(1)
+_OWN: Final = frozenset({"__wrapped__", "_plans", *functools.WRAPPER_ASSIGNMENTS})
 
 
 class Jitted(Generic[P, R]):
-    """A jitted function, with its plans."""
+    """A jitted function, with its plans. Other attributes are those of the function."""
 
     def __init__(self, function: Callable[P, R]) -> None:
         callable_(function, "the argument of jit")
@@ -42,11 +43,27 @@ class Jitted(Generic[P, R]):
         functools.update_wrapper(self, function, updated=())
         self._plans: dict[Hashable, tuple[Plan, ...]] = {}
 
+    def __getattr__(self, name: str) -> Any:
+        if name in _OWN:  # not set yet
+            raise AttributeError(name)
+        return getattr(self.__wrapped__, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, value) if name in _OWN else setattr(self.__wrapped__, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        delattr(self.__wrapped__, name)
+
     def __repr__(self) -> str:
         return f"<jitted {self.name}, {self.plans} plan{'' if self.plans == 1 else 's'}>"
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        return self if instance is None else types.MethodType(self, instance)
+        function: Any = self.__wrapped__
+        if instance is None or not hasattr(type(function), "__get__"):
+            return self
+        bound = function.__get__(instance, owner)
+        is_method = isinstance(bound, types.MethodType) and bound.__func__ is function
+        return types.MethodType(self, instance) if is_method else self
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.__wrapped__,)
@@ -94,11 +111,12 @@ class Jitted(Generic[P, R]):
         """(plan, call) if the quick check found no plan: one that fits by comparing values, or a new one."""
         with WRITES:  # for one description at a time, and until its plan is made
             plans = self._plans.get(key, ())
-            for plan in plans:
-                plan.compute()
             reach = Reach(self._roots(call))
             for plan in plans:
-                if plan.fits_tensors(call) and not plan.reach.difference(reach):
+                if plan.reach.difference(reach):
+                    continue
+                plan.compute()
+                if plan.fits_tensors(call):
                     plan.reach = reach
                     return plan, call
             plan = self._described(call, args, kwargs)
@@ -106,7 +124,8 @@ class Jitted(Generic[P, R]):
             return plan, call
 
     def _roots(self, call: Arguments) -> list[tuple[str, Any]]:
-        return [(self.name, self.__wrapped__), *[(f"an argument ({type(v).__name__})", v) for v in call.objects]]
+        words = [v.__name__ if isinstance(v, type) else type(v).__name__ for v in call.roots]
+        return [(self.name, self.__wrapped__), *[(f"an argument ({w})", v) for w, v in zip(words, call.roots, strict=True)]]
 
     def _described(self, call: Arguments, args: Any, kwargs: Any) -> Plan:
         stands, roots = Stands(call, args, kwargs), self._roots(call)
@@ -140,15 +159,16 @@ class Jitted(Generic[P, R]):
 
     def _keep(self, key: Hashable, plan: Plan) -> None:
         plan.used = next(_uses)
-        variants = [plan, *self._plans.get(key, ())]
-        del variants[_VARIANTS:]
-        plans = {**self._plans, key: tuple(variants)}
+        others = sorted(self._plans.get(key, ()), key=lambda p: -p.used)
+        replaced = [p for p in others if p.reach.tensor_ids != plan.reach.tensor_ids]
+        kept = [p for p in others if p not in replaced[_REPLACED - 1 :]]
+        plans = {**self._plans, key: (plan, *kept)}
         while sum(map(len, plans.values())) > MOST:
-            oldest = min(plans, key=lambda k: max(p.used for p in plans[k]))
-            if left := tuple(sorted(plans[oldest], key=lambda p: -p.used)[:-1]):
-                plans[oldest] = left
-            else:
-                del plans[oldest]
+            _, oldest = min((p.used, k) for k, found in enumerate(plans.values()) for p in found)
+            chosen = [*plans][oldest]
+            plans[chosen] = tuple(sorted(plans[chosen], key=lambda p: -p.used)[:-1])
+            if not plans[chosen]:
+                del plans[chosen]
         self._plans = plans
 
 

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import datetime
+import decimal
 import enum
+import fractions
+import pathlib
+import re
 import struct
+import types
+import uuid
 from collections.abc import Hashable
 from typing import Any, Final
 
@@ -19,13 +26,34 @@ from morok.tensor.variable import Variable
 
 # Immutable types whose values compare correctly by `==`.
 PLAIN: Final = frozenset({int, bool, str, bytes, type(None), type(Ellipsis), type(NotImplemented)})
+# Immutable types of objects that differ in value or in their words if anything in them differs.
+_SPELLED: Final = frozenset(
+    {
+        datetime.date,
+        datetime.datetime,
+        datetime.time,
+        datetime.timedelta,
+        datetime.timezone,
+        decimal.Decimal,
+        fractions.Fraction,
+        pathlib.PosixPath,
+        pathlib.PurePosixPath,
+        pathlib.PureWindowsPath,
+        pathlib.WindowsPath,
+        re.Pattern,
+        uuid.UUID,
+    }
+)
+_METHODS: Final = (types.BuiltinMethodType, types.MethodWrapperType)
+_VALUES: Final = PLAIN | _SPELLED | {float, complex, slice, range, tuple, frozenset, types.MethodType}
 
 
 def value_key(value: Any) -> Hashable:
     """A key that is equal for values of the same type and bits: 1, 1.0 and True have different keys, as have 0.0 and -0.0; NaNs
     of the same bits have the same key.
 
-    Objects compared by identity have their id as key. JitArgumentError for a value without a hash.
+    Other objects have their id in their key, also those with an equality of their own, which may ignore what the function
+    looks at. JitArgumentError for a value without a hash.
     """
     kind = type(value)
     if kind in PLAIN:
@@ -41,9 +69,15 @@ def value_key(value: Any) -> Hashable:
     if kind is tuple:
         return kind, *[value_key(v) for v in value]
     if kind is frozenset:
-        return kind, frozenset(map(value_key, value))
+        return kind, *map(value_key, value)  # in the order in which it is iterated over
+    if kind is types.MethodType:
+        return kind, id(value.__func__), id(value.__self__)
+    if isinstance(value, _METHODS):
+        return kind, value.__name__, id(value.__self__)
     if isinstance(value, Variable):
         return kind, value.node
+    if kind in _SPELLED or isinstance(value, np.dtype):
+        return kind, value, repr(value)
     if isinstance(value, (DType, UOp, Lazy, Module, np.ndarray, enum.Enum, type)):
         return kind, id(value)
     try:
@@ -55,9 +89,12 @@ def value_key(value: Any) -> Hashable:
             expected="tensors, arrays, modules, numbers, texts; lists, tuples, dicts and dataclasses of them",
             hint="a frozenset in place of a set, a Module for an object with tensors and changing attributes",
         ) from None
-    if getattr(kind, "__hash__", None) is object.__hash__:
-        return kind, id(value)
-    return kind, value, repr(value)
+    return kind, id(value)
+
+
+def is_value(value: Any) -> bool:
+    """True if a value has a key without its id, because it cannot change, as far as what it contains is such a value."""
+    return type(value) in _VALUES or isinstance(value, (np.generic, np.dtype, Variable, *_METHODS))
 
 
 def same(a: Any, b: Any) -> bool:
@@ -68,7 +105,7 @@ def same(a: Any, b: Any) -> bool:
         return False
     if type(a) in PLAIN:
         return bool(a == b)
-    if isinstance(a, (float, complex, np.generic, slice, range, tuple, frozenset, Variable)):
+    if is_value(a):
         try:
             return value_key(a) == value_key(b)
         except JitArgumentError:  # a tuple contains a value without a hash
