@@ -97,7 +97,8 @@ def test_stored_ranges_are_merged_wherever_they_are_closed(at: int) -> None:
     ast = K.kernel(K.buffer(0, 4000).index(place(rs, strides) + 1).store(value * value).end(*rs))
     out = stage(5, ast)
     (end,) = [n for n in out.toposort() if n.op is Op.End]
-    assert [int(r.src[0].arg) for r in end.src[1:]] == [*sizes[:at], sizes[at] * sizes[at + 1], *sizes[at + 2 :]]
+    merged = [*sizes[:at], sizes[at] * sizes[at + 1], *sizes[at + 2 :]]
+    assert [int(r.src[0].arg) for r in end.src[1:]] == [n for n in merged if n > 1]
     assert not {Op.Mod, Op.Idiv} & {n.op for n in out.toposort()}
     assert held(out, 4000, 4000) == held(ast, 4000, 4000)
 

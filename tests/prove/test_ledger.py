@@ -253,6 +253,7 @@ FIRED_WITH = {
     "morok.ir.uop",
     "morok.prove.least",
     "morok.prove.replay",
+    "morok.prove.trust.least_graph",
     "morok.prove.trust.smallest",
     "morok.rewrite.parts",
     "morok.rewrite.ruleset",
