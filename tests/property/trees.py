@@ -81,10 +81,32 @@ def broadcastable(draw: st.DrawFn, shape: tuple[int, ...]) -> tuple[int, ...]:
 
 # Elementwise.
 
-_ANY: Final[dict[str, Callable[[Any, Any], Any]]] = {
-    "min": lambda a, b: a.minimum(b) if isinstance(a, Tensor) else np.minimum(a, b),
-    "max": lambda a, b: a.maximum(b) if isinstance(a, Tensor) else np.maximum(a, b),
-}
+
+def _least(a: Any, b: Any) -> Any:
+    """The least of two, -0.0 below 0.0: of these NumPy gives either."""
+    if isinstance(a, Tensor):
+        return a.minimum(b)
+    zeros = np.signbit(np.asarray(a, float)) | np.signbit(np.asarray(b, float))
+    return _ordered(np.minimum(a, b), a, b, zeros)
+
+
+def _greatest(a: Any, b: Any) -> Any:
+    """The greatest of two, 0.0 above -0.0."""
+    if isinstance(a, Tensor):
+        return a.maximum(b)
+    zeros = np.signbit(np.asarray(a, float)) & np.signbit(np.asarray(b, float))
+    return _ordered(np.maximum(a, b), a, b, zeros)
+
+
+def _ordered(found: Any, a: Any, b: Any, negative: Array) -> Any:
+    """What was found; where both are a zero of floats, that of the sign."""
+    if np.asarray(found).dtype.kind != "f":
+        return found
+    zero = np.where(negative, np.asarray(-0.0, found.dtype), np.asarray(0.0, found.dtype))
+    return np.where((a == 0) & (b == 0), zero, found)
+
+
+_ANY: Final[dict[str, Callable[[Any, Any], Any]]] = {"min": _least, "max": _greatest}
 _NUMBERS: Final[dict[str, Callable[[Any, Any], Any]]] = {
     **_ANY,
     "add": lambda a, b: a + b,

@@ -68,7 +68,7 @@ def test_verdicts_in_every_format(odd: Path, streams: str) -> None:
         status, out[form] = said("prove", "--format", form, "--format", f"{form}={into}", str(file), streams=streams)
         assert status == 1, form
         assert into.read_bytes().replace(b"\xff", b"?") == out[form].replace(b"\xff", b"?") or form == "text"
-    assert os.fsencode(file) + b":3: " in out["text"]
+    assert os.fsencode(file) + b":3:1: " in out["text"]
     assert json.loads(out["json"])["rules"][0]["file"] == str(file)
     (case,) = ElementTree.fromstring(out["junit"].decode())
     assert case.attrib["file"].endswith(r"/d\xff\xe9/w\xff.rules")
