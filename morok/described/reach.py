@@ -78,14 +78,12 @@ class Reach:
              and of its class, or two arguments of one class
     tensors  the distinct tensors among the values
     ids      the ids of all objects among the values; `tensor_ids` are those of the tensors
-    absent   the names of modules that the function imports, and that are not loaded
     """
 
     def __init__(self, roots: Iterable[tuple[str, Any]]) -> None:
         roots = list(roots)
         self.values: dict[str, Any] = {}
         self.tensors: list[Lazy] = []
-        self.absent: set[str] = set()
         self._own = {name for _, root in roots for name in _packages(root)}
         self._places: Counter[str] = Counter()  # of each path
         self._seen: dict[int, Any] = {}
@@ -285,10 +283,8 @@ class Reach:
         if f.__kwdefaults__:
             self._dict(f"{path}: default ", f.__kwdefaults__, "{}", distance)
         for name in imported(code, f.__globals__.get("__package__") or ""):
-            if name in sys.modules:
+            if name in sys.modules:  # it is loaded, and no other name in a module
                 self._below([(name, sys.modules[name])], distance)
-            else:
-                self.absent.add(name)  # a module, or a name in one
 
     def _class(self, path: str, value: type, distance: int) -> None:
         if self._is_foreign(value.__module__):

@@ -8,6 +8,7 @@ import contextvars
 import dataclasses
 import functools
 import gc
+import importlib
 import itertools
 import sys
 import sysconfig
@@ -203,6 +204,38 @@ def test_modules_that_a_function_imports(monkeypatch: pytest.MonkeyPatch, tmp_pa
     for name, expected in (("GAIN", 6.0), ("RATE", 18.0)):
         setattr(sys.modules["user_pack.settings"], name, expected / (1 if name == "GAIN" else 6))
         assert f(one()).item() == (6.0 if name == "GAIN" else 18.0)
+
+
+def _by_attribute(name: str) -> Any:
+    """A module that loads another when that is asked for, as by PEP 562."""
+    text = (
+        f"import importlib\ndef __getattr__(n):\n    return globals().setdefault(n, importlib.import_module('{name[:-1]}' + n))\n"
+    )
+    made = module(name + "_lazy")
+    exec(text, vars(made))
+    return made
+
+
+@pytest.mark.parametrize("way", ["text", "attribute"])
+def test_modules_that_are_loaded_at_first_use(way: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+    name = f"user_plug_{way}_q"
+    (tmp_path / f"{name}.py").write_text("GAIN = 4.0\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    lazy, count = _by_attribute(name), {"n": 0}
+    load = (lambda: importlib.import_module("user_plug_text_q")) if way == "text" else (lambda: lazy.q)
+    f = morok.jit(lambda x: x * load().GAIN)
+    assert [f(one()).item(), f(one()).item()] == [4.0, 4.0]
+    sys.modules[name].GAIN = 5.0  # type: ignore[attr-defined]
+    assert f(one()).item() == 5.0
+    del sys.modules[name]
+
+    def counts(x: Tensor) -> Tensor:
+        importlib.import_module("user_plug_" + way + "_q")
+        count["n"] += 1
+        return x * 2
+
+    with pytest.raises(JitEffectError, match="changes"):
+        morok.jit(counts)(one())
 
 
 @pytest.fixture
