@@ -9,7 +9,7 @@ import sys
 import sysconfig
 from collections.abc import Iterator
 from importlib.util import resolve_name
-from types import CodeType, MemberDescriptorType
+from types import CodeType, GetSetDescriptorType, MemberDescriptorType
 from typing import Any, Final
 
 _LIBRARIES: Final = tuple({sysconfig.get_paths()[k] + os.sep for k in ("stdlib", "platstdlib", "purelib", "platlib")})
@@ -60,7 +60,7 @@ def imported(code: CodeType, package: str) -> tuple[str, ...]:
     they are in."""
     found: dict[str, None] = {}
     for inner in _codes(code):
-        before = [*dis.get_instructions(inner)]
+        before = [i for i in dis.get_instructions(inner) if i.opname not in ("EXTENDED_ARG", "CACHE")]
         for k, instruction in enumerate(before):
             if instruction.opname != "IMPORT_NAME":
                 continue
@@ -75,16 +75,26 @@ def imported(code: CodeType, package: str) -> tuple[str, ...]:
     return tuple(found)
 
 
+@functools.lru_cache(maxsize=1024)
+def members(kind: type[object]) -> tuple[tuple[str, MemberDescriptorType], ...]:
+    """(name, descriptor) of the attributes that the objects of a class have in slots, or may have."""
+    found = [(n, m) for base in kind.__mro__ for n, m in vars(base).items() if isinstance(m, MemberDescriptorType)]
+    return tuple(
+        (n, m) for n, m in found if n not in ("__weakref__", "__dictoffset__", "__weaklistoffset__", "__vectorcalloffset__")
+    )
+
+
 def slots(value: object) -> tuple[str, ...]:
     """The names of the attributes that an object has in slots, or may have."""
     kind: Any = type(value)
-    return _slots(kind)
+    return tuple(n for n, _ in members(kind))
 
 
 @functools.lru_cache(maxsize=1024)
-def _slots(kind: type[object]) -> tuple[str, ...]:
-    members = [(n, m) for base in kind.__mro__ for n, m in vars(base).items() if isinstance(m, MemberDescriptorType)]
-    return tuple(n for n, _ in members if not n.startswith("__"))
+def dict_of(kind: type[object]) -> GetSetDescriptorType | None:
+    """The descriptor by which Python itself reads the `__dict__` of the objects of a class, whatever the class defines."""
+    found = [vars(base).get("__dict__") for base in kind.__mro__]
+    return next((d for d in found if isinstance(d, GetSetDescriptorType)), None)
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:

@@ -176,7 +176,7 @@ def _described(
     function: Callable[..., Any], stands: Stands, noted: Description, roots: Sequence[tuple[str, Any]], name: str, shifted: bool
 ) -> Described:
     """The result of described(), in its record."""
-    before = Reach(roots)
+    before, loaded = Reach(roots), frozenset(sys.modules)
     stands.keep(before.ids)
     arrays = [(path, value, _sum_of(value)) for path, value in before.values.items() if isinstance(value, np.ndarray)]
     with noted.active():
@@ -206,8 +206,9 @@ def _described(
     pattern.new.clear()
     if changed:
         raise _effect(name, f"changes {changed}")
-    # what a module has that the function was the first to import is no effect: the next description finds it loaded
-    if before.absent.isdisjoint(sys.modules) and (difference := before.difference(Reach(roots))):
+    # what comes of a module that the call was the first to load, by whatever means, is no effect: the next description finds it
+    # loaded, and sees what is one
+    if loaded.issuperset(sys.modules) and (difference := before.difference(Reach(roots))):
         raise _effect(name, f"changes an object that it reaches: {difference}")
     if rewritten := next((path for path, array, was in arrays if _sum_of(array) != was), None):
         raise _effect(name, f"writes to an array that it reaches: {rewritten}")

@@ -14,6 +14,7 @@ Of a module, the globals are watched whose names the code that is reached has as
 from __future__ import annotations
 
 import array
+import contextlib
 import contextvars
 import functools
 import gc
@@ -30,7 +31,7 @@ from typing import Any, Final
 import numpy as np
 
 from morok.arguments import shown
-from morok.described.code_names import LOOKUPS, global_names, imported, is_library, names_of, slots, top
+from morok.described.code_names import LOOKUPS, dict_of, global_names, imported, is_library, members, names_of, top
 from morok.described.value_keys import PLAIN, same
 from morok.ir.dtype import DType
 from morok.ir.uop import UOp
@@ -59,6 +60,12 @@ _OPAQUE: Final = frozenset({
 })  # fmt: skip
 _CACHED: Final = type(is_library)  # a function with `functools.cache`: what it holds may change with each call
 _state_of: Final = attrgetter("__code__", "__defaults__", "__kwdefaults__", "__dict__")  # of a function, what may be replaced
+_PYTHONS: Final = frozenset({
+    "__abstractmethods__", "__annotate__", "__annotate_func__", "__annotations__", "__annotations_cache__", "__dict__", "__doc__",
+    "__firstlineno__", "__module__", "__orig_bases__", "__parameters__", "__qualname__", "__slotnames__", "__slots__",
+    "__static_attributes__", "__type_params__", "__weakref__", "_abc_impl",
+})  # fmt: skip
+"""Names that Python itself sets in a class, perhaps later, as when an object is copied."""
 _END: Final = object()
 _ABSENT: Final = object()
 _OURS: Final = "morok"
@@ -71,25 +78,23 @@ class Reach:
              and of its class, or two arguments of one class
     tensors  the distinct tensors among the values
     ids      the ids of all objects among the values; `tensor_ids` are those of the tensors
-    absent   the names of modules that the function imports, and that are not loaded
     """
 
     def __init__(self, roots: Iterable[tuple[str, Any]]) -> None:
         roots = list(roots)
         self.values: dict[str, Any] = {}
         self.tensors: list[Lazy] = []
-        self.absent: set[str] = set()
         self._own = {name for _, root in roots for name in _packages(root)}
         self._places: Counter[str] = Counter()  # of each path
         self._seen: dict[int, Any] = {}
         self._keyed: list[Iterable[Any]] = []  # dicts, whose keys are compared
         self._views: list[Iterable[Any]] = []
         self._watched: list[Any] = []  # objects, of which all that they refer to is compared
-        self._slots: tuple[list[Any], list[str]] = ([], [])  # attributes: the objects, and the names
+        self._slots: tuple[list[Any], list[Any]] = ([], [])  # attributes in slots: the descriptors, and the objects
         self._globals: tuple[list[dict[str, Any]], list[str]] = ([], [])  # globals: the modules' dicts, and the names
         self._functions: list[types.FunctionType] = []
         self._calls: list[Any] = []  # functions without arguments, whose values are compared
-        self._raw: list[tuple[Any, bytes]] = []  # objects compared by their bytes
+        self._raw: list[tuple[Any, bytes | None]] = []  # objects compared by their bytes
         self._names = {"__getattr__"}  # all names and texts in the code that is reached
         self._known: dict[int, set[str]] = {}  # the names watched of a module, by the id of its dict
         self._spaces: dict[int, tuple[dict[str, Any], int]] = {}  # modules that are reached as objects, and how far away
@@ -106,7 +111,9 @@ class Reach:
     def _walk(self) -> None:
         while self._pending:
             while self._pending:
-                self._visit(*self._pending.popleft())
+                path, value, distance = self._pending.popleft()
+                with contextlib.suppress(Exception):  # of code of the user's, as that of a metaclass: it is taken as it is then
+                    self._visit(path, value, distance)
             if self._names & LOOKUPS:
                 self._texts_of_modules()
             for found, distance in list(self._spaces.values()):
@@ -126,7 +133,7 @@ class Reach:
         if self._globals[0]:
             there.append(map(dict.get, *self._globals, repeat(_ABSENT)))
         if self._slots[0]:
-            there.append(map(getattr, *self._slots, repeat(_ABSENT)))
+            there.append(map(_read, *self._slots))
         if self._functions:
             there.append(chain.from_iterable(map(_state_of, self._functions)))
         if self._calls:
@@ -145,9 +152,9 @@ class Reach:
                 return False
             if self._keyed and [*chain.from_iterable(self._keyed)] != self._keys:
                 return False
-        except (RuntimeError, ValueError):  # a dict changed meanwhile; keys that are not compared
+        except Exception:  # a dict changed meanwhile; code of the user's
             return False
-        return not self._raw or all(bytes(value) == content for value, content in self._raw)
+        return not self._raw or all(_bytes(value) == content for value, content in self._raw)
 
     def difference(self, other: Reach) -> str:
         """The first path with different values in `other`, in words; "" if there is none."""
@@ -180,36 +187,36 @@ class Reach:
         if id(value) in self._seen:
             return
         self._seen[id(value)] = value
-        if isinstance(value, _RAW):
-            self.values[path] = content = bytes(value)
+        if _is(value, _RAW):
+            self.values[path] = content = _bytes(value)
             self._raw.append((value, content))
         elif not self._is_special(path, value, distance):
-            if kind not in (tuple, frozenset, dict) and not isinstance(value, (Lazy, BaseException)):
+            if kind not in (tuple, frozenset, dict) and not _is(value, (Lazy, BaseException)):
                 self._watched.append(value)
             self._container(path, value, distance)
             self._object(path, value, distance)
 
     def _is_special(self, path: str, value: Any, distance: int) -> bool:
         """True if an object is a module, function or class, or stands for another object: this has visited it then."""
-        if isinstance(value, types.ModuleType):
+        if _is(value, types.ModuleType):
             if not self._is_foreign(value.__name__):
                 self._space(vars(value), distance)
-        elif isinstance(value, types.FunctionType):
+        elif _is(value, types.FunctionType):
             self._function(path, value, distance)
-        elif isinstance(value, type):
+        elif _is(value, type):
             self._class(path, value, distance)
-        elif isinstance(value, (types.BuiltinMethodType, types.MethodWrapperType)):
+        elif _is(value, (types.BuiltinMethodType, types.MethodWrapperType)):
             self._below([(f"{path}.__self__", value.__self__)], distance)
-        elif isinstance(value, types.MethodType):
+        elif _is(value, types.MethodType):
             self._below([(path, value.__func__), (f"{path}.__self__", value.__self__)], distance - 1)
-        elif isinstance(value, weakref.ref):
+        elif _is(value, weakref.ref):
             self._calls.append(value)
             self._below([(f"{path}()", value())], distance)
-        elif isinstance(value, contextvars.ContextVar):
+        elif _is(value, contextvars.ContextVar):
             self._calls.append(functools.partial(value.get, _ABSENT))
             if (found := value.get(_ABSENT)) is not _ABSENT:
                 self._below([(f"{path}.get()", found)], distance)
-        elif isinstance(value, _CACHED) or (top(str(type(value).__module__)) == _OURS and hasattr(value, "__wrapped__")):
+        elif _is(value, _CACHED) or (top(str(type(value).__module__)) == _OURS and hasattr(value, "__wrapped__")):
             self._below([(path, value.__wrapped__)], distance - 1)
         else:
             return False
@@ -220,17 +227,17 @@ class Reach:
 
     def _container(self, path: str, value: Any, distance: int) -> None:
         """Watch and visit what a tensor, dict or row of values contains."""
-        if isinstance(value, Lazy):
+        if _is(value, Lazy):
             self.tensors.append(value)
-        elif isinstance(value, dict):
+        elif _is(value, dict):
             self._dict(path, value, "[{}]", distance)
-        elif isinstance(value, _ROWS):
-            base: Any = next(kind for kind in _ROWS if isinstance(value, kind))  # a class may iterate in another way
+        elif _is(value, _ROWS):
+            base: Any = next(kind for kind in _ROWS if _is(value, kind))  # a class may iterate in another way
             self._below([(f"{path}[{k}]", v) for k, v in enumerate(base.__iter__(value))], distance)
 
     def _dict(self, path: str, found: dict[Any, Any], spelling: str, distance: int) -> None:
         """Watch and visit the keys and values of a dict."""
-        keys = found if isinstance(found, OrderedDict) else dict.keys(found)  # it has an order of its own
+        keys = found if _is(found, OrderedDict) else dict.keys(found)  # it has an order of its own
         self._keyed.append(keys) if all(type(k) is str for k in keys) else self._views.append(keys)
         if found:
             self._watched.append(found)
@@ -276,10 +283,8 @@ class Reach:
         if f.__kwdefaults__:
             self._dict(f"{path}: default ", f.__kwdefaults__, "{}", distance)
         for name in imported(code, f.__globals__.get("__package__") or ""):
-            if name in sys.modules:
+            if name in sys.modules:  # it is loaded, and no other name in a module
                 self._below([(name, sys.modules[name])], distance)
-            else:
-                self.absent.add(name)  # a module, or a name in one
 
     def _class(self, path: str, value: type, distance: int) -> None:
         if self._is_foreign(value.__module__):
@@ -287,54 +292,83 @@ class Reach:
         self._watched.append(value)
         self._keyed.append(vars(value))
         self._views.append(vars(value).values())
-        self._below([(f"{path}.{k}", v) for k, v in vars(value).items() if not _is_pythons(k, v)], distance)
+        self._below([(f"{path}.{k}", v) for k, v in vars(value).items() if k not in _PYTHONS], distance)
         self._below([(f"{path}.{base.__name__}", base) for base in value.__bases__], distance)
         self._below([(f"the class of {path}", type(value))], distance)
 
     def _object(self, path: str, value: Any, distance: int) -> None:
         """Watch and visit the attributes of an object, and visit its class."""
         kind, package = type(value), top(str(type(value).__module__))
-        if self._is_foreign(kind.__module__) and not isinstance(value, Module):
-            if isinstance(value, threading.local):  # each thread has other attributes
-                self._slots[0].append(value)
-                self._slots[1].append("__dict__")
+        if self._is_foreign(kind.__module__) and not _is(value, Module):
+            if _is(value, threading.local):  # each thread has other attributes
+                self._calls.append(functools.partial(_own, value))
             elif package in _OPAQUE or package == _OURS:
                 return
             if package not in sys.stdlib_module_names:
                 if distance > 1:
                     return
-            elif not isinstance(value, (dict, *_ROWS, BaseException)):
+            elif not _is(value, (dict, *_ROWS, BaseException)):
                 self._inside(path, value, distance)
         self._attributes(path, value, distance)
         self._below([(kind.__name__, kind)], distance)
 
     def _inside(self, path: str, value: Any, distance: int) -> None:
         """Watch and visit what an object of Python's own packages refers to, other than its attributes and class."""
-        own = getattr(value, "__dict__", None)
+        own = _own(value)
         found = [v for v in gc.get_referents(value) if v is not own and v is not type(value)]
         self._below([(f"{path}: {k}", v) for k, v in enumerate(found)], distance)
 
     def _attributes(self, path: str, value: Any, distance: int) -> None:
-        if names := () if isinstance(value, Lazy) else slots(value):
-            self._slots[0].extend([value] * len(names))
-            self._slots[1].extend(names)
-            self._below([(f"{path}.{n}", v) for n in names if (v := getattr(value, n, _ABSENT)) is not _ABSENT], distance)
-        if isinstance(own := getattr(value, "__dict__", None), dict):
+        kind: Any = type(value)
+        for name, member in () if _is(value, Lazy) else members(kind):
+            self._slots[0].append(member)
+            self._slots[1].append(value)
+            if (found := _read(member, value)) is not _ABSENT:
+                self._below([(f"{path}.{name}", found)], distance)
+        if (own := _own(value)) is not None:
             self._dict(path, own, ".{}", distance)
+
+
+def _is(value: Any, kinds: type | tuple[type, ...]) -> bool:
+    """True if a value is of these classes, whatever it says itself, as mocks and proxies do by `__class__`."""
+    return issubclass(type(value), kinds)
+
+
+def _bytes(value: Any) -> bytes | None:
+    """The bytes of a value; None if it has none now, as a memoryview that is released."""
+    try:
+        return bytes(memoryview(value))
+    except (TypeError, ValueError, NotImplementedError):
+        return None
+
+
+def _read(member: Any, value: Any) -> Any:
+    """What a slot of an object contains, read past the class's own `__getattr__`; `_ABSENT` if nothing."""
+    try:
+        return member.__get__(value)
+    except (AttributeError, TypeError, ValueError, SystemError):
+        return _ABSENT
+
+
+def _own(value: Any) -> Any:
+    """The dict of an object's attributes, read past what its class defines; None if it has none."""
+    kind: Any = type(value)
+    if (found := dict_of(kind)) is None:
+        return threading.local.__getattribute__(value, "__dict__") if _is(value, threading.local) else None
+    try:
+        own = found.__get__(value)
+    except (AttributeError, TypeError):
+        return None
+    return own if _is(own, dict) else None
 
 
 def _packages(root: Any) -> Iterator[str]:
     """The package of a function or class, and of an object's class, unless it is Python's, NumPy or Morok."""
-    root = getattr(root, "__func__", root)
-    at = root if isinstance(root, (type, types.FunctionType)) else type(root)
-    name = root.__name__ if isinstance(root, types.ModuleType) else str(at.__module__)
+    root = root.__func__ if _is(root, types.MethodType) else root
+    at = root if _is(root, (type, types.FunctionType)) else type(root)
+    name = root.__name__ if _is(root, types.ModuleType) else str(at.__module__)
     if top(name) not in sys.stdlib_module_names | {_OURS, "builtins", "numpy"}:
         yield top(name)
-
-
-def _is_pythons(name: str, value: Any) -> bool:
-    """True if Python itself sets this attribute of a class, perhaps later, as when an object is copied."""
-    return name.startswith("__") and name.endswith("__") and not isinstance(value, types.FunctionType)
 
 
 def _spelled(key: Any) -> str:
@@ -342,4 +376,4 @@ def _spelled(key: Any) -> str:
 
 
 def _said(value: Any) -> str:
-    return "another tensor" if isinstance(value, Lazy) else shown(value)
+    return "another tensor" if _is(value, Lazy) else shown(value)

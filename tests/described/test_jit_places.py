@@ -8,11 +8,13 @@ import contextvars
 import dataclasses
 import functools
 import gc
+import importlib
 import itertools
 import sys
 import sysconfig
 import threading
 import types
+import unittest.mock
 import weakref
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, NamedTuple
@@ -202,6 +204,38 @@ def test_modules_that_a_function_imports(monkeypatch: pytest.MonkeyPatch, tmp_pa
     for name, expected in (("GAIN", 6.0), ("RATE", 18.0)):
         setattr(sys.modules["user_pack.settings"], name, expected / (1 if name == "GAIN" else 6))
         assert f(one()).item() == (6.0 if name == "GAIN" else 18.0)
+
+
+def _by_attribute(name: str) -> Any:
+    """A module that loads another when that is asked for, as by PEP 562."""
+    text = (
+        f"import importlib\ndef __getattr__(n):\n    return globals().setdefault(n, importlib.import_module('{name[:-1]}' + n))\n"
+    )
+    made = module(name + "_lazy")
+    exec(text, vars(made))
+    return made
+
+
+@pytest.mark.parametrize("way", ["text", "attribute"])
+def test_modules_that_are_loaded_at_first_use(way: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+    name = f"user_plug_{way}_q"
+    (tmp_path / f"{name}.py").write_text("GAIN = 4.0\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    lazy, count = _by_attribute(name), {"n": 0}
+    load = (lambda: importlib.import_module("user_plug_text_q")) if way == "text" else (lambda: lazy.q)
+    f = morok.jit(lambda x: x * load().GAIN)
+    assert [f(one()).item(), f(one()).item()] == [4.0, 4.0]
+    sys.modules[name].GAIN = 5.0  # type: ignore[attr-defined]
+    assert f(one()).item() == 5.0
+    del sys.modules[name]
+
+    def counts(x: Tensor) -> Tensor:
+        importlib.import_module("user_plug_" + way + "_q")
+        count["n"] += 1
+        return x * 2
+
+    with pytest.raises(JitEffectError, match="changes"):
+        morok.jit(counts)(one())
 
 
 @pytest.fixture
@@ -552,3 +586,92 @@ def test_attributes_of_a_jitted_function_are_those_of_the_function() -> None:
     del jitted.scale
     assert not hasattr(f, "scale")
     assert not hasattr(jitted, "scale")
+
+
+class Raising:
+    """An object whose lookups raise, as those of dicts with attributes do."""
+
+    __slots__ = ("empty",)
+
+    def __getattr__(self, name: str) -> Any:
+        raise KeyError(name)
+
+
+def _released() -> memoryview:
+    view = memoryview(b"a")
+    view.release()
+    return view
+
+
+def _spec(step: int) -> None: ...
+
+
+STRANGE = [Raising, _released, lambda: unittest.mock.MagicMock(spec=_spec), lambda: unittest.mock.MagicMock(spec=dict)]
+
+
+@pytest.mark.parametrize("make", STRANGE)
+def test_objects_that_cannot_be_looked_into(make: Callable[[], Any]) -> None:
+    held = [make()]
+    f = morok.jit(lambda x, given=None: x * (2 if held else 3))
+    assert f(one()).item() == 2.0
+    if type(held[0]) is Raising:
+        assert f(one(), held[0]).item() == 2.0
+
+
+def test_an_import_behind_many_names() -> None:
+    space: dict[str, Any] = {"__name__": "user_many"}
+    names = "".join(f"    if v: v = g{k}\n" for k in range(300))
+    exec(f"def f(x):\n    v = 0\n{names}    import math\n    return x * math.floor(2.5)\n", space)
+    assert morok.jit(space["f"])(one()).item() == 2.0
+
+
+def under_dunders(table: dict[str, float]) -> Any:
+    """A class that reads a table in attributes with names like those of Python."""
+
+    class Kind:
+        __slots__ = ("__gain__",)
+        __config__ = table
+
+        @morok.jit
+        def __call__(self, x: Tensor) -> Tensor:
+            return x * table["gain"]
+
+        @property
+        def __rate__(self) -> float:
+            return table["gain"]
+
+        @staticmethod
+        def __static__(x: Tensor) -> Tensor:
+            return x * table["gain"]
+
+        @classmethod
+        def __class_getitem__(cls, x: Tensor) -> Tensor:
+            return x * table["gain"]
+
+        def __new__(cls) -> Any:
+            made: Any = object.__new__(cls)
+            made.__gain__ = table["gain"]
+            return made
+
+    return Kind
+
+
+DUNDERS: list[Callable[[Any, Tensor], Tensor]] = [
+    lambda o, x: o(x),
+    lambda o, x: x * o.__rate__,
+    lambda o, x: o.__static__(x),
+    lambda o, x: type(o)[x],
+    lambda o, x: x * type(o)().__gain__,
+    lambda o, x: x * o.__config__["gain"],
+    lambda o, x: x * o.__gain__,
+]
+
+
+@pytest.mark.parametrize("use", DUNDERS)
+def test_what_stands_under_names_like_those_of_python(use: Callable[[Any, Tensor], Tensor]) -> None:
+    table = {"gain": 2.0}
+    held = under_dunders(table)()
+    f = morok.jit(lambda x: use(held, x))
+    for gain in (2.0, 3.0):
+        table["gain"] = held.__gain__ = gain
+        assert f(one()).item() == gain
