@@ -211,7 +211,7 @@ class Arguments:
 
 
 def apart(arrays: list[tuple[np.ndarray[Any, Any], Tensor]]) -> list[tuple[np.ndarray[Any, Any], Tensor]]:
-    """Those of written arrays whose memory their tensors do not share. UsageError for one that is read-only."""
+    """The written arrays whose memory their tensors do not share. UsageError for one that is read-only."""
     found = [(array, t) for array, t in arrays if not np.shares_memory(array, t.numpy())]
     if not all(array.flags.writeable for array, _ in found):
         raise UsageError(

@@ -68,6 +68,7 @@ _PYTHONS: Final = frozenset({
 """Names that Python itself sets in a class, perhaps later, as when an object is copied."""
 _END: Final = object()
 _ABSENT: Final = object()
+_TOLERANT: Final = contextlib.suppress(Exception)  # of code of the user's, as a metaclass: what raises is taken as it is
 _OURS: Final = "morok"
 
 
@@ -112,7 +113,7 @@ class Reach:
         while self._pending:
             while self._pending:
                 path, value, distance = self._pending.popleft()
-                with contextlib.suppress(Exception):  # of code of the user's, as that of a metaclass: it is taken as it is then
+                with _TOLERANT:
                     self._visit(path, value, distance)
             if self._names & LOOKUPS:
                 self._texts_of_modules()
@@ -343,7 +344,7 @@ def _bytes(value: Any) -> bytes | None:
 
 
 def _read(member: Any, value: Any) -> Any:
-    """What a slot of an object contains, read past the class's own `__getattr__`; `_ABSENT` if nothing."""
+    """The content of a slot of an object, read past the class's own `__getattr__`; `_ABSENT` if there is none."""
     try:
         return member.__get__(value)
     except (AttributeError, TypeError, ValueError, SystemError):

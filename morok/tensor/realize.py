@@ -57,11 +57,7 @@ def realize(tensors: Sequence[Lazy], asked: bool = True) -> None:
 
     Views with memory of their own then are tensors of their own, unless the program has not `asked` for it.
     """
-    if (description := current()) is not None:
-        description.admit(tensors)
-        for t in tensors:
-            if stored_buffer(t.uop) is None:  # what is computed now is computed of these elements in each call
-                description.read(t.uop, registry.memory_of)
+    _admit(tensors)
     with deferred:  # a signal's handler must not run between a kernel's writes and the update of the graphs
         _load()
         for device, group in by_device(tensors).items():
@@ -69,6 +65,17 @@ def realize(tensors: Sequence[Lazy], asked: bool = True) -> None:
     for t in tensors if asked else ():
         if t._viewed:
             t._viewed = tuple([v for v in t._viewed if (base := v[0]()) is not None and memory(base.uop) is memory(t.uop)])
+
+
+def _admit(tensors: Sequence[Lazy]) -> None:
+    """None; a description of a function notes that these tensors are computed now, and the elements that they are computed of,
+    which have to be the same in each call.
+    """
+    if (description := current()) is not None:
+        description.admit(tensors)
+        for t in tensors:
+            if stored_buffer(t.uop) is None:
+                description.read(t.uop, registry.memory_of)
 
 
 @functools.cache
@@ -151,11 +158,7 @@ def prepare(tensors: Sequence[Lazy]) -> ExecutionPlan:
     """The compiled plan that computes these tensors; each execution reads the inputs anew. Other tensors that still need elements
     which the plan overwrites are computed now. DeviceError unless all are on one device.
     """
-    if (description := current()) is not None:
-        description.admit(tensors)
-        for t in tensors:
-            if stored_buffer(t.uop) is None:  # what is computed now is computed of these elements in each call
-                description.read(t.uop, registry.memory_of)
+    _admit(tensors)
     with deferred:
         _load()
         return _prepared(tensors)

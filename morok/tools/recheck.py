@@ -38,7 +38,7 @@ class _Compared:
         return bool(self.silent or self.other or self.absent)
 
     def lines(self) -> list[str]:
-        """What differs, as text."""
+        """The differences, as lines of text."""
         found = [f"no obligations in the ledger  {name}" for name in self.silent]
         found += [f"other obligations than were recorded  {name}" for name in self.other]
         if n := len(self.absent):

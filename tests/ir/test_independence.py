@@ -1,4 +1,4 @@
-"""What statements in loops depend on, as it is seen from their operands."""
+"""Dependence of statements on the loops around them, as it is seen from their operands."""
 
 from __future__ import annotations
 

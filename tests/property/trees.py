@@ -99,7 +99,7 @@ def _greatest(a: Any, b: Any) -> Any:
 
 
 def _ordered(found: Any, a: Any, b: Any, negative: Array) -> Any:
-    """What was found; where both are a zero of floats, that of the sign."""
+    """The number that was found; where both are a zero of floats, that of the sign."""
     if np.asarray(found).dtype.kind != "f":
         return found
     zero = np.where(negative, np.asarray(-0.0, found.dtype), np.asarray(0.0, found.dtype))

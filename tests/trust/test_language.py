@@ -100,7 +100,7 @@ OF_NUMBERS = [f"{name}({'a, b'[: 1 + 3 * (len(f.params) - 1)]})" for name, f in 
 @pytest.mark.sampled(6)
 @pytest.mark.parametrize("term", [*OF_ITEMS, *(t for t in OF_NUMBERS if "is_pow2" not in t)])
 def test_functions_of_few_numbers_mean_one_thing(term: str) -> None:
-    """Of one item, too: the divisor of -7 alone is 7."""
+    """The divisor of -7 alone is 7, to all of them."""
     for a, b in ((-7, 3), (-8, 12), (0, 0), (12, -8)):
         for value in {a, abs(a), 0, 4}:
             agree([], f"{term} == {value}", a, b, 0, 3)

@@ -212,7 +212,7 @@ def _varying(v: Any) -> bool:
 
 
 def conditions(rule: S.Rule) -> list[S.Expr]:
-    """What the guards of a rule state, each of which holds."""
+    """The conditions that the guards of a rule state, each of which holds."""
     return [c for clause in rule.clauses if isinstance(clause, S.If) for c in conjuncts(clause.condition)]
 
 

@@ -672,7 +672,7 @@ class _Met:
 
 
 def _told(at: Any) -> Any:
-    """What tells an operand of a law from others: within one question a term is told by its number."""
+    """The identity of an operand of a law: within one question a term is told by its number."""
     if isinstance(at, Integer):
         return tuple([(tuple([f.number for f in factors]), c) for factors, c in at.terms.items()])
     return (at.number,) if isinstance(at, Expr) else at

@@ -30,7 +30,7 @@ class Drawn(random.Random):
 
 
 def less(drawn: Sequence[float]) -> Iterator[tuple[float, ...]]:
-    """What may be drawn instead, one place after the other: an earlier choice, perhaps without what followed from it."""
+    """Other numbers to draw, one place after the other: an earlier choice, perhaps without what followed from it."""
     for i in range(len(drawn)):
         before, after = tuple(drawn[:i]), tuple(drawn[i + 1 :])
         yield before + after

@@ -17,7 +17,7 @@ MOST: Final = 96  # values that are looked at
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a world has one value: a variable, one of its lanes, or an element of storage."""
+    """A place where a world has one value: a variable, one of its lanes, or an element of storage."""
 
     of: UOp
     at: int
