@@ -19,7 +19,7 @@ from morok.ir.uop import UOp
 from morok.tensor.base import DEFAULT_INT, AnyTensor, arithmetic, as_dtype, dim_node, element_count, show
 from morok.tensor.elementwise_operands import float_node, rounded_to, wide_float
 from morok.tensor.keywords import Along, Axis, Locating, Reducing, other_names
-from morok.tensor.view_methods import axes_of, axis_of, expanded, reshaped
+from morok.tensor.view_methods import axes_of, axis_of, expanded, reshaped, unbound
 
 HALVES = (dtypes.f16, dtypes.bf16)
 
@@ -58,7 +58,7 @@ def reduce_axes(x: AnyTensor, op: Op, axis: Axis, keepdim: bool) -> AnyTensor:
 def _zero_of_nothing(sums: AnyTensor, sizes: Sequence[int | UOp]) -> AnyTensor:
     """Sums over axes of these sizes: +0.0, as in NumPy, where a variable makes one of them 0."""
     for n in sizes:
-        if isinstance(n, UOp) and n.vmin <= 0:
+        if isinstance(n, UOp) and unbound(n).vmin <= 0:  # at this value or another
             sums = sums._like(expanded(UOp.new(Op.Eq, (n, n.like(0))), sums.shape)).where(0.0, sums)
     return sums
 

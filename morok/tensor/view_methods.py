@@ -20,6 +20,7 @@ from morok.ir.uop import UOp
 from morok.rewrite.simplify import simplify
 from morok.tensor.argument_checks import axis_in, fitting, shape_argument, whole
 from morok.tensor.base import AnyTensor, dim_node, element_count, namesakes, show
+from morok.tensor.describing import current
 from morok.tensor.keywords import Along, AnyAxes, AsAxes, AsAxis, other_names
 from morok.tensor.variable import Variable
 
@@ -267,15 +268,21 @@ def shrink(self: AnyTensor, bounds: Sequence[tuple[Dim, Dim] | None]) -> AnyTens
     edges = _edges(self, bounds, "shrink")
     full = [(0, d) if e is None else e for e, d in zip(edges, self.shape, strict=True)]
     for (b, e), d in zip(full, self.shape, strict=True):
-        if isinstance(b, int) and isinstance(e, int) and isinstance(d, int) and not 0 <= b <= e <= d:
+        known = isinstance(b, int) and isinstance(e, int)
+        if (isinstance(b, int) and b < 0) or (known and b > e) or _may_be_greater(e, d):
             raise ShapeError(
                 f"shape {show(self.shape)} cannot be shrunk to {shown(bounds)}",
                 place=caller(),
                 expected="0 <= begin <= end <= size",
             )
-    if all(b == 0 and e == d for (b, e), d in zip(full, self.shape, strict=True)):
-        return self._same()
-    return self._like(UOp.new(Op.Shrink, (self.uop, *[dim_node(b) for b, _ in full], *[dim_node(e) for _, e in full])))
+    return _shrunk(self, full)
+
+
+def _shrunk(x: AnyTensor, bounds: Sequence[tuple[Dim, Dim]]) -> AnyTensor:
+    """The elements in begin..end of each axis, where 0 <= begin <= end <= size."""
+    if all(b == 0 and e == d for (b, e), d in zip(bounds, x.shape, strict=True)):
+        return x._same()
+    return x._like(UOp.new(Op.Shrink, (x.uop, *[dim_node(b) for b, _ in bounds], *[dim_node(e) for _, e in bounds])))
 
 
 def pad_zero(x: AnyTensor, padding: Sequence[tuple[Dim, Dim] | None]) -> AnyTensor:
@@ -365,7 +372,7 @@ def _sliced(t: AnyTensor, axis: int, s: slice) -> AnyTensor:
     if s == slice(None):
         return t
     if is_symbolic(s, size):
-        return t.shrink([slice_ends(t, s, axis) if a == axis else None for a in range(t.ndim)])
+        return _shrunk(t, [slice_ends(t, s, axis) if a == axis else (0, d) for a, d in enumerate(t.shape)])
     assert isinstance(size, int)
     begin, end, step = _indices(s, size)
     count = len(range(begin, end, step))
@@ -434,7 +441,7 @@ def pick(t: AnyTensor, axis: int, part: Any) -> AnyTensor:
     at = symbolic_position(part)
     if at is not None:
         check_position(t, at, axis)
-        x = t.shrink([(at, at + 1) if a == axis else None for a in range(t.ndim)])
+        x = _shrunk(t, [(at, at + 1) if a == axis else (0, d) for a, d in enumerate(t.shape)])
         return x.reshape((*x.shape[:axis], *x.shape[axis + 1 :]))
     i = index_or_none(part)
     if i is None:
@@ -483,6 +490,13 @@ def _edge(n: Any, what: str) -> Dim:
     (edge,) = shape_argument((n,)) if not isinstance(n, (tuple, list)) else (None,)
     if edge is None:
         raise ArgumentTypeError(f"{what} was given {shown(n)}", place=caller(), expected="whole numbers in pairs")
+    if isinstance(edge, UOp) and at_all_values(edge).vmin < 0:
+        raise ShapeError(
+            f"{what} was given {shown(n)}, which may be less than 0",
+            place=caller(),
+            expected="numbers, or nodes that are never less than 0",
+            hint="give the Variable closer bounds",
+        )
     return edge
 
 
@@ -504,12 +518,8 @@ def _indices(s: slice, size: int) -> tuple[int, int, int]:
 def _inside(n: Any, size: Dim) -> Dim:
     """An end of a slice, clamped to 0..=size; a negative int counts from the end. ShapeError for a node that may be negative."""
     at = _edge(n, "a slice")
-    if isinstance(at, int):
-        if at < 0:
-            return _greater(_difference(size, -at), 0)
-    elif at.vmin < 0:
-        what = f"a slice was given {shown(n)}, which may be less than 0"
-        raise ShapeError(what, place=caller(), expected="numbers, or nodes that are never less than 0")
+    if isinstance(at, int) and at < 0:
+        return _greater(_difference(size, -at), 0)
     return _lesser(at, size)
 
 
@@ -540,8 +550,27 @@ def _same_size(a: Shape, b: Shape) -> bool:
 
 def _canonical(size: Dim) -> UOp:
     """The simplified node of a size, with variables in place of their values."""
-    node = dim_node(size)
-    made: UOp = simplify(node.substitute({b: b.src[0] for b in node.toposort() if b.op is Op.Bind}))
+    made: UOp = simplify(unbound(dim_node(size)))
+    return made
+
+
+def _may_be_greater(a: Dim, b: Dim) -> bool:
+    """True if a size may be greater than another one."""
+    if isinstance(a, int) and isinstance(b, int):
+        return a > b
+    return a is not b and at_all_values(dim_node(_difference(b, a))).vmin < 0
+
+
+def at_all_values(size: UOp) -> UOp:
+    """A size or a place, as it has to be right: while a function is described, at all values of its variables, which its plan
+    serves; else at those that they are bound to.
+    """
+    return size if current() is None else _canonical(size)
+
+
+def unbound(size: UOp) -> UOp:
+    """A size with variables in place of their values: its bounds are those of all values."""
+    made: UOp = size.substitute({b: b.src[0] for b in size.toposort() if b.op is Op.Bind})
     return made
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import morok
 from morok import Tensor, Variable
 from morok.errors import ShapeError
 
@@ -75,3 +76,22 @@ def test_what_is_no_slice_is_refused() -> None:
             x[key]
         with pytest.raises(ShapeError):
             x[key] = 0.0
+
+
+OUTSIDE = [
+    lambda x, n: x[: n - 3].sum(0),
+    lambda x, n: x[n - 3 :].sum(0),
+    lambda x, n: x[n - 2 : n].sum(0),
+    lambda x, n: x.shrink([(0, n + 2), None]),
+    lambda x, n: x.shrink([(n - 1, 6), None]),
+    lambda x, n: x.pad([(n - 2, 0), (0, 0)]),
+]
+
+
+@pytest.mark.parametrize("cut", OUTSIDE)
+def test_a_plan_has_no_parts_that_are_outside_at_other_values(cut: Any) -> None:
+    """A plan serves all values of a variable; without one, only the value counts that is there."""
+    x, n = Tensor(np.ones((6, 2), np.float32)), Variable("n", 0, 6)
+    assert cut(x, n.bind(4)).numpy().size
+    with pytest.raises(ShapeError, match=r"may be less than 0|cannot be shrunk"):
+        morok.jit(cut)(x, n.bind(4))

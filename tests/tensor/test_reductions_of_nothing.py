@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import morok
 from morok import Tensor, Variable
 from morok.errors import ShapeError
 
@@ -68,3 +69,16 @@ def test_sums_over_a_size_that_a_variable_makes_zero(dtype: str, begin: int, end
     for got, expected in ((rows.sum(), wanted.sum()), (rows.sum(0), wanted.sum(0)), (rows.T @ rows, wanted.T @ wanted)):
         np.testing.assert_array_equal(got.numpy(), expected)
         np.testing.assert_array_equal(np.signbit(got.numpy()), np.signbit(expected))
+
+
+def test_a_plan_of_a_sum_serves_all_sizes_of_a_variable() -> None:
+    """Whichever it was described at: that of no elements is +0.0 there, too."""
+    rows = Variable("rows", 0, 3)
+    x = Tensor(np.ones((3, 2), np.float32))
+    for sizes in ((0, 1, 3), (3, 0), (2, 0)):
+        total = morok.jit(lambda t, n: t[:n].sum(0))
+        for n in sizes:
+            found = total(x, rows.bind(n)).numpy()
+            np.testing.assert_array_equal(found, np.full(2, n))
+            assert not np.signbit(found).any()
+        assert total.plans == 1
