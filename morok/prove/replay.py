@@ -97,9 +97,9 @@ class _Named(Maker):
             case S.PVar(name=name) if name not in self.nodes:
                 self.nodes[name] = self.known(name, self.scalar(p))
             case S.PBind(name=name, inner=S.PConst(kind="const", bound=None) as inner) if name not in self.nodes:
-                self.nodes[name] = self.const(self.scalar(inner), self.bindings[name])
+                self.nodes[name] = self.const(self.scalar(inner), self.number(name))
             case S.PConst(kind="const"):
-                return self.const(self.scalar(p), self.bindings[p.bound or next(self.unnamed, "")])
+                return self.const(self.scalar(p), self.number(p.bound))
             case S.POp(ops=("Invalid", *_)):
                 return UOp.invalid_at(dtypes.index)
             case S.POp(ops=("Range",)) | S.PStruct(op="Range"):
@@ -115,6 +115,10 @@ class _Named(Maker):
             case S.POp(ops=(op, *_)) if not TABLE[Op[op]].pointwise:
                 raise Unmakeable(op)
         return super().make(p)
+
+    def number(self, name: str | None) -> Any:
+        """The number of a constant: under its name, or under one that the prover gave to a constant whose number has no name."""
+        return self.bindings[name if name in self.bindings else next(self.unnamed, "")]
 
     def known(self, name: str, d: DType) -> UOp:
         """A variable, with the bounds that the model has for it; a constant where one of them is not known, or infinite."""
