@@ -26,7 +26,7 @@ def smaller(rule: CheckedRule, instance: Instance, o: Obligation, bindings: dict
     """The least values no larger than a model's at which evaluation shows that the rule is false; None where it finds none.
 
     A model may be of nodes that there are not, as a loop variable below 0, where small values are of some that there are. A value
-    whose bounds the rule asks for is a constant, with itself for both.
+    whose bounds the rule asks for is a constant, with itself for both; or else it has the model's, as wide as the value needs.
     """
     if rule.externs or rule.syntax.assuming:
         return None
@@ -36,18 +36,28 @@ def smaller(rule: CheckedRule, instance: Instance, o: Obligation, bindings: dict
         return None
     firing = Firing(rule, instance)
 
-    def bounded(values: Mapping[str, Any]) -> dict[str, Any]:
-        return {**values, **{n: values[n[len(BOUNDS[0]) :]] for n in numbers}}
+    moved = {n: d for n, d in of.items() if d in rule.dialect.dtypes}
 
-    def false_at(values: Mapping[str, Any]) -> bool:
-        return firing.differing(bounded(values), FEW) is not None
+    def bounded(values: Mapping[str, Any], kept: bool) -> dict[str, Any]:
+        own = {n: values[n[len(BOUNDS[0]) :]] for n in numbers}
+        if kept:
+            widest = {n: min if n.startswith(BOUNDS[0]) else max for n, v in own.items() if isinstance(v, (int, float))}
+            own |= {n: choose(own[n], values[n]) for n, choose in widest.items()}
+        return {**values, **own}
 
-    found = bounded(least(bindings, {n: d for n, d in of.items() if d in rule.dialect.dtypes}, false_at))
-    outcome = firing.differing(found)
-    if outcome is None:
-        return None
-    lhs, rhs = map(said, outcome)
-    return Counterexample(where, found, lhs, rhs, True)
+    def least_at(kept: bool) -> dict[str, Any]:
+        def false_at(values: Mapping[str, Any]) -> bool:
+            return firing.differing(bounded(values, kept), FEW) is not None
+
+        limits = {n: of[n[len(BOUNDS[0]) :]] for n in numbers} if kept else {}
+        return bounded(least(bindings, moved | {n: d for n, d in limits.items() if d in rule.dialect.dtypes}, false_at), kept)
+
+    for kept in (False, True) if numbers else (False,):
+        outcome = firing.differing(found := least_at(kept))
+        if outcome is not None:
+            lhs, rhs = map(said, outcome)
+            return Counterexample(where, found, lhs, rhs, True)
+    return None
 
 
 def fired(rule: CheckedRule, instance: Instance, bindings: dict[str, Any]) -> bool:

@@ -118,10 +118,12 @@ class _Named(Maker):
 
     def number(self, name: str | None) -> Any:
         """The number of a constant: under its name, or under one that the prover gave to a constant whose number has no name."""
-        return self.bindings[name if name in self.bindings else next(self.unnamed, "")]
+        return self.bindings[name if name is not None and name in self.bindings else next(self.unnamed, "")]
 
     def known(self, name: str, d: DType) -> UOp:
-        """A variable, with the bounds that the model has for it; a constant where one of them is not known, or infinite."""
+        """A variable with the bounds that the model has for it, where it has one alone with its value as the other; a constant
+        where one of them is infinite.
+        """
         found, d = self.bindings[name], d if d.is_bool else d.vec(self.lanes)
         if found == UNDEFINED:
             base = d if d.is_integral else dtypes.index
@@ -129,10 +131,15 @@ class _Named(Maker):
             return none if base is d else none.cast(d)
         if found == INVALID:
             return UOp.invalid_at(d)
-        bounds = [self.bindings[b] for b in (f"vmin.{name}", f"vmax.{name}") if b in self.bindings]
-        if bounds and not (len(bounds) == 2 and d.is_int and all(isinstance(b, int) for b in bounds)):
+        low, high = (self.bindings.get(b, found) for b in (f"vmin.{name}", f"vmax.{name}"))
+        bounded = f"vmin.{name}" in self.bindings or f"vmax.{name}" in self.bindings
+        if bounded and not (d.is_integral and isinstance(low, int) and isinstance(high, int)):
             return UOp.const(found, d)
         looping = name in self.loops and isinstance(found, int) and found >= 0
-        made = UOp.range(UOp.const(found + 1, d), len(self.variables)) if looping else UOp.var(name, d, *bounds)
+        made = (
+            UOp.range(UOp.const(found + 1, d), len(self.variables))
+            if looping
+            else UOp.var(name, d, *((low, high) if bounded else ()))
+        )
         self.variables[made] = found
         return made

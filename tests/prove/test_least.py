@@ -38,6 +38,21 @@ def refuted(rule: str) -> dict[str, Any]:
         ("Idiv(x: index, @const(d)) if d > 0 and vmin(x) > 100 ~> zero(x)", {"x": 101, "d": 1, "vmin.x": 101}, (101, 0)),
         ("Mul(x: f32, 2.0) ~> x", {"x": 1.0}, (2.0, 1.0)),
         ("Lt(x: f32, 1000.0) ~> true", {"x": 1000.0}, (False, True)),
+        # a value and a bound of it that the rule asks for are others: with its value for both, no rule that holds there is false
+        ("Max(x: i32, 0) if vmax(x) >= 1 ~> x", {"x": -1, "vmax.x": 1}, (0, -1)),
+        (
+            "Reduce { src: Where(Lt(r, c), @one: i32, @zero), ranges: [r @ Range(e: index)], op: Add }"
+            " if free_of(c, r) and vmax(e) == 1 ~> Cast(Min(Max(c, 0), e), i32)",
+            {"e": 0, "c": "undefined", "vmax.e": 1},
+            (0, "undefined"),
+        ),
+        # a constant that has a name, whose number has none
+        (
+            "Reduce { src: Where(Lt(r, c), x @const(_v): index, @zero), ranges: [r @ Range(e: index)], op: Add }"
+            " if free_of(c, r) and vmin(e) >= 0 ~> Mul(x, Min(Max(c, 0), e))",
+            {"e": 0, "c": "undefined", "_const1": 0, "vmin.e": 0},
+            (0, "undefined"),
+        ),
     ],
 )
 def test_the_least_values_at_which_a_rule_is_false(rule: str, bindings: dict[str, Any], values: tuple[Any, Any]) -> None:
