@@ -11,14 +11,16 @@ from typing import Any
 import pytest
 
 import morok.ir.uop  # noqa: F401  (fills the op table)
-from morok.ir.dtype import DType, dtypes
+from morok.ir.dtype import BY_NAME, DType, dtypes
 from morok.ir.number import coerce, same_value
 from morok.ir.op import TABLE, OpDef, Undefined
 from morok.prove import smt
 from morok.prove.answers import DEFAULT_BUDGET, Answer
 from morok.prove.semantics import MorokWorld
+from morok.prove.semantics.numbers import Num
 from morok.prove.semantics.term import Term, Unsupported
 from morok.prove.solve import ask
+from morok.prove.symbol import Symbol
 
 OPS = [e for e in TABLE.entries.values() if e.solver and e.evaluate is not None and e.signature is not None]
 ENCODINGS: dict[str, dict[str, bool]] = {
@@ -121,6 +123,17 @@ def test_solver_agrees_with_evaluator(entry: OpDef) -> None:
                 for values in combinations[: 4 if len(sources) > 1 else 8]:
                     compared += compare(entry, d, source, options, values)
     assert compared >= 8
+
+
+@pytest.mark.parametrize("d", [d for d in BY_NAME.values() if d.is_float], ids=str)
+def test_a_number_of_a_guard_as_a_float_is_the_nearest_one(d: DType) -> None:
+    for v in (0, 1, -3, 255, 449, 65504, 65519, 65520, -65520, 2**24 + 1, 2**53 + 1, -(2**63) + 1, 2**64 - 1, 2**64 - 2**10 - 1):
+        world = MorokWorld("test")
+        number = smt.BitVec(Symbol("v"), 66)
+        term = world.constant_of(d.name, Num(number))
+        found = ask([number == smt.BitVecVal(v, 66), term.value == world.constant(d.name, coerce(d, v)).value], DEFAULT_BUDGET)
+        other = ask([number == smt.BitVecVal(v, 66), term.value != world.constant(d.name, coerce(d, v)).value], DEFAULT_BUDGET)
+        assert (found.answer, other.answer) == (Answer.SAT, Answer.UNSAT), v
 
 
 def test_every_scalar_op_names_its_semantics() -> None:

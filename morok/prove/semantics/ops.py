@@ -387,15 +387,24 @@ def _int_to_float(w: W, n: Floats | Reals, s: Bits | Integers, source: D, a: Exp
     raise Unsupported(f"{source} as real numbers")
 
 
-def _float_of_integer(w: W, n: Floats, source: D, a: Expr) -> Expr:
-    """A function of the integer alone, whatever dtype holds it: known at numerals, else finite where the dtype fits."""
+def float_of_number(w: W, n: Floats | Reals, a: Expr) -> Expr:
+    """The nearest float to a number of the guards, as Cast gives it for an integer of that value."""
+    if isinstance(n, Reals):
+        raise Unsupported("a computed integer as a real number")
+    if w.integers:
+        return _float_of_integer(w, n, None, smt.simplify(a))
+    return n.converted(smt.fpSignedToFP(smt.NEAREST, a, n.sort))
+
+
+def _float_of_integer(w: W, n: Floats, source: D | None, a: Expr) -> Expr:
+    """A function of the integer alone, whatever dtype holds it, if one does: known at numerals, else finite where that fits."""
     v = plain(a)
     if v is not None:
         return smt.simplify(n.converted(smt.fpRealToFP(smt.NEAREST, smt.RealVal(v), n.sort)))
     if a.head == "ite":
         return smt.If(a.args[0], _float_of_integer(w, n, source, a.args[1]), _float_of_integer(w, n, source, a.args[2]))
     f: Expr = w.opaque(f"float.{n.name}", n.sort, a)
-    if w.safe_cast(source.name, n.name):
+    if source is not None and w.safe_cast(source.name, n.name):
         w.assume(smt.Not(n.is_nan(f)), smt.Not(n.is_inf(f)))
         w.known["exact float", f.number] = (a, f)
     return f

@@ -13,6 +13,7 @@ from morok.prove.semantics.bits import Bits
 from morok.prove.semantics.floats import E4M3, Floats, Reals
 from morok.prove.semantics.integers import Integers
 from morok.prove.semantics.numbers import Arithmetic, Num, WholeNumbers, WideBits
+from morok.prove.semantics.ops import float_of_number
 from morok.prove.semantics.term import Term, Unsupported, World, both, choose, either, is_false, is_true, negation
 from morok.prove.smt import FALSE, TRUE, Expr
 from morok.prove.symbol import Symbol
@@ -108,7 +109,7 @@ class MorokWorld(World):
         if d.is_float:
             v = self.numbers.n.known(number.value)
             if v is None:
-                raise Unsupported("a computed integer as a float constant")
+                return Term(float_of_number(self, self.arithmetic(d), number.value))
             return self.constant(dtype, v)  # the integer itself: a double of it would be rounded twice
         return Term(self.numbers.n.to(number.value, self.arithmetic(d)))
 
