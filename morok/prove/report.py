@@ -15,6 +15,7 @@ from morok.errors import MorokError
 from morok.names import readable
 from morok.prove.verdict import Verdict
 
+LISTED: Final = 16  # names of dtypes in a line of a report for people, beyond which some stand for all
 COLOURS: Final = {
     "proved": "green", "bounded": "green", "defined": "cyan", "approximate": "cyan",
     "refuted": "red", "inapplicable": "red", "broken": "red", "unknown": "yellow", "error": "magenta",
@@ -97,8 +98,15 @@ def _sentence(r: Report) -> str:
     return f"{counts['total']} rules: {', '.join(parts) or 'none'}{mistakes} ({counts['seconds']:.2f} s of solving)"
 
 
-def _scope(v: Verdict) -> tuple[str, ...]:
-    return (*v.scope, f"contracts: {v.contracts}") if v.contracts else v.scope
+def _scope(v: Verdict) -> str:
+    """The scope of a proof in one line: of long lists the first names, as JSON and `morok explain` have all of them."""
+    told = [": ".join(map(_brief, line.split(": "))) for line in v.scope]
+    return "; ".join([*told, f"contracts: {v.contracts}"] if v.contracts else told)
+
+
+def _brief(names: str) -> str:
+    named = names.split(", ")
+    return names if len(named) <= LISTED else ", ".join([*named[: LISTED // 2], f"{len(named) - LISTED // 2} more"])
 
 
 def _head(v: Verdict) -> str:
@@ -109,7 +117,7 @@ def _head(v: Verdict) -> str:
 
 def _rules_as_text(r: Report) -> str:
     width = max((len(v.name) for v in r.verdicts), default=0)
-    lines = [f"{v.name:<{width}}  {v.verdict:<12} {'; '.join(_scope(v))}".rstrip() for v in r.verdicts]
+    lines = [f"{v.name:<{width}}  {v.verdict:<12} {_scope(v)}".rstrip() for v in r.verdicts]
     for v in r.verdicts:
         if not v.usable:
             lines += ["", _head(v)]
@@ -137,7 +145,7 @@ def print_text(verdicts: Sequence[Verdict], stream: TextIO, mistakes: Sequence[M
     for head in ("rule", "verdict", "scope"):
         rows.add_column(head, overflow="fold")
     for v in r.verdicts:
-        rows.add_row(v.name, styled(v.verdict, style=COLOURS.get(v.verdict, "")), styled("; ".join(_scope(v)), style="dim"))
+        rows.add_row(v.name, styled(v.verdict, style=COLOURS.get(v.verdict, "")), styled(_scope(v), style="dim"))
     out = console.Console(file=stream)
     out.print(rows)
     for v in r.verdicts:

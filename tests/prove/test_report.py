@@ -49,6 +49,15 @@ def test_text_names_place_and_reason_of_what_cannot_be_used() -> None:
     assert stream.getvalue() == text  # plain where it is no terminal
 
 
+def test_people_read_the_first_names_of_a_long_scope_and_programs_all() -> None:
+    pairs = ", ".join(f"i8/f{n}" for n in range(40))
+    wide = replace(GOOD, scope=(f"{pairs}: bit vectors", f"excluded by the guards: {pairs}"))
+    text = report.render([wide], "text")
+    assert text.count("i8/f7, 32 more") == 2
+    assert "32 more: bit vectors" in text
+    assert json.loads(report.render([wide], "json"))["rules"][0]["scope"] == list(wide.scope)
+
+
 def test_junit_sarif_and_github_are_well_formed() -> None:
     suite = ET.fromstring(report.render(ALL, "junit"))
     assert (suite.get("tests"), suite.get("failures")) == ("3", "2")
