@@ -90,14 +90,20 @@ def loops(rng: random.Random) -> str:
 
 
 def beside(rng: random.Random) -> str:
-    """A fold of a number beside another number, of which it may or may not be that it decides."""
+    """A fold of a number beside another number, of which it may or may not be that it decides.
+
+    In half of them a greatest is bounded from above, or a least from below: what one item leaves undecided more of them keep.
+    """
     at = "index" if rng.random() < 0.6 else rng.choice(("i8", "i32", "u16"))
     op = rng.choice(("Max", "Max", "Min", "Add"))
-    fold = f"Reduce {{ src: x @const(m): {at} x 1, ranges: rs, op: {op} }}"
-    again = f"Reduce {{ src: x, ranges: rs, op: {op} }}"
-    guard = rng.choice(("n > m", "n >= m", "n <= m", "m == n"))
     form = rng.choice(("Where(c: bool x 1, FOLD, y @const(n))", "Max(FOLD, y @const(n))", "Min(FOLD, y @const(n))"))
     target = rng.choice(("y", "y", "y", "x", "Max(FOLD, y)", "Where(c, y, FOLD)" if "Where" in form else "Min(y, FOLD)"))
+    if rng.random() < 0.5:
+        op, outer = rng.choice((("Max", "Min"), ("Min", "Max")))
+        form, target = f"{outer}(FOLD, y @const(n))", rng.choice(("y", "y", "y", "x"))
+    fold = f"Reduce {{ src: x @const(m): {at} x 1, ranges: rs, op: {op} }}"
+    again = f"Reduce {{ src: x, ranges: rs, op: {op} }}"
+    guard = rng.choice(("n > m", "n >= m", "n <= m", "n < m", "m == n"))
     return f"{form.replace('FOLD', fold)} if {guard} ~> {target.replace('FOLD', again)}"
 
 
