@@ -25,13 +25,13 @@ ATTACKED = list(check_file(Path(__file__).parents[1] / "prove" / "attacked.rules
 SEED, MOST = 14, 2400  # as CI attacks
 # The candidates of that seed that show a hole. Each is tried first; where it no longer does, some other has to.
 SHOWN = {
-    "symbols coincide": 182, "infinite arithmetic": 575, "negative places": 1735, "ragged pairs": 252, "exact targets": 90,
+    "symbols coincide": 182, "infinite arithmetic": 575, "negative places": 1735, "ragged pairs": 723, "exact targets": 90,
     "extents ignored": 3, "dialects unverified": 269, "types untested": 69, "evaluators forgotten": 429,
-    "branches ahead": 88, "dtypes forgotten": 190, "logarithms of all": 415, "nothing overflows": 81,
+    "branches ahead": 88, "dtypes forgotten": 190, "logarithms of all": 415, "nothing overflows": 175,
     "contracts believed": 73, "shifts by any amount": 379, "NaN equals itself": 117, "zeros without signs": 2,
     "zeros alike": 156, "zeros read alike": 2, "any index fits": 8, "folds of floats are exact": 17,
     "items of folds regrouped": 617, "divisors of infinity": 335,
-    "divided by infinity": 291, "axes as they are": 366, "inverses forgotten": 136, "numbers as written": 506,
+    "divided by infinity": 291, "axes as they are": 366, "inverses forgotten": 856, "numbers as written": 506,
     "facts of values": 554, "theories believed": 509,
     "ends of all loops": 1639, "folds of nothing": 127, "lanes together": 79,
 }  # fmt: skip
