@@ -196,7 +196,7 @@ class Part:
         """The memory of each output after an execution, for the caller's use; None for an output that is an input's memory."""
         try:
             execution = self.idle.pop()
-        except IndexError:  # other threads use all executions
+        except IndexError:  # other threads use all executions, or the plan has been released
             execution = self._made()
         plan = execution.plan
         buffers, use = plan.buffers, plan._use
@@ -340,6 +340,11 @@ class Plan:
         """None; tensors that the function reaches, and that have become lazy since, are computed."""
         changed = [t for t, node in zip(self.tensors, self._nodes, strict=True) if t.uop is not node]
         realize([t for t in changed if stored_buffer(t.uop) is None and constant(t.uop) is None], asked=False)
+
+    def release(self) -> None:
+        """None; the memory of this plan is given back. The next call gets other memory."""
+        for part in self._parts:
+            part.idle.clear()
 
     def run(self, call: Arguments, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The result of a call."""

@@ -28,10 +28,11 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 MOST: Final = 64  # most plans of one function
-_REPLACED: Final = 4  # most plans of one key for other tensors that the function reaches, since a plan keeps its own alive
+WARM: Final = 8  # most plans of one function that keep memory: those used last
+_REPLACED: Final = 4  # most plans of one key for other tensors or arrays that the function reaches: a plan keeps its own alive
 _RETRIES: Final = 4  # most descriptions repeated after computing tensors that the function reaches
 _uses: Final = itertools.count(1)
-_OWN: Final = frozenset({"__wrapped__", "_plans", *functools.WRAPPER_ASSIGNMENTS})
+_OWN: Final = frozenset({"__wrapped__", "_plans", "_warm", *functools.WRAPPER_ASSIGNMENTS})
 
 
 class Jitted(Generic[P, R]):
@@ -42,6 +43,7 @@ class Jitted(Generic[P, R]):
         self.__wrapped__: Callable[P, R] = function
         functools.update_wrapper(self, function, updated=())
         self._plans: dict[Hashable, tuple[Plan, ...]] = {}
+        self._warm: tuple[Plan, ...] = ()  # the plans that keep memory, the last one used first
 
     def __getattr__(self, name: str) -> Any:
         if name in _OWN:  # not set yet
@@ -89,7 +91,16 @@ class Jitted(Generic[P, R]):
         else:
             plan, call = self._found(key, call, args, kwargs)
         plan.used = next(_uses)
+        if self._warm[0] is not plan:
+            self._warmed(plan)
         return cast(R, plan.run(call, args, kwargs))
+
+    def _warmed(self, plan: Plan) -> None:
+        """None; a plan that is used keeps its memory, and the one that was not used for longest gives its own back."""
+        warm = (plan, *[p for p in self._warm if p is not plan])
+        for old in warm[WARM:]:
+            old.release()
+        self._warm = warm[:WARM]
 
     def _inlined(self, args: Any, kwargs: Any) -> R:
         """The value of a call without a plan: arrays are tensors there, too."""
@@ -160,7 +171,7 @@ class Jitted(Generic[P, R]):
     def _keep(self, key: Hashable, plan: Plan) -> None:
         plan.used = next(_uses)
         others = sorted(self._plans.get(key, ()), key=lambda p: -p.used)
-        replaced = [p for p in others if p.reach.tensor_ids != plan.reach.tensor_ids]
+        replaced = [p for p in others if p.reach.data_ids != plan.reach.data_ids]
         kept = [p for p in others if p not in replaced[_REPLACED - 1 :]]
         plans = {**self._plans, key: (plan, *kept)}
         while sum(map(len, plans.values())) > MOST:
@@ -170,6 +181,8 @@ class Jitted(Generic[P, R]):
             if not plans[chosen]:
                 del plans[chosen]
         self._plans = plans
+        self._warm = (plan, *[p for p in self._warm if any(p in found for found in plans.values())])
+        self._warmed(plan)
 
 
 def _shared(call: Arguments, made: Described, stands: Stands) -> set[int]:

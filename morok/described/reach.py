@@ -102,7 +102,7 @@ class Reach:
     values   path, in words -> value; a path is numbered where several places have the same words, as an attribute of an object
              and of its class, or two arguments of one class
     tensors  the distinct tensors among the values
-    ids      the ids of all objects among the values; `tensor_ids` are those of the tensors
+    ids      the ids of all objects among the values; `data_ids` are those of the tensors and arrays
     """
 
     def __init__(self, roots: Iterable[tuple[str, Any]]) -> None:
@@ -128,7 +128,8 @@ class Reach:
         for space in self._spaces.values():
             self._watch(space)
         self.ids = frozenset(self._seen)
-        self.tensor_ids = frozenset(map(id, self.tensors))
+        arrays = [v for v in self.values.values() if _is(v, np.ndarray)]
+        self.data_ids = frozenset(map(id, (*self.tensors, *arrays)))
         for made in (self._seen, self._places, self._spaces):
             made.clear()
         self._referring = tuple(self._watched)

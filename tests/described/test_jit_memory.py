@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 import morok
 from morok import Tensor
 from morok.errors import JitEffectError, JitError, JitValueError, UsageError
+from morok.runtime.buffer import Block
 from morok.tensor.realize import watching
 
 Function = Callable[..., Any]
@@ -346,3 +348,25 @@ def test_layers_that_a_function_makes(make: Callable[[], morok.nn.Module]) -> No
         return [np.round(f(vector(1, 0)).numpy(), 5).tolist() for _ in range(2)]
 
     alike(program)
+
+
+def test_plans_that_are_not_used_give_their_memory_back() -> None:
+    settings, x, size = {"gain": 0.0}, Tensor(np.ones((512, 512), np.float32)).realize(), 4 * 512 * 512
+
+    @morok.jit
+    def by_object(x: Tensor) -> Tensor:
+        return (x * settings["gain"]).exp()
+
+    by_argument = morok.jit(lambda x, gain: (x * gain).exp())
+
+    def blocks() -> int:
+        gc.collect()
+        return sum(isinstance(b, Block) and b.nbytes >= size for b in gc.get_objects())
+
+    for way in (by_object, lambda x: by_argument(x, settings["gain"])):
+        before = blocks()
+        for gain in [*range(20), *range(20)]:
+            settings["gain"] = -float(gain)
+            np.testing.assert_allclose(way(x).numpy()[3, 3:5], np.exp(np.float32(-gain)), rtol=1e-5)
+            assert blocks() <= before + 8 + 1  # of the plans used last, and of the result
+    assert by_object.plans == by_argument.plans == 20
