@@ -14,6 +14,7 @@ from morok.described.call_arguments import Arguments, Stands, is_without_memory,
 from morok.described.description import Described, built, is_same_array
 from morok.described.overlaps import Spans
 from morok.described.reach import Reach
+from morok.described.value_keys import is_a
 from morok.errors import UsageError
 from morok.ir.graph import substitute
 from morok.ir.op import Op
@@ -453,7 +454,7 @@ class Plan:
                 return [*call.containers.values()][what]
             if kind == "node":
                 return substitute([what], dict(zip(self.binds, call.binds, strict=True)))[0]
-            return what.copy() if isinstance(what, np.ndarray) and not any(what is a for a in self._arrays) else what
+            return what.copy() if is_a(what, np.ndarray) and not any(what is a for a in self._arrays) else what
 
         for tensor, number, k in self._becomes:
             t = tensor if tensor is not None else given[number or 0]
@@ -549,7 +550,7 @@ def _allocated(leaf: UOp) -> Buffer:
 
 def _arrays(pattern: Any) -> list[Any]:
     found: list[Any] = []
-    built(pattern, lambda kind, what: found.append(what) if isinstance(what, np.ndarray) else None)
+    built(pattern, lambda kind, what: found.append(what) if is_a(what, np.ndarray) else None)
     return found
 
 

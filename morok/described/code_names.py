@@ -127,7 +127,7 @@ def imported(code: CodeType, package: str) -> tuple[str, ...]:
 @functools.lru_cache(maxsize=1024)
 def members(kind: type[object]) -> tuple[tuple[str, MemberDescriptorType], ...]:
     """(name, descriptor) of the attributes that the objects of a class have in slots, or may have."""
-    found = [(n, m) for base in kind.__mro__ for n, m in vars(base).items() if isinstance(m, MemberDescriptorType)]
+    found = [(n, m) for base in kind.__mro__ for n, m in vars(base).items() if type(m) is MemberDescriptorType]
     return tuple(
         (n, m) for n, m in found if n not in ("__weakref__", "__dictoffset__", "__weaklistoffset__", "__vectorcalloffset__")
     )
@@ -143,7 +143,7 @@ def slots(value: object) -> tuple[str, ...]:
 def dict_of(kind: type[object]) -> GetSetDescriptorType | None:
     """The descriptor by which Python itself reads the `__dict__` of the objects of a class, whatever the class defines."""
     found = [vars(base).get("__dict__") for base in kind.__mro__]
-    return next((d for d in found if isinstance(d, GetSetDescriptorType)), None)
+    return next((d for d in found if type(d) is GetSetDescriptorType), None)
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:

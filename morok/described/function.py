@@ -16,6 +16,7 @@ from morok.described.call_arguments import Arguments, Stands, apart, is_over, le
 from morok.described.call_plan import Plan
 from morok.described.description import Described, agree, described, lazies
 from morok.described.reach import Reach
+from morok.described.value_keys import is_a, word_of
 from morok.errors import JitDifferenceError, JitError, MorokError, UsageError
 from morok.ir.uop import UOp
 from morok.locks import WRITES
@@ -135,7 +136,7 @@ class Jitted(Generic[P, R]):
             return plan, call
 
     def _roots(self, call: Arguments) -> list[tuple[str, Any]]:
-        words = [v.__name__ if isinstance(v, type) else type(v).__name__ for v in call.roots]
+        words = [word_of(v if is_a(v, type) else type(v)) for v in call.roots]
         return [(self.name, self.__wrapped__), *[(f"an argument ({w})", v) for w, v in zip(words, call.roots, strict=True)]]
 
     def _described(self, call: Arguments, args: Any, kwargs: Any) -> Plan:

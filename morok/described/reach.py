@@ -35,7 +35,7 @@ import numpy as np
 from morok.arguments import shown
 from morok.described.code_names import dict_of, global_names, has_own_class, imported, members, names_of, top
 from morok.described.used_names import Names
-from morok.described.value_keys import PLAIN, same
+from morok.described.value_keys import PLAIN, is_a, same
 from morok.ir.dtype import DType
 from morok.ir.uop import UOp
 from morok.nn.module import Module
@@ -54,6 +54,7 @@ _LEAVES: Final = frozenset(
     {*PLAIN, float, complex, range, np.ndarray, DType, UOp, Variable, types.CodeType, *_RUNNING, *_DESCRIPTORS}
 )
 _ROWS: Final = (list, tuple, set, frozenset, deque)
+_CONTAINERS: Final = frozenset({tuple, frozenset, dict})  # which refer to nothing but what they contain
 _RAW: Final = (bytearray, array.array, memoryview)
 _OPAQUE: Final = frozenset({
     "_abc", "_asyncio", "_io", "_random", "_thread", "abc", "ast", "asyncio", "bz2", "codecs", "concurrent", "csv", "ctypes",
@@ -128,7 +129,7 @@ class Reach:
         for space in self._spaces.values():
             self._watch(space)
         self.ids = frozenset(self._seen)
-        arrays = [v for v in self.values.values() if _is(v, np.ndarray)]
+        arrays = [v for v in self.values.values() if is_a(v, np.ndarray)]
         self.data_ids = frozenset(map(id, (*self.tensors, *arrays)))
         for made in (self._seen, self._places, self._spaces):
             made.clear()
@@ -151,7 +152,7 @@ class Reach:
     def _is_used(self, space: _Space, name: str) -> bool:
         if space.owner is None:
             return self._names.is_global(name)
-        if _is(space.owner, type):
+        if is_a(space.owner, type):
             return name not in _PYTHONS and self._names.of_class(name, space.owner)
         return self._names.is_attribute(name, space.found.get(name), space.owner)
 
@@ -169,13 +170,13 @@ class Reach:
     def _watch(self, space: _Space) -> None:
         """Watch the values of a place whose names are known: one by one, or all at once where all of an object's are."""
         owner, known = space.owner, space.known
-        is_object = owner is not None and not _is(owner, (type, types.FunctionType))
+        is_object = owner is not None and not is_a(owner, (type, types.FunctionType))
         if is_object:
             (self._watched if known.issuperset(space.found) and known.issuperset(space.slots) else self._partly).append(owner)
             for name in known & space.slots.keys():
                 self._slots[0].append(space.slots[name])
                 self._slots[1].append(owner)
-            if self._names.walks and _is(owner, Module):
+            if self._names.walks and is_a(owner, Module):
                 self._typed.append(space.found)
         names = [n for n in known if n not in space.slots]
         if is_object and known.issuperset(space.found):
@@ -245,14 +246,14 @@ class Reach:
         if kind in _LEAVES:
             self._leaf(value)
             return
-        if _is(value, type) and not is_kind:
+        if is_a(value, type) and not is_kind:
             self._names.add_class(value)
-        elif _is(value, classmethod):
+        elif is_a(value, classmethod):
             self._names.found.add("__class__")
         if id(value) in self._seen:
             return
         self._seen[id(value)] = value
-        if _is(value, _RAW):
+        if is_a(value, _RAW):
             self.values[path] = content = _bytes(value)
             self._raw.append((value, content))
         elif not self._is_special(path, value, distance):
@@ -263,42 +264,42 @@ class Reach:
         """Note the names that a value has which refers to nothing."""
         if type(value) is str:
             self._names.found.add(value)
-        elif _is(value, _DESCRIPTORS):
+        elif is_a(value, _DESCRIPTORS):
             self._names.found.add(value.__name__)
-        elif _is(value, _RUNNING):
+        elif is_a(value, _RUNNING):
             self._names.add_unknown()
 
     def _is_special(self, path: str, value: Any, distance: int) -> bool:
         """True if an object is a module, function or class, or stands for another object: this has visited it then."""
-        if _is(value, types.ModuleType):
+        if is_a(value, types.ModuleType):
             if self._names.is_foreign(value.__name__):
                 self._names.add_library(value.__name__)
             else:
                 self._space(value.__name__, vars(value), distance)
                 self._below([(f"the class of {path}", type(value))], distance, True)
-        elif _is(value, types.FunctionType):
+        elif is_a(value, types.FunctionType):
             self._function(path, value, distance)
-        elif _is(value, type):
+        elif is_a(value, type):
             self._class(path, value, distance)
-        elif _is(value, (types.BuiltinMethodType, types.MethodWrapperType)):
+        elif is_a(value, (types.BuiltinMethodType, types.MethodWrapperType)):
             if value.__name__ != "__new__":  # a class has it, too
                 self._names.found.add(value.__name__)
-            if _is(value.__self__, types.ModuleType) and not self._names.is_foreign(value.__self__.__name__):
+            if is_a(value.__self__, types.ModuleType) and not self._names.is_foreign(value.__self__.__name__):
                 self._names.add_unknown()  # an extension of the user's in another language
             self._below([(f"{path}.__self__", value.__self__)], distance)
-        elif _is(value, types.MethodType):
+        elif is_a(value, types.MethodType):
             self._below([(path, value.__func__), (f"{path}.__self__", value.__self__)], distance - 1)
-        elif _is(value, weakref.ProxyTypes):
+        elif is_a(value, weakref.ProxyTypes):
             self._calls.append(functools.partial(_behind, value))
             self._below([(f"{path}.__self__", _behind(value))], distance)
-        elif _is(value, weakref.ref):
+        elif is_a(value, weakref.ref):
             self._calls.append(value)
             self._below([(f"{path}()", value())], distance)
-        elif _is(value, contextvars.ContextVar):
+        elif is_a(value, contextvars.ContextVar):
             self._calls.append(functools.partial(value.get, _ABSENT))
             if (found := value.get(_ABSENT)) is not _ABSENT:
                 self._below([(f"{path}.get()", found)], distance)
-        elif _is(value, _CACHED) or (top(str(type(value).__module__)) == _OURS and hasattr(value, "__wrapped__")):
+        elif is_a(value, _CACHED) or (top(str(type(value).__module__)) == _OURS and hasattr(value, "__wrapped__")):
             self._below([(path, value.__wrapped__)], distance - 1)
         else:
             return False
@@ -309,17 +310,17 @@ class Reach:
 
     def _container(self, path: str, value: Any, distance: int) -> None:
         """Watch and visit what a tensor, dict or row of values contains."""
-        if _is(value, Lazy):
+        if is_a(value, Lazy):
             self.tensors.append(value)
-        elif _is(value, dict):
+        elif is_a(value, dict):
             self._dict(path, value, "[{}]", distance)
-        elif _is(value, _ROWS):
-            base: Any = next(kind for kind in _ROWS if _is(value, kind))  # a class may iterate in another way
+        elif is_a(value, _ROWS):
+            base: Any = next(kind for kind in _ROWS if is_a(value, kind))  # a class may iterate in another way
             self._below([(f"{path}[{k}]", v) for k, v in enumerate(base.__iter__(value))], distance)
 
     def _dict(self, path: str, found: dict[Any, Any], spelling: str, distance: int) -> None:
         """Watch and visit the keys and values of a dict."""
-        keys = found if _is(found, OrderedDict) else dict.keys(found)  # it has an order of its own
+        keys = found if is_a(found, OrderedDict) else dict.keys(found)  # it has an order of its own
         self._keyed.append(keys) if all(type(k) is str for k in keys) else self._views.append(keys)
         if found:
             self._watched.append(found)
@@ -380,18 +381,18 @@ class Reach:
         kind: Any = type(value)
         package = top(str(kind.__module__))
         is_open = self._names.is_open(kind)
-        if not is_open and kind not in (tuple, frozenset, dict) and not _is(value, (Lazy, BaseException)):
+        if not is_open and kind not in _CONTAINERS and not is_a(value, (Lazy, BaseException)):
             self._watched.append(value)
-        if self._names.is_foreign(kind.__module__) and not _is(value, Module):
+        if self._names.is_foreign(kind.__module__) and not is_a(value, Module):
             self._names.add_library(kind.__module__)
-            if _is(value, threading.local):  # each thread has other attributes
+            if is_a(value, threading.local):  # each thread has other attributes
                 self._calls.append(functools.partial(_own, value))
             elif package in _OPAQUE or package == _OURS:
                 return
             if package not in sys.stdlib_module_names:
                 if distance > 1:
                     return
-            elif not _is(value, (dict, *_ROWS, BaseException)):
+            elif not is_a(value, (dict, *_ROWS, BaseException)):
                 self._inside(path, value, distance)
         if is_open:
             own = _own(value)
@@ -410,18 +411,13 @@ class Reach:
     def _attributes(self, path: str, value: Any, distance: int) -> None:
         """Watch and visit all attributes of an object."""
         kind: Any = type(value)
-        for name, member in () if _is(value, Lazy) else members(kind):
+        for name, member in () if is_a(value, Lazy) else members(kind):
             self._slots[0].append(member)
             self._slots[1].append(value)
             if (found := _read(member, value)) is not _ABSENT:
                 self._below([(f"{path}.{name}", found)], distance)
         if (own := _own(value)) is not None:
             self._dict(path, own, ".{}", distance)
-
-
-def _is(value: Any, kinds: type | tuple[type, ...]) -> bool:
-    """True if a value is of these classes, whatever it says itself, as mocks and proxies do by `__class__`."""
-    return issubclass(type(value), kinds)
 
 
 def _bytes(value: Any) -> bytes | None:
@@ -452,19 +448,19 @@ def _own(value: Any) -> Any:
     """The dict of an object's attributes, read past what its class defines; None if it has none."""
     kind: Any = type(value)
     if (found := dict_of(kind)) is None:
-        return threading.local.__getattribute__(value, "__dict__") if _is(value, threading.local) else None
+        return threading.local.__getattribute__(value, "__dict__") if is_a(value, threading.local) else None
     try:
         own = found.__get__(value)
     except (AttributeError, TypeError):
         return None
-    return own if _is(own, dict) else None
+    return own if is_a(own, dict) else None
 
 
 def _packages(root: Any) -> Iterator[str]:
     """The package of a function or class, and of an object's class, unless it is Python's, NumPy or Morok."""
-    root = root.__func__ if _is(root, types.MethodType) else root
-    at = root if _is(root, (type, types.FunctionType)) else type(root)
-    name = root.__name__ if _is(root, types.ModuleType) else str(at.__module__)
+    root = root.__func__ if is_a(root, types.MethodType) else root
+    at = root if is_a(root, (type, types.FunctionType)) else type(root)
+    name = root.__name__ if is_a(root, types.ModuleType) else str(at.__module__)
     if top(name) not in sys.stdlib_module_names | {_OURS, "builtins", "numpy"}:
         yield top(name)
 
@@ -474,4 +470,4 @@ def _spelled(key: Any) -> str:
 
 
 def _said(value: Any) -> str:
-    return "another tensor" if _is(value, Lazy) else shown(value)
+    return "another tensor" if is_a(value, Lazy) else shown(value)

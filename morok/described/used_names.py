@@ -54,8 +54,8 @@ _BY_NAME: Final = frozenset({"__dataclass_fields__", "__dataclass_params__", "__
 _CLASSES: Final = frozenset({"type", "__class__", "__new__", "__mro__", "mro", "__bases__", "__base__"})
 """Names in code that has the classes of objects."""
 _LOOKS: Final = frozenset({"__getattr__", "__getattribute__", "__setattr__", "__delattr__"})
-_BASES: Final = (object, Module, abc.ABC, typing.Generic, typing.Protocol)
-_METACLASSES: Final = (type, abc.ABCMeta, type(typing.Protocol))
+_BASES: Final = frozenset({object, Module, abc.ABC, typing.Generic, typing.Protocol})
+_METACLASSES: Final = frozenset({object, type, abc.ABCMeta, type(typing.Protocol)})
 _CONTAINERS: Final = (Lazy, Module, list, tuple, dict)
 _OF_C: Final = (types.MethodDescriptorType, types.WrapperDescriptorType, types.GetSetDescriptorType)
 
@@ -75,7 +75,7 @@ class Names:
         self._all = False  # a library may look up any attribute
         self._classes: set[type] = set()  # those that the code has
         self._closed: set[type] = set()  # those of which all attributes count
-        self._open: dict[type, bool] = {}
+        self._open: dict[int, bool] = {}  # by the id of the class, which may say that it equals others
         self._protocols = _PROTOCOLS
         self._makes = False
         self._set: set[str] = set()
@@ -118,7 +118,7 @@ class Names:
     def add_class(self, kind: type) -> None:
         """Note that the code has a class itself, and may make objects of it."""
         self._classes.update(kind.__mro__)
-        if kind in (types.FunctionType, types.CodeType):
+        if kind is types.FunctionType or kind is types.CodeType:
             self.add_unknown()
         for base in kind.__mro__ if isinstance(kind, type(typing.Protocol)) else ():  # for `isinstance`, which asks for these
             self.found.update(vars(base), vars(base).get("__annotations__", ()))
@@ -165,13 +165,13 @@ class Names:
 
     def is_open(self, kind: type) -> bool:
         """True if attributes of the objects of a class count by name: nothing but code that is known reads them."""
-        found = self._open.get(kind)
+        found = self._open.get(id(kind))
         if found is None:
             is_known = all(map(self._is_plain, kind.__mro__)) and self._is_made_by_python(type(kind))
             if not is_known:
                 self._closed.update(kind.__mro__)
             found = is_known and all(base in _BASES or _LOOKS.isdisjoint(vars(base)) for base in kind.__mro__)
-            self._open[kind] = found
+            self._open[id(kind)] = found
         return found
 
     def _is_plain(self, base: type) -> bool:
@@ -179,11 +179,11 @@ class Names:
             return True
         if self.is_foreign(base.__module__):
             return False
-        made = [n for n, v in vars(base).items() if isinstance(v, _OF_C) and v.__objclass__ is base]
+        made = [n for n, v in vars(base).items() if type(v) in _OF_C and v.__objclass__ is base]
         if not {"__dict__", "__weakref__"}.issuperset(made):
             self._all = True  # an extension of the user's in another language
             return False
         return True
 
     def _is_made_by_python(self, meta: type) -> bool:
-        return all(m in (*_METACLASSES, object) or not self.is_foreign(m.__module__) for m in meta.__mro__)
+        return all(m in _METACLASSES or not self.is_foreign(m.__module__) for m in meta.__mro__)
