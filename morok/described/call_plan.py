@@ -14,12 +14,12 @@ from morok.described.call_arguments import Arguments, Stands, is_without_memory,
 from morok.described.description import Described, built, is_same_array
 from morok.described.overlaps import Spans
 from morok.described.reach import Reach
+from morok.described.turns import TURN
 from morok.described.value_keys import is_a
 from morok.errors import UsageError
 from morok.ir.graph import substitute
 from morok.ir.op import Op
 from morok.ir.uop import UOp
-from morok.locks import WRITES
 from morok.passes.rangeify.state import MOVEMENT
 from morok.runtime.buffer import Buffer
 from morok.runtime.device import device as find_device
@@ -296,7 +296,8 @@ class Plan:
         reached = [t for t in reach.tensors if not (own := leaves_of(t.uop)) or any(leaf.serial in watched for leaf in own)]
         written = [t for t, _ in self._in_place if t is not None]
         self.tensors = list({id(t): t for t in (*reached, *written, *self._kept.values())}.values())
-        self._nodes = [t.uop for t in self.tensors]
+        known = {id(t): node for t, node in made.nodes}  # another thread may have written to them since
+        self._nodes = [known.get(id(t), t.uop) for t in self.tensors]
         self._changes = -1  # registry.changes at the last check of the nodes
         self.held = Counter([node.serial for node in self._nodes])
         self._holders: tuple[tuple[int, int], list[int]] = ((0, 0), [])
@@ -351,7 +352,7 @@ class Plan:
         """The result of a call."""
         if not self._in_place and not self._becomes:
             return self._run(call, args, kwargs)
-        with WRITES:
+        with TURN:
             return self._run(call, args, kwargs)
 
     def _run(self, call: Arguments, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -19,6 +19,7 @@ from morok.caller import caller
 from morok.described.call_arguments import Stands, rebuilt
 from morok.described.left_behind import settle
 from morok.described.reach import Reach
+from morok.described.turns import without_turn
 from morok.described.value_keys import is_a, is_value, same, value_key, word_of
 from morok.errors import JitArgumentError, JitDifferenceError, JitEffectError
 from morok.ir.dtype import DType, dtypes
@@ -59,13 +60,16 @@ class Write:
 
 @dataclass(slots=True)
 class Described:
-    """One description: its result (see `Pattern`), the new tensors in it, the writes, the record, the arguments' Bind nodes."""
+    """One description: its result (see `Pattern`), the new tensors in it, the writes, the record, the arguments' Bind nodes, the
+    tensors that the function reaches with their nodes before.
+    """
 
     pattern: Any
     new: list[New]
     writes: list[Write]
     noted: Description
     binds: list[UOp]
+    nodes: list[tuple[Lazy, UOp]]
     normal: Normal = field(init=False)
 
     def __post_init__(self) -> None:
@@ -178,6 +182,7 @@ def _described(
     """The result of described(), in its record."""
     before, loaded = Reach(roots), frozenset(sys.modules)
     stands.keep(before.ids)
+    nodes = [(t, t.uop) for t in before.tensors]
     arrays = [(path, value, _sum_of(value)) for path, value in before.values.items() if is_a(value, np.ndarray)]
     with noted.active():
         args, kwargs = stands.anew(shifted)
@@ -214,7 +219,7 @@ def _described(
         raise _effect(name, f"writes to an array that it reaches: {rewritten}")
     _refuse_lost(noted, [*[n.uop for n in new], *[w.uop for w in writes]], name)
     _refuse_leaks(noted, stands, name)
-    return Described(shape, new, writes, noted, list(stands.binds.values()))
+    return Described(shape, new, writes, noted, list(stands.binds.values()), nodes)
 
 
 def _called(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], noted: Description) -> Any:
@@ -222,7 +227,8 @@ def _called(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[st
     would have had the elements.
     """
     try:
-        result = function(*args, **kwargs)
+        with without_turn():
+            result = function(*args, **kwargs)
     except Exception as problem:
         if noted.refused is None or problem is noted.refused:
             raise

@@ -16,12 +16,12 @@ from morok.described.call_arguments import Arguments, Stands, apart, is_over, le
 from morok.described.call_plan import Plan
 from morok.described.description import Described, agree, described, lazies
 from morok.described.reach import Reach
+from morok.described.turns import TURN
 from morok.described.value_keys import is_a, word_of
 from morok.errors import JitDifferenceError, JitError, MorokError, UsageError
 from morok.ir.uop import UOp
-from morok.locks import WRITES
 from morok.passes.appended import appended_key
-from morok.tensor.describing import current
+from morok.tensor.describing import current, descriptions, planning, refuse_elsewhere
 from morok.tensor.realize import is_watched, realize
 from morok.tensor.tensor import Tensor
 
@@ -85,6 +85,9 @@ class Jitted(Generic[P, R]):
         if current() is not None or is_watched():  # inside another description, or observed: call the function itself
             return self._inlined(args, kwargs)
         call = Arguments(args, kwargs)
+        if descriptions:
+            for node in call.leaves:
+                refuse_elsewhere(node)
         key = (call.key, all_key(), appended_key())
         for plan in self._plans.get(key, ()):
             if plan.fits(call):
@@ -121,19 +124,27 @@ class Jitted(Generic[P, R]):
 
     def _found(self, key: Hashable, call: Arguments, args: Any, kwargs: Any) -> tuple[Plan, Arguments]:
         """(plan, call) if the quick check found no plan: one that fits by comparing values, or a new one."""
-        with WRITES:  # for one description at a time, and until its plan is made
-            plans = self._plans.get(key, ())
-            reach = Reach(self._roots(call))
-            for plan in plans:
-                if plan.reach.difference(reach):
-                    continue
-                plan.compute()
-                if plan.fits_tensors(call):
-                    plan.reach = reach
-                    return plan, call
-            plan = self._described(call, args, kwargs)
-            self._keep(key, plan)
-            return plan, call
+        with TURN:
+            plan = self._fitting(key, call, Reach(self._roots(call)))
+            if plan is not None:
+                return plan, call
+            with planning():
+                made = self._described(call, args, kwargs)
+            plan = self._fitting(key, call, made.reach)  # another thread may have described, for which the function has waited
+            if plan is None:
+                self._keep(key, made)
+            return plan or made, call
+
+    def _fitting(self, key: Hashable, call: Arguments, reach: Reach) -> Plan | None:
+        """A plan for the values that the function reaches; None if there is none."""
+        for plan in self._plans.get(key, ()):
+            if plan.reach.difference(reach):
+                continue
+            plan.compute()
+            if plan.fits_tensors(call):
+                plan.reach = reach
+                return plan
+        return None
 
     def _roots(self, call: Arguments) -> list[tuple[str, Any]]:
         words = [word_of(v if is_a(v, type) else type(v)) for v in call.roots]
