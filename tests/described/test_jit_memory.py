@@ -340,6 +340,39 @@ def test_a_tensor_left_behind_keeps_its_elements() -> None:
     assert (x.tolist(), g.tolist(), kept.t.tolist()) == ([100, 200], [7, 6], [7, 10])
 
 
+def writes_it(x: Tensor) -> None:
+    x.assign(x * 3)
+
+
+def writes_into_it(x: Tensor) -> None:
+    x[0] = 9.0
+
+
+@pytest.mark.parametrize("write", [writes_it, writes_into_it, lambda x: None])
+@pytest.mark.parametrize(
+    "make", [lambda: vector(1, 2), lambda: Tensor.full((2,), 4.0), lambda: vector(1, 2) + 1, lambda: vector(1, 2).flip(0)]
+)
+def test_an_argument_left_behind_has_its_elements(make: Callable[[], Tensor], write: Function) -> None:
+    kept, x = Kept(), make()
+    before = x.tolist()
+
+    @morok.jit
+    def f(x: Tensor) -> None:
+        write(x)
+        kept.t = x
+        raise KeyError
+
+    with pytest.raises((KeyError, UsageError)):  # a view of a tensor in use is not written
+        f(x)
+    assert x.tolist() == before
+    if kept.t is not None:
+        assert kept.t.tolist() == before
+        x.assign(x * 100)
+        assert (kept.t.tolist(), x.tolist()) == (before, [100 * v for v in before])
+        kept.t[0] = 5.0
+        assert (kept.t.tolist(), x.tolist()) == ([5.0, before[1]], [100 * v for v in before])
+
+
 @pytest.mark.parametrize("make", [lambda: morok.nn.Linear(2, 2), lambda: morok.nn.Embedding(2, 2)], ids=["linear", "embedding"])
 def test_layers_that_a_function_makes(make: Callable[[], morok.nn.Module]) -> None:
     def program(jit: Callable[[Function], Function]) -> list[Any]:
