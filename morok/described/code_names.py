@@ -17,9 +17,9 @@ from typing import Any, Final
 _LIBRARIES: Final = tuple({sysconfig.get_paths()[k] + os.sep for k in ("stdlib", "platstdlib", "purelib", "platlib")})
 LOOKUPS: Final = frozenset({
     "getattr", "hasattr", "setattr", "delattr", "vars", "dir", "globals", "locals", "eval", "exec", "compile", "FunctionType",
-    "__dict__", "__getattribute__", "__setattr__", "__delattr__", "__getstate__", "__reduce__", "__reduce_ex__", "__subclasses__",
-    "attrgetter", "methodcaller", "getmembers", "getattr_static", "__import__", "import_module", "modules", "_getframe",
-    "format", "format_map", "vformat", "asdict", "astuple", "replace", "wraps", "update_wrapper",
+    "__dict__", "__dir__", "__getattribute__", "__setattr__", "__delattr__", "__getstate__", "__reduce__", "__reduce_ex__",
+    "__subclasses__", "attrgetter", "methodcaller", "getmembers", "getattr_static", "__import__", "import_module", "modules",
+    "_getframe", "format", "format_map", "vformat", "asdict", "astuple", "replace", "wraps", "update_wrapper",
 })  # fmt: skip
 """Names in code that looks up other names, which may be computed texts."""
 SETS: Final = "="
@@ -64,7 +64,7 @@ def names_of(code: CodeType) -> frozenset[str]:
                 found.add("__format__")
             elif i.opname in ("STORE_ATTR", "DELETE_ATTR"):
                 found.add(SETS)
-            elif i.opname == "CONTAINS_OP" or i.argrepr in ("==", "!="):
+            elif i.opname in ("CONTAINS_OP", "COMPARE_OP"):  # lists are compared by `==` of what they contain, also by `<`
                 found.add("__eq__")
             elif i.opname == "MATCH_CLASS":
                 found.add("__match_args__")

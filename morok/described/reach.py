@@ -266,7 +266,7 @@ class Reach:
             self._names.found.add(value)
         elif is_a(value, _DESCRIPTORS):
             self._names.found.add(value.__name__)
-        elif is_a(value, _RUNNING):
+        elif is_a(value, _RUNNING) or (is_a(value, np.ndarray) and value.dtype.hasobject):
             self._names.add_unknown()
 
     def _is_special(self, path: str, value: Any, distance: int) -> bool:
@@ -345,6 +345,8 @@ class Reach:
             self._names.add_library(module)
             self._below([(f"{path}.{n}", v) for n, v in f.__dict__.items() if n.startswith("__") or n[0] != "_"], distance)
             self._watched.append(f.__dict__)
+            inner = [c for cell in f.__closure__ or () for c in gc.get_referents(cell)]
+            self._below([(f"{path}: a function", v) for v in inner if is_a(v, (types.FunctionType, types.MethodType))], distance)
             return
         self._space(path, f.__dict__, distance, f)
         code, closure = f.__code__, f.__closure__ or ()
@@ -384,7 +386,7 @@ class Reach:
         if not is_open and kind not in _CONTAINERS and not is_a(value, (Lazy, BaseException)):
             self._watched.append(value)
         if self._names.is_foreign(kind.__module__) and not is_a(value, Module):
-            self._names.add_library(kind.__module__)
+            self._names.add_object(value)
             if is_a(value, threading.local):  # each thread has other attributes
                 self._calls.append(functools.partial(_own, value))
             elif package in _OPAQUE or package == _OURS:

@@ -49,7 +49,20 @@ _MAKES: Final = frozenset({
 })  # fmt: skip
 """Methods by which objects of a class are made, which count if the code has the class."""
 _SETS: Final = frozenset({"__init__", "__post_init__"})
-_COMPARES: Final = frozenset({"__eq__", "index", "count", "remove"})
+_COMPARES: Final = frozenset({
+    "__contains__", "__eq__", "__ge__", "__gt__", "__le__", "__lt__", "__ne__", "count", "index", "max", "min", "remove", "sort",
+    "sorted",
+})  # fmt: skip
+"""Names in code that may compare by `==`."""
+_NUMBERS: Final = (
+    np.generic,
+    np.dtype,
+    np.ufunc,
+    np.random.Generator,
+    np.random.BitGenerator,
+    np.random.RandomState,
+    type(np.sum),
+)
 _BY_NAME: Final = frozenset({"__dataclass_fields__", "__dataclass_params__", "__match_args__"})
 _CLASSES: Final = frozenset({"type", "__class__", "__new__", "__mro__", "mro", "__bases__", "__base__"})
 """Names in code that has the classes of objects."""
@@ -106,6 +119,21 @@ class Names:
         if package == "numpy":
             self._protocols = _PROTOCOLS | _NUMPYS
 
+    def add_object(self, value: Any) -> None:
+        """Add what an object of a library may look up, and what code of the program's it may have."""
+        module = str(type(value).__module__)
+        self.add_library(module)
+        package = top(module)
+        if package == "numpy":
+            is_own = not issubclass(type(value), np.ufunc) or vars(np).get(value.__name__) is value
+            is_known = is_own and issubclass(type(value), _NUMBERS)
+        elif package == "datetime":
+            is_known = getattr(value, "tzinfo", None) is None
+        else:
+            is_known = package != "typing"
+        if not is_known:
+            self.add_unknown()
+
     def add_alias(self, name: str) -> None:
         """Add the own name of a library's function or class, whatever name the code has for it."""
         if not name.startswith("__"):
@@ -151,7 +179,7 @@ class Names:
             return True
         if name in _SETS:
             return self._sets
-        if name in self.found or name in self._protocols:
+        if name in self.found or name in self._protocols or name in self._set:  # to set it may call a property
             return True
         if name in _MAKES:
             return False
@@ -160,7 +188,7 @@ class Names:
         if name == "__repr__":
             return self.walks
         if name in ("__setattr__", "__delattr__"):
-            return SETS in self.found
+            return SETS in self.found or self.walks
         return name.startswith("__") and name.endswith("__") and name not in _BY_NAME
 
     def is_open(self, kind: type) -> bool:

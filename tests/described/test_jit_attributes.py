@@ -7,6 +7,7 @@ import collections
 import contextlib
 import copy
 import dataclasses
+import datetime
 import functools
 import itertools
 import json
@@ -482,6 +483,23 @@ def of_makers() -> Iterator[Program]:
     }.items():
         yield label, function, [up(run, "hidden")], [] if label in ("class of an object", "class method") else [up(run, "steps")]
 
+    class WithSetter:
+        def __init__(self) -> None:
+            self.gain = 2.0
+
+        @property
+        def gain(self) -> float:
+            return self._gain
+
+        @gain.setter
+        def gain(self, value: float) -> None:
+            self._gain = value * run.hidden
+
+        def gained(self, x: Tensor) -> Tensor:
+            return x * self._gain
+
+    yield "setter", lambda x: WithSetter().gained(x), [up(run, "hidden")], [up(run, "steps")]
+
     class Meta(type):
         def __call__(cls, *values: Any) -> Any:
             made = super().__call__(*values)
@@ -508,8 +526,41 @@ def of_makers() -> Iterator[Program]:
     yield "abstract class", concrete.gained, [up(concrete, "gain")], [up(concrete, "steps")]
 
 
+def of_libraries() -> Iterator[Program]:
+    """As of_trainers(): objects of libraries that have code of the program's."""
+    run, kind = Run(hidden=1.0), typing.TypeVar("kind")
+
+    class Hidden(typing.Generic[kind]):
+        def __init__(self) -> None:
+            self.value = run.hidden
+
+    alias, over = Hidden[int], np.vectorize(lambda v: v * run.hidden)
+    one_by_one, held = np.frompyfunc(lambda v: v * run.hidden, 1, 1), super(Extended, Extended())
+    yield "alias of a class", lambda x: x * alias().value + run.log, [up(run, "hidden")], []
+    run.log = 0  # type: ignore[assignment]
+    yield "vectorize", lambda x: x * float(over(2.0)) + run.log, [up(run, "hidden")], []
+    yield "frompyfunc", lambda x: x * float(one_by_one(2.0)) + run.log, [up(run, "hidden")], []
+
+    class Zone(datetime.tzinfo):
+        def utcoffset(self, at: Any) -> datetime.timedelta:
+            return datetime.timedelta(hours=run.hidden)
+
+    at = datetime.datetime(2020, 1, 1, tzinfo=Zone())
+    yield "datetime", lambda x: x * at.utcoffset().seconds + run.log, [up(run, "hidden")], []  # type: ignore[union-attr]
+    owner = type("Owner", (), {"gain": property(operator.attrgetter("hidden"))})()
+    owner.hidden, owner.steps = 1.0, 0
+    yield "attrgetter of a property", lambda x: x * owner.gain, [up(owner, "hidden")], []
+    yield "super, held", lambda x: held.gained(x), [up(Measured, "gain"), up(Mixed, "rate")], [up(Measured, "count")]
+    bound, partial = types.MethodType(getattr, run), functools.partial(getattr, run)
+    yield "method of getattr", lambda x: x * bound("hid" + "den".lower()), [up(run, "hidden")], []
+    yield "partial of getattr", lambda x: x * partial("hid" + "den".lower()), [up(run, "hidden")], []
+    yield "dir", lambda x: x * len(run.__dir__()), [functools.partial(setattr, run, "other", 1)], []
+    first, second = State(), State()
+    yield "list that has a dataclass", lambda x: x * (2 + [first].__contains__(second)), [up(first, "steps")], []
+
+
 def programs() -> dict[str, Program]:
-    kinds = (of_trainers, of_places, of_modules, of_operators, of_lookups, of_makers)
+    kinds = (of_trainers, of_places, of_modules, of_operators, of_lookups, of_makers, of_libraries)
     return {f"{kind.__name__[3:]}: {p[0]}": p for kind in kinds for p in kind()}
 
 
