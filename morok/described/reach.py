@@ -140,9 +140,9 @@ class Reach:
     def _walk(self) -> None:
         while self._pending:
             while self._pending:
-                path, value, distance, is_kind = self._pending.popleft()
+                path, value, distance, is_own = self._pending.popleft()
                 with _TOLERANT:
-                    self._visit(path, value, distance, is_kind)
+                    self._visit(path, value, distance, is_own)
             self._names.settle()
             if self._names.looks:
                 self._texts_of_modules()
@@ -165,7 +165,8 @@ class Reach:
             if n in space.slots:
                 found = _read(space.slots[n], space.owner)
             if found is not _ABSENT:
-                self._below([(f"{space.path}.{n}", found)], space.distance)
+                is_own = is_a(space.owner, type) and is_a(found, types.FunctionType) and found.__code__.co_name == n
+                self._below([(f"{space.path}.{n}", found)], space.distance, is_own)
 
     def _watch(self, space: _Space) -> None:
         """Watch the values of a place whose names are known: one by one, or all at once where all of an object's are."""
@@ -237,8 +238,10 @@ class Reach:
         moved = next((a for a, b in zip(self.values, other.values, strict=True) if a != b), None)
         return "" if moved is None else f"{moved} has another place"
 
-    def _visit(self, path: str, value: Any, distance: int, is_kind: bool) -> None:
-        """Watch and visit what a value refers to; `is_kind` is True for the class of an object, a class, or a base of it."""
+    def _visit(self, path: str, value: Any, distance: int, is_own: bool) -> None:
+        """Watch and visit what a value refers to; `is_own` is True for the class of an object or class, for a base of it, and
+        for a method under its own name, which the code may not have itself.
+        """
         self._places[path] += 1
         path = path if self._places[path] == 1 else f"{path} ({self._places[path]})"
         self.values[path] = value
@@ -246,10 +249,12 @@ class Reach:
         if kind in _LEAVES:
             self._leaf(value)
             return
-        if is_a(value, type) and not is_kind:
+        if is_a(value, type) and not is_own:
             self._names.add_class(value)
         elif is_a(value, classmethod):
             self._names.found.add("__class__")
+        elif is_a(value, types.FunctionType) and not is_own:
+            self._names.add_function(value.__code__)
         if id(value) in self._seen:
             return
         self._seen[id(value)] = value
@@ -305,8 +310,8 @@ class Reach:
             return False
         return True
 
-    def _below(self, found: Iterable[tuple[str, Any]], distance: int, is_kind: bool = False) -> None:
-        self._pending.extend((path, value, distance + 1, is_kind) for path, value in found)
+    def _below(self, found: Iterable[tuple[str, Any]], distance: int, is_own: bool = False) -> None:
+        self._pending.extend((path, value, distance + 1, is_own) for path, value in found)
 
     def _container(self, path: str, value: Any, distance: int) -> None:
         """Watch and visit what a tensor, dict or row of values contains."""
@@ -354,8 +359,8 @@ class Reach:
         self._below([(f"{path}.__code__", code)], distance)
         self._watched.extend(closure)
         for name, cell in zip(code.co_freevars, closure, strict=True):
-            is_kind = name == "__class__" and not has_own_class(code)
-            self._below([(f"{path}: {name}", content) for content in gc.get_referents(cell)], distance, is_kind)
+            is_own = name == "__class__" and not has_own_class(code)
+            self._below([(f"{path}: {name}", content) for content in gc.get_referents(cell)], distance, is_own)
         looks_up = not names_of(code).isdisjoint({"globals", "eval", "exec"})
         self._use(self._space(module, f.__globals__, distance, is_all=looks_up), global_names(code))
         self._below([(f"{path}: default {k}", v) for k, v in enumerate(f.__defaults__ or ())], distance)

@@ -109,6 +109,10 @@ class Names:
             self._sets = True
         self.found |= names
 
+    def add_function(self, code: types.CodeType) -> None:
+        """Note that the code has a function itself, not as a method under its own name."""
+        self._sets = self._sets or code.co_name in _SETS
+
     def add_library(self, module: Any) -> None:
         """Add what the library that this module belongs to may look up."""
         package = top(str(module))

@@ -577,28 +577,52 @@ def test_attributes_that_count_and_others(name: str) -> None:
             assert jitted.plans == described
 
 
-def sets(run: Run) -> None:
-    run.steps = 1
+class Counted:
+    """An object that is reset by what has made it."""
+
+    def __init__(self) -> None:
+        self.steps = 0
+
+    reset = __init__
+
+    def step_done(self) -> None:
+        self.steps += 1
 
 
-def initialises(run: Run) -> None:
-    run.__init__()  # type: ignore[misc]
+INITIALISE = Counted.__init__
 
 
-def sets_by_name(run: Run) -> None:
-    setattr(run, "st" + "eps".lower(), 1)
+def sets(counted: Counted) -> None:
+    counted.steps = 1
 
 
-def logs(run: Run) -> None:
-    run.step_done()
+def initialises(counted: Counted) -> None:
+    counted.__init__()  # type: ignore[misc]
 
 
-@pytest.mark.parametrize("function", [sets, initialises, sets_by_name, logs])
-def test_attributes_that_are_only_set_count(function: Callable[[Run], None]) -> None:
-    run = Run()
+def resets(counted: Counted) -> None:
+    counted.reset()
+
+
+def initialises_held(counted: Counted) -> None:
+    INITIALISE(counted)
+
+
+def sets_by_name(counted: Counted) -> None:
+    setattr(counted, "st" + "eps".lower(), 1)
+
+
+def counts(counted: Counted) -> None:
+    counted.step_done()
+
+
+@pytest.mark.parametrize("function", [sets, initialises, initialises_held, resets, sets_by_name, counts])
+def test_attributes_that_are_only_set_count(function: Callable[[Counted], None]) -> None:
+    counted = Counted()
+    counted.steps = 5
 
     def f(x: Tensor) -> Tensor:
-        function(run)
+        function(counted)
         return x * 2
 
     with pytest.raises(JitEffectError, match="changes"):
