@@ -71,5 +71,5 @@ def test_threads_are_counted() -> None:
 @pytest.mark.parametrize("wrong", ["1000", [1], 1.5, True, object()], ids=lambda w: type(w).__name__)
 def test_a_limit_that_is_no_whole_number_is_refused(kind: str, wrong: Any) -> None:
     graph, compute = RUNS[kind]
-    with pytest.raises(IRError, match="the limit of steps is .*\n.*expected: a whole number, or None"):
+    with pytest.raises(IRError, match=r"the limit of steps is .*\n.*expected: a whole number, or None"):
         compute(graph(4), wrong)
