@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import morok
 from morok import Tensor, UOp, dtypes
 from morok.errors import IRError, IRTypeError, MorokError
 from morok.ir.dtype import AddrSpace
@@ -57,6 +58,13 @@ def test_a_field_that_is_not_there_is_an_attribute_error_too() -> None:
         X.field("axes")
     assert isinstance(caught.value, IRError)
     assert "name or min or max" in caught.value.expected
+
+
+@pytest.mark.parametrize("name", ["\ud800", "a\udcff", "\N{GREEK SMALL LETTER ALPHA}"], ids=ascii)
+def test_any_text_names_a_variable_that_stands_in_an_order(name: str) -> None:
+    """A text with surrogates has no bytes in UTF-8."""
+    x, y = UOp.var(name, dtypes.index, 0, 9), UOp.var("y", dtypes.index, 0, 9)
+    assert morok.simplify(x + y) is morok.simplify(y + x)
 
 
 def test_numbers_of_numpy_are_constants() -> None:
