@@ -28,8 +28,8 @@ from morok.ir.ops import TABLE
 from morok.ir.ops import field_values as _arguments
 from morok.ir.provenance import describe
 from morok.ir.ranges import CLOSES, binders, open_ranges
-from morok.ir.shape import shape_of
-from morok.ir.typecheck import ARITY, PARAMS, check_nodes, pointwise_type, wrong_arity
+from morok.ir.shape import AXES, WITH_AXES, may_have_axes, shape_of
+from morok.ir.typecheck import ARITY, PARAMS, check_nodes, check_shapes, pointwise_type, wrong_arity
 
 if TYPE_CHECKING:
     from morok.ir.op import Bounds
@@ -135,7 +135,13 @@ def _make(table: Alive[UOp], key: Any, op: Op, dtype: DType, src: tuple[UOp, ...
                 invalid = op is not _WHERE or src[1].invalid or src[2].invalid
                 break
     # arithmetic gets a dict at once, for its final forms under simplification
-    node = _filled(op, dtype, src, arg, vmin, vmax, invalid, {} if key is src else NO_FACTS, origin)
+    memo: Mapping[Any, Any] = {} if key is src else {AXES: True} if op in WITH_AXES else NO_FACTS
+    for s in src:
+        if s.memo:
+            if may_have_axes(op, src):
+                memo = {AXES: True}
+            break
+    node = _filled(op, dtype, src, arg, vmin, vmax, invalid, memo, origin)
     entry = Entry(node, forget)
     entry.forget = MethodType(table.remove, key)
     return node if table.setdefault(key, entry) is entry else table.entered(key, node)
@@ -437,6 +443,8 @@ class UOp(Cell):
         if first is not None:
             src = binders(src, first)
         if len(src) == len(old) and _alike(src, old):  # checked when this node was made
+            if op in _KEYED_BY_OPERANDS:
+                check_shapes(self.entry, src)
             return intern(op, self.dtype, src, self.arg)
         if op in _KEYED_BY_OPERANDS:
             return UOp.new(op, src)
@@ -747,6 +755,8 @@ def binary(op: Op, a: UOp, b: UOp) -> UOp:
     result = typed.get(d) if b.dtype is d else None
     if result is None:
         result = typed[d] = pointwise_type(_DEFS[op], src)
+    elif a.memo and b.memo:
+        check_shapes(_DEFS[op], src)
     return _make(table, src, op, result, src, None)
 
 
@@ -785,6 +795,8 @@ def rebuilt(node: UOp, src: tuple[UOp, ...]) -> UOp:
     old = node.src
     alike = len(src) == len(old) and _alike(src, old)
     if alike and table is not None:
+        if len(src) > 1 and (src[0].memo or src[1].memo):  # else at most one of them has axes
+            check_shapes(_DEFS[op], src)
         return _make(table, src, op, node.dtype, src, None, node.origin)
     outer = maker.origin
     maker.origin = node.origin
@@ -806,7 +818,8 @@ def relinked(node: UOp, src: tuple[UOp, ...]) -> UOp:
     found = table.get(key)
     if found is not None and (known := found()) is not None:
         return known
-    made = _filled(op, node.dtype, src, arg, node.vmin, node.vmax, node.invalid, NO_FACTS, node.origin)
+    memo = {AXES: True} if may_have_axes(op, src) else NO_FACTS
+    made = _filled(op, node.dtype, src, arg, node.vmin, node.vmax, node.invalid, memo, node.origin)
     return table.entered(key, made)
 
 

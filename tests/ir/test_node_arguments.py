@@ -82,7 +82,26 @@ MATRIX = buffer(6, 2, 3)
 P = UOp.new(Op.DefineGlobal, (), 0, dtypes.f32.ptr(4))
 TWO = UOp.var("i", dtypes.index.vec(2))
 
+PLACES = buffer(4, 2, 2)
+TRANSPOSED = buffer(6, 3, 2)
+ROW = buffer(3, 1, 3)
+CHOICE = MATRIX.lt(0.5)
 CANNOT_BE: dict[str, Callable[[], Any]] = {
+    "a sum of two shapes": lambda: UOp.new(Op.Add, (MATRIX, TRANSPOSED)),
+    "a product of two shapes, by an operator": lambda: MATRIX * TRANSPOSED,
+    "a comparison of two shapes": lambda: MATRIX < TRANSPOSED,
+    "a sum of one axis and two": lambda: MATRIX + buffer(3),
+    "a sum over an axis of size 1": lambda: MATRIX + ROW,
+    "a choice by a condition of another shape": lambda: CHOICE.where(TRANSPOSED, TRANSPOSED),
+    "a choice between two shapes": lambda: CHOICE.where(MATRIX, TRANSPOSED),
+    "a choice by a number between two shapes": lambda: F.lt(1.0).where(MATRIX, TRANSPOSED),
+    "a product and a sum of another shape": lambda: UOp.new(Op.MulAcc, (MATRIX, MATRIX, TRANSPOSED)),
+    "a sum of computed tensors of two shapes": lambda: (MATRIX * 2 + F).exp2() - (F - TRANSPOSED).cast(dtypes.f32),
+    "operands of two shapes in place of one": lambda: (MATRIX + MATRIX).replace((MATRIX, TRANSPOSED)),
+    "a tensor of another shape in place of one": lambda: (MATRIX * 2 + MATRIX.sqrt()).substitute({MATRIX.sqrt(): TRANSPOSED}),
+    "lanes of two shapes": lambda: UOp.vectorize(MATRIX, TRANSPOSED),
+    "a loop to a tensor": lambda: UOp.range(PLACES.cast(dtypes.index), 0),
+    "a branch by a tensor": lambda: UOp.new(Op.If, (CHOICE,)),
     "a fold over an f32": lambda: F.reduce(Op.Add, F),
     "an end of an f32": lambda: P.index(X).store(F).end(F),
     "a store that closes an f32": lambda: P.index(X).store(F, F),
