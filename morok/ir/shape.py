@@ -153,7 +153,7 @@ def may_have_axes(op: Op, src: tuple[UOp, ...]) -> bool:
     return op in WITH_AXES
 
 
-def axes_of(node: UOp) -> Shape:
+def noted_shape(node: UOp) -> Shape:
     """The shape of a node; of one without axes () at once, where `shape_of` would look below it."""
     return shape_of(node) if node.memo and AXES in node.memo else ()
 
@@ -164,7 +164,7 @@ def one_shape(nodes: tuple[UOp, ...]) -> bool:
     """
     first: UOp | None = None
     for s in nodes:
-        if shape := axes_of(s):
+        if shape := noted_shape(s):
             if first is None:
                 first = s
             elif unlike(shape_of(first), shape) and has_shape(first) and has_shape(s):

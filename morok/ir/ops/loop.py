@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from morok.ir.dtype import BY_NAME, DType, dtypes
 from morok.ir.op import REDUCE_OPS, TABLE, Op, OpDef, Operand, Position
 from morok.ir.ops.memory_ops import on_device, ranged
-from morok.ir.shape import axes_of, has_shape, shape_of, shown_shape
+from morok.ir.shape import has_shape, noted_shape, shape_of, shown_shape
 
 if TYPE_CHECKING:
     from morok.ir.op import Bounds, Node, Operands
@@ -24,7 +24,7 @@ def _range_type(src: Operands, arg: Any, requested: DType | None) -> DType:
 
 
 def _without_axes(x: Node, what: str) -> None:
-    if axes := axes_of(x):
+    if axes := noted_shape(x):
         raise TypeError(f"{what} without axes, not of shape {shown_shape(axes)}")
 
 
