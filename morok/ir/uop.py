@@ -410,7 +410,8 @@ class UOp(Cell):
         """
         d = _check_dtype(dtype, "Bitcast")
         if d.bits * d.count != self.dtype.bits * self.dtype.count:
-            raise IRTypeError(f"Bitcast: {self.dtype} and {d} differ in width", place=caller())
+            wanted = f"a dtype of {self.dtype.bits * self.dtype.count} bits"
+            raise IRTypeError(f"Bitcast: {self.dtype} and {d} differ in width", place=caller(), expected=wanted)
         return UOp.new(Op.Bitcast, (self,), dtype=dtype)
 
     def like(self, value: Any) -> UOp:
@@ -697,14 +698,19 @@ def _coerced(scalar: DType, value: Any) -> Any:
     except (TypeError, ValueError, OverflowError):
         out = None
     if out is None or (scalar.is_integral and value != int(value)):
-        raise IRTypeError(f"{shown(value)} is no constant of dtype {scalar}", place=caller())
+        raise IRTypeError(
+            f"{shown(value)} is no constant of dtype {scalar}",
+            place=caller(),
+            expected="a node, or an integer" if scalar.is_integral else "a node, or a number",
+            hint="its graph is in its `uop`" if hasattr(value, "uop") else "",
+        )
     return out
 
 
 def vconst(scalar: DType, values: Sequence[Any]) -> UOp:
     """A constant with these lanes; equal lanes give a Const of vector dtype, so a splat has one form."""
     if not values:
-        raise IRTypeError("a vector constant without lanes", place=caller())
+        raise IRTypeError("a vector constant without lanes", place=caller(), expected="a number for each lane")
     lanes = tuple([_coerced(scalar, v) for v in values])
     if scalar is _INDEX:
         lanes = tuple(map(_short, lanes))
@@ -735,11 +741,17 @@ def cast(x: UOp, dtype: DType | None) -> UOp:
     if not isinstance(dtype, DType):
         dtype = _check_dtype(dtype, "Cast")
     if dtype.kind in _NO_CAST or x.dtype.kind in _NO_CAST or dtype.is_ptr != x.dtype.is_ptr:
-        raise IRTypeError(f"Cast: no conversion from {x.dtype} to {dtype}", place=caller())
+        raise IRTypeError(
+            f"Cast: no conversion from {x.dtype} to {dtype}",
+            place=caller(),
+            expected="numbers to numbers, or pointers to pointers",
+        )
     if dtype.count == 1:
         dtype = dtype.scalar().vec(x.dtype.count)
     elif dtype.count != x.dtype.count:
-        raise IRTypeError(f"Cast: {x.dtype} and {dtype} differ in lanes", place=caller())
+        raise IRTypeError(
+            f"Cast: {x.dtype} and {dtype} differ in lanes", place=caller(), expected=f"a scalar dtype, or {x.dtype.count} lanes"
+        )
     return intern(Op.Cast, dtype, (x,), None)
 
 

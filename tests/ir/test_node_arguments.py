@@ -34,6 +34,12 @@ WRONG: dict[str, Callable[[], Any]] = {
     "a list that is closed": lambda: X.end([X]),  # type: ignore[arg-type]
     "a tensor as a gate": lambda: UOp.new(Op.DefineGlobal, (), 0, dtypes.f32.ptr(4)).index(X, gate=Tensor([True])),  # type: ignore[arg-type]
     "a node as nodes": lambda: UOp.range(8, 0, deps=X),  # type: ignore[arg-type]
+    "no lanes of a constant": lambda: UOp.const((), dtypes.f32.vec(2)),
+    "a tensor as a constant": lambda: UOp.const(Tensor([1.0, 2.0]), dtypes.f32),
+    "half of an integer as a constant": lambda: X + 0.5,
+    "a pointer as a number": lambda: UOp.new(Op.DefineGlobal, (), 0, dtypes.f32.ptr(4)).cast(dtypes.i32),
+    "two lanes of four": lambda: UOp.var("v", dtypes.f32.vec(4)).cast(dtypes.i32.vec(2)),
+    "bits of another width": lambda: F.bitcast(dtypes.i64),
     "no lanes": lambda: UOp.vectorize(),
     "one lane that is a number": lambda: UOp.vectorize(1.0),  # type: ignore[arg-type]
     "a number in place of operands": lambda: X.replace(1),  # type: ignore[arg-type]
@@ -49,6 +55,7 @@ def test_wrong_arguments_have_an_error_of_ours_at_their_line(what: str) -> None:
     with pytest.raises(MorokError) as caught:
         WRONG[what]()
     assert isinstance(caught.value, (TypeError, ValueError))
+    assert "expected" in str(caught.value)
     assert caught.value.place is not None
     assert caught.value.place.file == __file__
 
