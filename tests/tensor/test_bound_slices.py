@@ -128,3 +128,11 @@ def test_a_copy_of_a_variable_size_has_memory_of_its_own() -> None:
     np.testing.assert_array_equal(copy.numpy(), X[:3] * 0)
     np.testing.assert_array_equal(part.numpy(), X[:3])
     np.testing.assert_array_equal((copy + x[: N.bind(3)]).numpy(), X[:3])
+
+
+def test_an_axis_that_a_gate_bounds_is_one_loop() -> None:
+    """The rows are behind a gate that says something of the length of the columns."""
+    x, m = np.arange(24, dtype=np.int32).reshape(8, 3), Variable("m", 1, 4)
+    for k in (1, 2, 3, 4):
+        found = Tensor(x.copy())[:, : m.bind(k)][::2][m.bind(k) :] + m.bind(k)
+        np.testing.assert_array_equal(found.numpy(), x[:, :k][::2][k:] + k)
