@@ -23,8 +23,8 @@ def readable(name: str) -> str:
 
 
 def data(text: str) -> bytes:
-    """The bytes of a text with file names, for a digest."""
-    return text.encode(errors="surrogateescape")
+    """The bytes of any text, of surrogates too: for a digest, or to look for it among other bytes."""
+    return text.encode(errors="surrogatepass")
 
 
 def _shown(problem: UnicodeError) -> tuple[str | bytes, int]:

@@ -10,6 +10,7 @@ from morok.ir.cell import NO_FACTS, facts_of
 from morok.ir.definedness import defined
 from morok.ir.divisors import excludes_overflow, excludes_zero
 from morok.ir.dtype import BY_NAME, FLOATS, INTS, NUMBERS, SCALARS, SIGNED, UNSIGNED, AddrSpace, DType, dtypes, safe_cast
+from morok.ir.graph import toposort
 from morok.ir.independence import done_within, independent
 from morok.ir.launch import counts, launched, renames, told_apart
 from morok.ir.maker import maker
@@ -276,7 +277,7 @@ class _Morok:
         lane by lane.
         """
         found: dict[UOp, tuple[UOp, ...]] = {}
-        for n in node.toposort():
+        for n in toposort((node,)):  # of a sketch, too
             count, op = n.dtype.count, n.op
             if count == 1 and op is not Op.Gep and not (TABLE.entries[op].pointwise and any(found[s] != (s,) for s in n.src)):
                 found[n] = (n,)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from morok.ir.cell import facts_of
@@ -19,6 +19,7 @@ _memo: Final = "shape"
 _OPS: Final = TABLE.entries
 # By name: the ops of which a rule is proved with the axes of tensors, since they make or change them.
 OF_AXES: Final = frozenset({"Reshape", "Permute", "Expand", "Pad", "Shrink", "Flip", "Concat", "Iota", "ReduceAxis"})
+AXES: Final = "may have axes"  # among the facts of a node: it may be a tensor, or a view of one
 _number: Final = "number"
 _NUMBERS: Final = frozenset({Op.Const, Op.DefineVar, Op.Range, Op.Special, Op.Index, Op.Load, Op.Gep})
 _CONST: Final = Op.Const
@@ -142,6 +143,45 @@ def differ(a: Size, b: Size) -> bool:
     return isinstance(a, int) and isinstance(b, int) and a != b
 
 
+def may_have_axes(op: Op, src: tuple[UOp, ...]) -> bool:
+    """True unless a node over these operands certainly has no axes: it makes some, or an operand may have some, of which each
+    node keeps a note that was made with it.
+    """
+    for s in src:
+        if s.memo and AXES in s.memo:
+            return op not in _NUMBERS
+    return op in WITH_AXES
+
+
+def noted_shape(node: UOp) -> Shape:
+    """The shape of a node; of one without axes () at once, where `shape_of` would look below it."""
+    return shape_of(node) if node.memo and AXES in node.memo else ()
+
+
+def one_shape(nodes: tuple[UOp, ...]) -> bool:
+    """False if two of these nodes have axes, and not the same. A number has none, and stands beside a tensor of any shape; how
+    large a parameter or an allocation is, a graph does not say.
+    """
+    first: UOp | None = None
+    for s in nodes:
+        if shape := noted_shape(s):
+            if first is None:
+                first = s
+            elif unlike(shape_of(first), shape) and has_shape(first) and has_shape(s):
+                return False
+    return True
+
+
+def shown_shape(shape: Sequence[Size]) -> str:
+    """A shape as text; sizes that are no numbers as question marks."""
+    return f"({', '.join(str(d) if isinstance(d, int) else '?' for d in shape)}{',' if len(shape) == 1 else ''})"
+
+
+def unlike(a: Shape, b: Shape) -> bool:
+    """True if two shapes have not as many axes, or sizes that are numbers and not equal."""
+    return len(a) != len(b) or any(map(differ, a, b))
+
+
 def edges(node: UOp) -> tuple[tuple[UOp, UOp], ...]:
     """The (begin, end) pairs of a Pad or Shrink, one an axis."""
     half = (len(node.src) - 1) // 2
@@ -208,6 +248,8 @@ _SHAPES: Final[dict[Op, Callable[[UOp], Shape]]] = {
     Op.Shrink: _shrunk,
     **dict.fromkeys((Op.Const, Op.DefineVar, Op.Range, Op.Index, Op.Unique, Op.Device), _scalar),
 }
+
+WITH_AXES: Final = frozenset(op for op, of in _SHAPES.items() if of is not _scalar)
 
 
 def _remembered_shape(node: UOp) -> Shape:

@@ -15,6 +15,7 @@ from zlib import crc32
 from morok.ir.cell import setter
 from morok.ir.dtype import DType
 from morok.ir.op import Op
+from morok.names import data
 
 if TYPE_CHECKING:
     from morok.ir.uop import UOp
@@ -139,10 +140,10 @@ def _stable(arg: Any) -> int:
     if isinstance(arg, (bool, int, float)):  # -1 and -2 have one hash in Python; every NaN alike
         return hash((type(arg).__name__ == "float", arg, arg < -1)) if arg == arg else 1
     if isinstance(arg, str):
-        return crc32(arg.encode())
+        return crc32(data(arg))
     if isinstance(arg, (enum.Enum, DType)):
         return crc32(arg.name.encode())
-    return crc32(repr(arg).encode())
+    return crc32(data(repr(arg)))
 
 
 _set_rank: Final = setter("rank")

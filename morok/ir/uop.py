@@ -28,8 +28,8 @@ from morok.ir.ops import TABLE
 from morok.ir.ops import field_values as _arguments
 from morok.ir.provenance import describe
 from morok.ir.ranges import CLOSES, binders, open_ranges
-from morok.ir.shape import shape_of
-from morok.ir.typecheck import ARITY, PARAMS, check_nodes, pointwise_type, wrong_arity
+from morok.ir.shape import AXES, WITH_AXES, may_have_axes, shape_of
+from morok.ir.typecheck import ARITY, PARAMS, check_nodes, check_shapes, pointwise_type, wrong_arity
 
 if TYPE_CHECKING:
     from morok.ir.op import Bounds
@@ -135,7 +135,13 @@ def _make(table: Alive[UOp], key: Any, op: Op, dtype: DType, src: tuple[UOp, ...
                 invalid = op is not _WHERE or src[1].invalid or src[2].invalid
                 break
     # arithmetic gets a dict at once, for its final forms under simplification
-    node = _filled(op, dtype, src, arg, vmin, vmax, invalid, {} if key is src else NO_FACTS, origin)
+    memo: Mapping[Any, Any] = {} if key is src else {AXES: True} if op in WITH_AXES else NO_FACTS
+    for s in src:
+        if s.memo:
+            if may_have_axes(op, src):
+                memo = {AXES: True}
+            break
+    node = _filled(op, dtype, src, arg, vmin, vmax, invalid, memo, origin)
     entry = Entry(node, forget)
     entry.forget = MethodType(table.remove, key)
     return node if table.setdefault(key, entry) is entry else table.entered(key, node)
@@ -404,7 +410,8 @@ class UOp(Cell):
         """
         d = _check_dtype(dtype, "Bitcast")
         if d.bits * d.count != self.dtype.bits * self.dtype.count:
-            raise IRTypeError(f"Bitcast: {self.dtype} and {d} differ in width", place=caller())
+            wanted = f"a dtype of {self.dtype.bits * self.dtype.count} bits"
+            raise IRTypeError(f"Bitcast: {self.dtype} and {d} differ in width", place=caller(), expected=wanted)
         return UOp.new(Op.Bitcast, (self,), dtype=dtype)
 
     def like(self, value: Any) -> UOp:
@@ -437,6 +444,8 @@ class UOp(Cell):
         if first is not None:
             src = binders(src, first)
         if len(src) == len(old) and _alike(src, old):  # checked when this node was made
+            if op in _KEYED_BY_OPERANDS:
+                check_shapes(self.entry, src)
             return intern(op, self.dtype, src, self.arg)
         if op in _KEYED_BY_OPERANDS:
             return UOp.new(op, src)
@@ -689,14 +698,19 @@ def _coerced(scalar: DType, value: Any) -> Any:
     except (TypeError, ValueError, OverflowError):
         out = None
     if out is None or (scalar.is_integral and value != int(value)):
-        raise IRTypeError(f"{shown(value)} is no constant of dtype {scalar}", place=caller())
+        raise IRTypeError(
+            f"{shown(value)} is no constant of dtype {scalar}",
+            place=caller(),
+            expected="a node, or an integer" if scalar.is_integral else "a node, or a number",
+            hint="its graph is in its `uop`" if hasattr(value, "uop") else "",
+        )
     return out
 
 
 def vconst(scalar: DType, values: Sequence[Any]) -> UOp:
     """A constant with these lanes; equal lanes give a Const of vector dtype, so a splat has one form."""
     if not values:
-        raise IRTypeError("a vector constant without lanes", place=caller())
+        raise IRTypeError("a vector constant without lanes", place=caller(), expected="a number for each lane")
     lanes = tuple([_coerced(scalar, v) for v in values])
     if scalar is _INDEX:
         lanes = tuple(map(_short, lanes))
@@ -727,11 +741,17 @@ def cast(x: UOp, dtype: DType | None) -> UOp:
     if not isinstance(dtype, DType):
         dtype = _check_dtype(dtype, "Cast")
     if dtype.kind in _NO_CAST or x.dtype.kind in _NO_CAST or dtype.is_ptr != x.dtype.is_ptr:
-        raise IRTypeError(f"Cast: no conversion from {x.dtype} to {dtype}", place=caller())
+        raise IRTypeError(
+            f"Cast: no conversion from {x.dtype} to {dtype}",
+            place=caller(),
+            expected="numbers to numbers, or pointers to pointers",
+        )
     if dtype.count == 1:
         dtype = dtype.scalar().vec(x.dtype.count)
     elif dtype.count != x.dtype.count:
-        raise IRTypeError(f"Cast: {x.dtype} and {dtype} differ in lanes", place=caller())
+        raise IRTypeError(
+            f"Cast: {x.dtype} and {dtype} differ in lanes", place=caller(), expected=f"a scalar dtype, or {x.dtype.count} lanes"
+        )
     return intern(Op.Cast, dtype, (x,), None)
 
 
@@ -747,6 +767,8 @@ def binary(op: Op, a: UOp, b: UOp) -> UOp:
     result = typed.get(d) if b.dtype is d else None
     if result is None:
         result = typed[d] = pointwise_type(_DEFS[op], src)
+    elif a.memo and b.memo:
+        check_shapes(_DEFS[op], src)
     return _make(table, src, op, result, src, None)
 
 
@@ -785,6 +807,8 @@ def rebuilt(node: UOp, src: tuple[UOp, ...]) -> UOp:
     old = node.src
     alike = len(src) == len(old) and _alike(src, old)
     if alike and table is not None:
+        if len(src) > 1 and (src[0].memo or src[1].memo):  # else at most one of them has axes
+            check_shapes(_DEFS[op], src)
         return _make(table, src, op, node.dtype, src, None, node.origin)
     outer = maker.origin
     maker.origin = node.origin
@@ -806,7 +830,8 @@ def relinked(node: UOp, src: tuple[UOp, ...]) -> UOp:
     found = table.get(key)
     if found is not None and (known := found()) is not None:
         return known
-    made = _filled(op, node.dtype, src, arg, node.vmin, node.vmax, node.invalid, NO_FACTS, node.origin)
+    memo = {AXES: True} if may_have_axes(op, src) else NO_FACTS
+    made = _filled(op, node.dtype, src, arg, node.vmin, node.vmax, node.invalid, memo, node.origin)
     return table.entered(key, made)
 
 

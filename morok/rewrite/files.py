@@ -272,6 +272,6 @@ class GroupPart:
 
     def mentions(self, op: str) -> bool:
         text = self.file.content
-        if op.encode() not in text and b"[*]" not in text:
+        if data(op) not in text and b"[*]" not in text:
             return False  # without parsing
         return any(mentions(r, op) for r in self.rules())

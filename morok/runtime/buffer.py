@@ -262,7 +262,8 @@ class Buffer:
             else instance(dtype, DType, "the dtype of a buffer", "a dtype", DTypeError)
         )
         if dtype is None or NUMPY.get(dtype) != native.dtype:
-            raise DTypeError(f"no dtype holds NumPy's {array.dtype}", expected=", ".join(d.name for d in FROM_NUMPY.values()))
+            what = f"{'no dtype holds' if dtype is None else f'{dtype} does not hold'} NumPy's {array.dtype}"
+            raise DTypeError(what, place=caller(), expected=", ".join(d.name for d in FROM_NUMPY.values()))
         buffer = Buffer(device, dtype, native.size)
         usable = native.flags.c_contiguous and native.flags.aligned and native.flags.writeable and native.size > 0
         if device.shares_host_memory and usable:

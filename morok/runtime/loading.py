@@ -48,7 +48,9 @@ class _Loader:
     """One of LLVM's loaders; `loaded` counts all libraries it has loaded, `alive` those not unloaded yet."""
 
     def __init__(self) -> None:
-        self.engine = llvm().create_lljit_compiler()
+        # JITLink allocates a library in one piece. The older linker aborts the process where code and constants, which it
+        # allocates one by one, come to lie more than 2 GB apart, as they do between large mappings of other libraries.
+        self.engine = llvm().create_lljit_compiler(use_jit_link=True)
         self.loaded = self.alive = 0
 
     def unload(self, tracker: Any) -> None:

@@ -238,7 +238,8 @@ def std(self: AnyTensor, axis: Axis = None, keepdim: bool = False, correction: f
 def argmax(self: AnyTensor, axis: int | None = None, keepdim: bool = False, **also: Unpack[Locating]) -> AnyTensor:
     """The position of the first greatest element (or NaN) along `axis` (None: in the flat tensor), as i64.
 
-    ShapeError along an axis without elements, AxisError for an axis outside the shape.
+    ShapeError along an axis without elements, AxisError for an axis outside the shape. Along an axis whose size a variable makes
+    0 it is the greatest number of i64, which is no position.
 
     >>> Tensor([[1, 5], [4, 4]]).argmax(1).tolist()
     [1, 0]
@@ -250,7 +251,8 @@ def argmax(self: AnyTensor, axis: int | None = None, keepdim: bool = False, **al
 def argmin(self: AnyTensor, axis: int | None = None, keepdim: bool = False, **also: Unpack[Locating]) -> AnyTensor:
     """The position of the first least element (or NaN) along `axis` (None: in the flat tensor), as i64.
 
-    ShapeError along an axis without elements, AxisError for an axis outside the shape.
+    ShapeError along an axis without elements, AxisError for an axis outside the shape. Along an axis whose size a variable makes
+    0 it is the greatest number of i64, which is no position.
 
     >>> Tensor([[1, 5], [4, 4]]).argmin(1).tolist()
     [0, 0]

@@ -7,14 +7,16 @@ import contextvars
 import functools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from morok.arguments import device_name
 from morok.caller import caller
 from morok.codegen.machines import host
 from morok.errors import DeviceError
 from morok.interrupts import deferred
-from morok.ir.dtype import dtypes
+from morok.ir.dtype import DType, dtypes
 from morok.ir.graph import toposort
 from morok.ir.op import Op
 from morok.ir.shape import Shape, shape_of
@@ -22,7 +24,7 @@ from morok.ir.uop import UOp
 from morok.locks import KERNELS
 from morok.out_of_memory import needs_memory
 from morok.runtime.device import device as find_device
-from morok.tensor import registry
+from morok.tensor import creation, registry
 from morok.tensor.base import Lazy, element_count
 from morok.tensor.describing import current
 from morok.tensor.schedule import scheduled, with_memory
@@ -33,6 +35,8 @@ from morok.tensor.view_methods import reshaped
 if TYPE_CHECKING:
     from morok.runtime.buffer import Buffer
     from morok.runtime.plan import ExecutionPlan
+
+    Array = np.ndarray[Any, Any]
 
 Watcher = Callable[["Prepared"], Callable[[Sequence["Buffer"]], None]]
 
@@ -146,6 +150,16 @@ def held(node: UOp, shape: Shape) -> UOp:
         front = UOp.new(Op.Shrink, (node, UOp.const(0, dtypes.index), _extent(shape)))
         return UOp.new(Op.Reshape, (front, *[d if isinstance(d, UOp) else UOp.const(d, dtypes.index) for d in shape]))
     return reshaped(node, shape)
+
+
+def with_elements(values: Array, shape: Shape, dtype: DType, device: str) -> UOp:
+    """The node of a tensor of a shape with these elements, of which there are as many as its sizes are bound to."""
+    total = element_count(shape)
+    if not isinstance(total, UOp):
+        return creation.from_data(values, dtype, device)
+    room = np.empty(int(total.vmax), values.dtype)
+    room[: values.size] = values.reshape(-1)
+    return held(creation.from_data(room, dtype, device), shape)
 
 
 def _extent(shape: Shape) -> UOp:

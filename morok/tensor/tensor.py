@@ -518,14 +518,18 @@ class Tensor(Lazy):
         return self._same()
 
     def clone(self) -> Self:
-        """A copy with memory of its own, in self's shape, dtype and device.
+        """A copy with memory of its own, in self's shape, dtype and device; a size that is a variable's stays one.
 
         >>> Tensor([1, 2]).clone().tolist()
         [1, 2]
         """
         if current() is not None:
             return self._like(UOp.new(Op.Copy, (self.uop, UOp.new(Op.Device, (), self.device))))
-        return type(self)(self.numpy().copy(), self.dtype, self.device)
+        return self._copied(self.numpy().copy(), self.device)
+
+    def _copied(self, values: Array, device: str) -> Self:
+        """A tensor of self's shape and dtype on `device`, of self's elements."""
+        return self._make(realization.with_elements(values, self.shape, self.dtype, device), device)
 
     def to(self, device: Any = None, dtype: Any = None) -> Self:
         """This tensor on another device, at another dtype, or both: `t.to("CUDA")`, `t.to(dtypes.f64)`, `t.to("CPU", "f16")`.
@@ -553,7 +557,7 @@ class Tensor(Lazy):
                 "call to() outside the jitted function; between devices of the CPU, before the function writes the tensor"
             )
             raise
-        return type(self)(values.copy() if shared else values, x.dtype, name)
+        return x._copied(values.copy() if shared else values, name)
 
     def assign(self, value: Any) -> Self:
         """This tensor itself; its memory is overwritten with `value` when it is computed.

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from morok import UOp, dtypes
-from morok.errors import StepLimitError
+from morok.errors import IRError, StepLimitError
 from morok.ir.interpret import evaluate, run, tensor
 from morok.ir.op import AxisType, Op
 
@@ -65,3 +65,11 @@ def test_threads_are_counted() -> None:
     thread = UOp.new(Op.Special, (UOp.const(HUGE, dtypes.index),), "lidx0")
     with pytest.raises(StepLimitError):
         run(UOp.sink(out.index(thread % 4).store(UOp.const(7, dtypes.i32))), {0: [0] * 4}, None, 10_000)
+
+
+@pytest.mark.parametrize("kind", RUNS)
+@pytest.mark.parametrize("wrong", ["1000", [1], 1.5, True, object()], ids=lambda w: type(w).__name__)
+def test_a_limit_that_is_no_whole_number_is_refused(kind: str, wrong: Any) -> None:
+    graph, compute = RUNS[kind]
+    with pytest.raises(IRError, match=r"the limit of steps is .*\n.*expected: a whole number, or None"):
+        compute(graph(4), wrong)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import morok
 from morok import Tensor, UOp, dtypes
 from morok.errors import IRError, IRTypeError, MorokError
 from morok.ir.dtype import AddrSpace
@@ -33,6 +34,12 @@ WRONG: dict[str, Callable[[], Any]] = {
     "a list that is closed": lambda: X.end([X]),  # type: ignore[arg-type]
     "a tensor as a gate": lambda: UOp.new(Op.DefineGlobal, (), 0, dtypes.f32.ptr(4)).index(X, gate=Tensor([True])),  # type: ignore[arg-type]
     "a node as nodes": lambda: UOp.range(8, 0, deps=X),  # type: ignore[arg-type]
+    "no lanes of a constant": lambda: UOp.const((), dtypes.f32.vec(2)),
+    "a tensor as a constant": lambda: UOp.const(Tensor([1.0, 2.0]), dtypes.f32),
+    "half of an integer as a constant": lambda: X + 0.5,
+    "a pointer as a number": lambda: UOp.new(Op.DefineGlobal, (), 0, dtypes.f32.ptr(4)).cast(dtypes.i32),
+    "two lanes of four": lambda: UOp.var("v", dtypes.f32.vec(4)).cast(dtypes.i32.vec(2)),
+    "bits of another width": lambda: F.bitcast(dtypes.i64),
     "no lanes": lambda: UOp.vectorize(),
     "one lane that is a number": lambda: UOp.vectorize(1.0),  # type: ignore[arg-type]
     "a number in place of operands": lambda: X.replace(1),  # type: ignore[arg-type]
@@ -48,6 +55,7 @@ def test_wrong_arguments_have_an_error_of_ours_at_their_line(what: str) -> None:
     with pytest.raises(MorokError) as caught:
         WRONG[what]()
     assert isinstance(caught.value, (TypeError, ValueError))
+    assert "expected" in str(caught.value)
     assert caught.value.place is not None
     assert caught.value.place.file == __file__
 
@@ -57,6 +65,13 @@ def test_a_field_that_is_not_there_is_an_attribute_error_too() -> None:
         X.field("axes")
     assert isinstance(caught.value, IRError)
     assert "name or min or max" in caught.value.expected
+
+
+@pytest.mark.parametrize("name", ["\ud800", "a\udcff", "\N{GREEK SMALL LETTER ALPHA}"], ids=ascii)
+def test_any_text_names_a_variable_that_stands_in_an_order(name: str) -> None:
+    """A text with surrogates has no bytes in UTF-8."""
+    x, y = UOp.var(name, dtypes.index, 0, 9), UOp.var("y", dtypes.index, 0, 9)
+    assert morok.simplify(x + y) is morok.simplify(y + x)
 
 
 def test_numbers_of_numpy_are_constants() -> None:
@@ -74,7 +89,26 @@ MATRIX = buffer(6, 2, 3)
 P = UOp.new(Op.DefineGlobal, (), 0, dtypes.f32.ptr(4))
 TWO = UOp.var("i", dtypes.index.vec(2))
 
+PLACES = buffer(4, 2, 2)
+TRANSPOSED = buffer(6, 3, 2)
+ROW = buffer(3, 1, 3)
+CHOICE = MATRIX.lt(0.5)
 CANNOT_BE: dict[str, Callable[[], Any]] = {
+    "a sum of two shapes": lambda: UOp.new(Op.Add, (MATRIX, TRANSPOSED)),
+    "a product of two shapes, by an operator": lambda: MATRIX * TRANSPOSED,
+    "a comparison of two shapes": lambda: MATRIX < TRANSPOSED,
+    "a sum of one axis and two": lambda: MATRIX + buffer(3),
+    "a sum over an axis of size 1": lambda: MATRIX + ROW,
+    "a choice by a condition of another shape": lambda: CHOICE.where(TRANSPOSED, TRANSPOSED),
+    "a choice between two shapes": lambda: CHOICE.where(MATRIX, TRANSPOSED),
+    "a choice by a number between two shapes": lambda: F.lt(1.0).where(MATRIX, TRANSPOSED),
+    "a product and a sum of another shape": lambda: UOp.new(Op.MulAcc, (MATRIX, MATRIX, TRANSPOSED)),
+    "a sum of computed tensors of two shapes": lambda: (MATRIX * 2 + F).exp2() - (F - TRANSPOSED).cast(dtypes.f32),
+    "operands of two shapes in place of one": lambda: (MATRIX + MATRIX).replace((MATRIX, TRANSPOSED)),
+    "a tensor of another shape in place of one": lambda: (MATRIX * 2 + MATRIX.sqrt()).substitute({MATRIX.sqrt(): TRANSPOSED}),
+    "lanes of two shapes": lambda: UOp.vectorize(MATRIX, TRANSPOSED),
+    "a loop to a tensor": lambda: UOp.range(PLACES.cast(dtypes.index), 0),
+    "a branch by a tensor": lambda: UOp.new(Op.If, (CHOICE,)),
     "a fold over an f32": lambda: F.reduce(Op.Add, F),
     "an end of an f32": lambda: P.index(X).store(F).end(F),
     "a store that closes an f32": lambda: P.index(X).store(F, F),

@@ -230,3 +230,8 @@ print(len(parsed) > 9, len(parsed) == len(set(parsed)), sorted(kept & {"File", "
     env = {**os.environ, "MOROK_CACHE_DIR": str(tmp_path)}
     ran = subprocess.run([sys.executable, "-c", program], check=True, env=env, capture_output=True, text=True)
     assert ran.stdout == "True True []\n"
+
+
+def test_no_rules_mention_a_name_that_is_no_text() -> None:
+    """A surrogate has no bytes in UTF-8, in which rule files are."""
+    assert not library.groups(*library.group_names()[:3]).mentions("\ud800")

@@ -92,3 +92,11 @@ def test_what_may_be_undefined_is_left_alone() -> None:
 def test_a_gate_on_a_load() -> None:
     c = (R < 8) & (R < 12)
     assert rw(c.where(BUFFER.index(R // 16 + R), UOp.const(0.0, dtypes.f32)), *SYM) is BUFFER.index(gated(R < 8, R))
+
+
+def test_a_gate_leaves_loops_as_long_as_they_are() -> None:
+    """Where the gate is open, a loop over min(m, 3) would be one over m. But it is one loop inside and outside of the gate."""
+    m = UOp.var("m", dtypes.index, 1, 5)
+    loop = UOp.range(UOp.new(Op.Min, (m, UOp.const(3))), 1)
+    assert validity.given(m < 4, m // 4 * 6 + loop) is loop
+    assert validity.given(m < 4, m + loop) is None

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from rulesets import rw
 
-from morok import settings
+from morok import settings, simplify
 from morok.dsl import parse
 from morok.errors import MorokError
 from morok.ir import bitcasts
@@ -120,3 +120,12 @@ def test_bits() -> None:
         vconst(dtypes.i32, (1, 2)).bitcast(dtypes.i64),
     ):
         assert rw(kept) is kept
+
+
+def test_contracts_are_asserted_of_sums_of_vectors() -> None:
+    """A rule for whole chains is shown a sum that is no node yet."""
+    x, y = (UOp.var(name, dtypes.index.vec(4), 0, 9) for name in "xy")
+    numbers = vconst(dtypes.index, (1, 2, 3, 4))
+    with settings(check=True):
+        assert simplify((x * 3 + y) + (x * 2 + y) + numbers) is simplify(x * 5 + y * 2 + numbers)
+        assert simplify(x + (y + x)) is simplify(x * 2 + y)

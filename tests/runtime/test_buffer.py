@@ -55,6 +55,13 @@ def test_an_ndarray_without_a_dtype_of_ours() -> None:
         Buffer.wrap(CPU, np.zeros(2, np.float32), dtypes.f64)
 
 
+def test_an_ndarray_of_another_dtype_than_the_given_one() -> None:
+    with pytest.raises(DTypeError, match="bool does not hold NumPy's float32") as caught:
+        Buffer.wrap(device("CPU"), np.ones(3, np.float32), dtypes.bool)
+    assert caught.value.place is not None
+    assert caught.value.place.file == __file__
+
+
 def test_bf16_bits() -> None:
     b = Buffer.wrap(CPU, np.array([0x3F80, 0x4000], np.uint16), dtypes.bf16)
     assert (b.dtype, b.nbytes) == (dtypes.bf16, 4)

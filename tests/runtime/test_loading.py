@@ -71,3 +71,45 @@ def test_code_is_there_as_long_as_somebody_has_it() -> None:
     for k, code in kept.items():
         assert ctypes.CFUNCTYPE(ctypes.c_int32)(code.address)() == k
     assert len(loading._alive) <= before + len(kept) + 1  # the last one is unloaded with the next that is loaded
+
+
+FAR_APART = """
+    import ctypes
+    from morok.runtime import jit
+    table = ", ".join(f"i64 {k}" for k in range(2048))
+    code = jit.emit(f'''
+    @table = private constant [2048 x i64] [{table}]
+    define i64 @f(i64 %k) {{
+      %at = getelementptr [2048 x i64], ptr @table, i64 0, i64 %k
+      %v = load i64, ptr %at
+      ret i64 %v
+    }}
+    ''')
+    loaded = [jit.load(code, "f")]
+    libc = ctypes.CDLL(None)
+    libc.mmap.restype, libc.munmap.argtypes = ctypes.c_void_p, (ctypes.c_void_p, ctypes.c_size_t)
+    libc.mmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long)
+    page, far = 4096, 4 << 30
+    hole = 2 * page
+    def reserved(size):  # no access, no memory behind it
+        return libc.mmap(None, size, 0, 0x4022, -1, 0)
+    regions = [reserved(far + hole) for _ in range(60)]
+    lowest = min(regions)
+    for size in (hole, page):  # there are no holes left, but those made here
+        while reserved(size) > lowest:
+            pass
+    for region in regions:
+        libc.munmap(region + far, hole)
+    for _ in range(30):
+        loaded.append(jit.load(code, "f"))
+    for library in loaded:
+        assert ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(library.address)(7) == 7
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="maps memory as Linux does")
+def test_code_loads_where_free_addresses_are_far_apart() -> None:
+    """Code reaches its constants within 2 GB: both are loaded in one piece, whatever else has the addresses between holes."""
+    text = textwrap.dedent(FAR_APART)
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stderr

@@ -95,3 +95,44 @@ def test_a_plan_has_no_parts_that_are_outside_at_other_values(cut: Any) -> None:
     assert cut(x, n.bind(4)).numpy().size
     with pytest.raises(ShapeError, match=r"may be less than 0|cannot be shrunk"):
         morok.jit(cut)(x, n.bind(4))
+
+
+COPIES: dict[str, Callable[[Tensor], Tensor]] = {"clone()": Tensor.clone, "to()": lambda t: t.to("CPU:1").to("CPU")}
+
+
+@pytest.mark.parametrize("dtype", ["f32", "bf16", "i64"])
+@pytest.mark.parametrize("how", COPIES)
+def test_copies_keep_a_size_of_a_variable(how: str, dtype: str) -> None:
+    """As in a jitted function: a copy has its original's shape, and stands beside it."""
+
+    def total(x: Tensor, n: Any) -> Tensor:
+        part = x[:n] * 2
+        copy = COPIES[how](part)
+        assert copy.shape == part.shape
+        return copy + part
+
+    jitted, x = morok.jit(total), np.arange(10)
+    n = Variable("n", 0, 10)
+    for k in (3, 0, 10, 3):
+        found = total(Tensor(x).cast(dtype), n.bind(k))
+        np.testing.assert_array_equal(found.numpy(), x[:k] * 4)
+        np.testing.assert_array_equal(jitted(Tensor(x).cast(dtype), n.bind(k)).numpy(), x[:k] * 4)
+    assert jitted.plans == 1
+
+
+def test_a_copy_of_a_variable_size_has_memory_of_its_own() -> None:
+    x = Tensor(X.copy())
+    part = x[: N.bind(3)].realize()
+    copy = part.clone()
+    copy.assign(copy * 0)
+    np.testing.assert_array_equal(copy.numpy(), X[:3] * 0)
+    np.testing.assert_array_equal(part.numpy(), X[:3])
+    np.testing.assert_array_equal((copy + x[: N.bind(3)]).numpy(), X[:3])
+
+
+def test_an_axis_that_a_gate_bounds_is_one_loop() -> None:
+    """The rows are behind a gate that says something of the length of the columns."""
+    x, m = np.arange(24, dtype=np.int32).reshape(8, 3), Variable("m", 1, 4)
+    for k in (1, 2, 3, 4):
+        found = Tensor(x.copy())[:, : m.bind(k)][::2][m.bind(k) :] + m.bind(k)
+        np.testing.assert_array_equal(found.numpy(), x[:, :k][::2][k:] + k)

@@ -77,6 +77,22 @@ def test_the_limit_holds_under_reductions_and_views() -> None:
         pass
 
 
+@pytest.mark.parametrize("count", [3, 6])
+def test_the_limit_holds_where_positions_read_the_most(count: int) -> None:
+    """No memory has positions, which are of dtype index: the numbers that they are made of are stored."""
+    numbers = [np.arange(k, k + 5) for k in range(count)]
+    rows, table = np.arange(12), np.arange(60, dtype=np.float32).reshape(12, 5)
+    with config.settings(max_buffers=4):
+        places = [Tensor(a.copy()) for a in numbers]
+        there = places[0]
+        for place in places[1:]:
+            there = there + place * 3
+        wanted = sum(a * (3 if k else 1) for k, a in enumerate(numbers)) % 12
+        found = Tensor(table.copy())[there % 12, Tensor(rows.copy())[(there % 12)] % 5] + places[0]
+        assert max(len(i.buffers) for i in found.schedule()) <= 4
+        np.testing.assert_array_equal(found.numpy(), table[wanted, rows[wanted] % 5] + numbers[0])
+
+
 def test_the_same_program_again_rewrites_nothing() -> None:
     class Counted(Trace):
         def __init__(self) -> None:

@@ -82,3 +82,13 @@ def test_a_plan_of_a_sum_serves_all_sizes_of_a_variable() -> None:
             np.testing.assert_array_equal(found, np.full(2, n))
             assert not np.signbit(found).any()
         assert total.plans == 1
+
+
+def test_the_greatest_of_a_size_that_a_variable_makes_zero_is_no_element() -> None:
+    """A plan serves all sizes of a variable, so that there is no error at one of them."""
+    n, x = Variable("n", 0, 4), Tensor([[3, 1, 2, 5]], dtype="i32")
+    for size, greatest, place in ((4, 5, 3), (0, -(2**31), 2**63 - 1), (2, 3, 0)):
+        part = x[:, : n.bind(size)]
+        assert part.max(1).tolist() == [greatest]
+        assert part.argmax(1).tolist() == [place]
+        assert part.argmin(1).tolist() == [1 if size else 2**63 - 1]

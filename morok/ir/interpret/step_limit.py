@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from numbers import Integral
 
-from morok.errors import StepLimitError
+from morok.arguments import mistyped
+from morok.errors import IRError, StepLimitError
 
 
 class Steps:
@@ -13,7 +15,9 @@ class Steps:
     __slots__ = ("_left", "_most")
 
     def __init__(self, most: int | None = None) -> None:
-        """A budget of `most` steps; None: without a limit."""
+        """A budget of `most` steps; None: without a limit. IRError for anything but a whole number."""
+        if most is not None and (isinstance(most, bool) or not isinstance(most, Integral)):
+            raise mistyped(most, "the limit of steps", "a whole number, or None for no limit", IRError)
         self._left = self._most = math.inf if most is None else most
 
     def take(self, count: int) -> None:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, Final
 from morok.ir.dtype import BY_NAME, DType, dtypes
 from morok.ir.op import REDUCE_OPS, TABLE, Op, OpDef, Operand, Position
 from morok.ir.ops.memory_ops import on_device, ranged
-from morok.ir.shape import has_shape, shape_of
+from morok.ir.shape import has_shape, noted_shape, shape_of, shown_shape
 
 if TYPE_CHECKING:
-    from morok.ir.op import Bounds, Operands
+    from morok.ir.op import Bounds, Node, Operands
 
 _RANGES: Final = Operand("ranges", Position.BINDER, many=True)
 
@@ -19,7 +19,13 @@ def _range_type(src: Operands, arg: Any, requested: DType | None) -> DType:
     end = src[0].dtype
     if not end.is_integral or end.count != 1:
         raise TypeError(f"a scalar integer or index as end, not {end}")
+    _without_axes(src[0], "an end")
     return end
+
+
+def _without_axes(x: Node, what: str) -> None:
+    if axes := noted_shape(x):
+        raise TypeError(f"{what} without axes, not of shape {shown_shape(axes)}")
 
 
 def range_bounds(d: DType, src: Operands, arg: Any) -> Bounds:
@@ -53,6 +59,7 @@ def _all_reduce_type(src: Operands, arg: Op, requested: DType | None) -> DType:
 def _if_type(src: Operands, arg: Any, requested: DType | None) -> DType:
     if src[0].dtype is not dtypes.bool:  # one condition decides
         raise TypeError(f"one bool as condition, not {src[0].dtype}")
+    _without_axes(src[0], "a condition")
     return dtypes.void
 
 

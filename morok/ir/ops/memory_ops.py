@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from morok.ir.dtype import STORAGE_FLOATS, DType, PtrType, dtypes
 from morok.ir.op import BINDERS, TABLE, Op, OpDef, Operand, Position
-from morok.ir.shape import differ, has_shape, shape_of
+from morok.ir.shape import has_shape, shape_of, unlike
 
 if TYPE_CHECKING:
     from morok.ir.op import Bounds, Node, Operands
@@ -98,7 +98,7 @@ def _assign_type(src: Operands, arg: Any, requested: DType | None) -> DType:
     if value.dtype is not _element(target):
         raise TypeError(f"a value of dtype {_element(target)}, not {value.dtype}")
     old, new = shape_of(target), shape_of(value)
-    if (len(old) != len(new) or any(map(differ, old, new))) and has_shape(target) and has_shape(value):
+    if unlike(old, new) and has_shape(target) and has_shape(value):
         raise TypeError("a value of the target's shape")
     return target.dtype
 

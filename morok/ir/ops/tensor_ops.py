@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from morok.ir.dtype import STORAGE_FLOATS, dtypes
 from morok.ir.op import TABLE, Op, OpDef, Operand, Position
 from morok.ir.ops.memory_ops import first, wanted
-from morok.ir.shape import differ, has_shape, shape_of
+from morok.ir.shape import differ, has_shape, shape_of, shown_shape
 
 if TYPE_CHECKING:
     from morok.ir.dtype import DType
@@ -37,7 +37,7 @@ def _sizes(nodes: Sequence[Node], what: str) -> list[Size]:
         if n.vmax < 0:
             raise TypeError(f"{what} of at least 0, not {n.vmax}")
         if n.op is not _CONST and (axes := shape_of(n)):
-            raise TypeError(f"{what} without axes, not of shape {_shown(axes)}")
+            raise TypeError(f"{what} without axes, not of shape {shown_shape(axes)}")
         found.append(n.arg if n.op is _CONST else n)
     return found
 
@@ -57,7 +57,7 @@ def _reshape_type(src: Operands, arg: Any, requested: DType | None) -> DType:
     old, new = shape_of(x), _sizes(src[1:], "sizes")
     known, wished = _elements(old), _elements(new)
     if known != wished and known is not None and wished is not None and has_shape(x):
-        raise TypeError(f"{known} elements, which shape {_shown(old)} has, not {_shown(new)}")
+        raise TypeError(f"{known} elements, which shape {shown_shape(old)} has, not {shown_shape(new)}")
     return x.dtype
 
 
@@ -69,7 +69,7 @@ def _expand_type(src: Operands, arg: Any, requested: DType | None) -> DType:
         if n is not m and n != 1 and differ(n, m):
             fits = False
     if not fits and has_shape(x):
-        raise TypeError(f"a shape that {_shown(old)} repeats to, not {_shown(new)}")
+        raise TypeError(f"a shape that {shown_shape(old)} repeats to, not {shown_shape(new)}")
     return x.dtype
 
 
@@ -81,7 +81,7 @@ def _axes_type(src: Operands, axes: tuple[int | bool, ...], requested: DType | N
 def _one_an_axis(x: Node, given: Sequence[object]) -> None:
     shape = shape_of(x)
     if len(given) != len(shape) and has_shape(x):
-        raise TypeError(f"{len(shape)}, one an axis of shape {_shown(shape)}, not {len(given)}")
+        raise TypeError(f"{len(shape)}, one an axis of shape {shown_shape(shape)}, not {len(given)}")
 
 
 def _edged(src: Operands) -> list[Size]:
@@ -105,7 +105,7 @@ def _shrink_type(src: Operands, arg: Any, requested: DType | None) -> DType:
     half = len(edges) // 2
     for n, begin, end in zip(shape_of(x), edges[:half], edges[half:], strict=False):
         if end.__class__ is int and ((begin.__class__ is int and begin > end) or (n.__class__ is int and end > n)):
-            raise TypeError(f"begins and ends in order, inside of {_shown(shape_of(x))}, not {_shown((begin, end))}")
+            raise TypeError(f"begins and ends in order, inside of {shown_shape(shape_of(x))}, not {shown_shape((begin, end))}")
     return x.dtype
 
 
@@ -158,10 +158,6 @@ def _precast_type(src: Operands, arg: Any, requested: DType | None) -> DType:
     ):
         raise TypeError(f"dtypes of bits, not {src[0].dtype} and {requested}")
     return wanted(src, arg, requested)
-
-
-def _shown(shape: Sequence[Size]) -> str:
-    return f"({', '.join(str(d) if isinstance(d, int) else '?' for d in shape)}{',' if len(shape) == 1 else ''})"
 
 
 def _concat_bounds(d: DType, src: Operands, arg: Any) -> Bounds:

@@ -9,6 +9,7 @@ from morok.ir.dtype import DType, dtypes
 from morok.ir.number import from_bits, to_bits
 from morok.ir.op import TABLE, Op, OpDef, Operand, Position, Undefined
 from morok.ir.ops.memory_ops import wanted
+from morok.ir.shape import one_shape
 
 if TYPE_CHECKING:
     from morok.ir.op import Bounds, Operands
@@ -23,6 +24,8 @@ def _one_element_type(src: Operands) -> DType:
     for s in src:
         if s.dtype.scalar() is not d:
             raise TypeError(f"elements of one dtype, not {d} and {s.dtype.scalar()}")
+    if not one_shape(src):
+        raise TypeError("elements of one shape, and numbers")
     return d
 
 

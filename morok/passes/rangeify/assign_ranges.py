@@ -42,14 +42,18 @@ def assign_ranges(state: State) -> None:
 
 
 def _beyond_limit(state: State) -> set[UOp]:
-    """Further nodes to store, so that no kernel uses more than `state.most` buffers: first the operand that reads the most."""
+    """Further nodes to store, so that no kernel uses more than `state.most` buffers: first the operand that reads the most. No
+    memory has elements of dtype index: what a position is computed of is stored in its place.
+    """
     reads: dict[UOp, frozenset[UOp]] = {}
+    parts: dict[UOp, tuple[UOp, ...]] = {}  # a node itself, of a position the nodes nearest below it that may be stored
     more: set[UOp] = set()
     for node in state.order:
         if node.op in STORAGE:
-            reads[node] = frozenset({node})
+            reads[node], parts[node] = frozenset({node}), (node,)
             continue
-        below = {s: reads[s] for s in node.src}
+        below = {p: reads[p] for s in node.src for p in parts[s]}
+        parts[node] = tuple(below) if node.dtype.is_index else (node,)
         together = frozenset().union(*below.values())
         while len(together) >= state.most_buffers and (most := max(below, key=lambda s: len(below[s]), default=node)) is not node:
             if len(below[most]) <= 1:

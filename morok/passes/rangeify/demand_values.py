@@ -85,7 +85,19 @@ def _value(demand: Demand, held: Mapping[UOp, UOp]) -> UOp:
         return src[0].reduce(node.arg[0], *demand.ranges) if demand.ranges else src[0]
     if op is Op.Assign:
         return _assignment(node, demand, src[1], held)
+    if op is Op.Cast and node.dtype.is_index and src[0].op is Op.Index:
+        return _bounded(node.replace(src), node)
     return node.replace(src)
+
+
+def _bounded(position: UOp, node: UOp) -> UOp:
+    """A position that is read, within the bounds that it was computed with, of which memory tells nothing; 0 behind a gate."""
+    low, high = min(node.vmin, 0), max(node.vmax, 0)
+    if position.vmin < low:
+        position = UOp.new(Op.Max, (position, UOp.const(low, position.dtype)))
+    if position.vmax > high:
+        position = UOp.new(Op.Min, (position, UOp.const(high, position.dtype)))
+    return position
 
 
 def _chosen(demand: Demand) -> UOp:
