@@ -10,6 +10,7 @@ from typing import Any, Final
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule, Instance, Ty
 from morok.dsl.functions import Function
+from morok.dsl.special_ops import invalid_op
 from morok.dsl.values import Steps
 from morok.prove.cached_per_rule import once_a_rule
 from morok.prove.encoding.obligation import Choices, Obligation
@@ -69,6 +70,7 @@ class Reading(ABC):
         self.instance = instance
         self.world = world
         self.world.apart = kept_ops(self.rule)
+        self.invalid_op = invalid_op(rule.dialect)
         self.numbers: Arithmetic = world.numbers
         self.choices = choices
         self.names: dict[str, Any] = {}

@@ -12,7 +12,7 @@ from morok.dsl.functions import FUNCTIONS, SPECIAL
 from morok.prove import smt
 from morok.prove.encoding.asked import ANY, words_of
 from morok.prove.encoding.pointwise import Pointwise
-from morok.prove.kinds import Constant, DtypeName, Made, Node, OpName, Truth
+from morok.prove.kinds import CONSTANT, Constant, DtypeName, Made, Node, OpName, Truth
 from morok.prove.semantics.numbers import Arithmetic, Num
 from morok.prove.semantics.term import Term, Unsupported, both, either, negation
 from morok.prove.smt import FALSE, TRUE, Expr
@@ -244,7 +244,7 @@ class Facts(Pointwise):
         elif isinstance(v, (Node, Constant)):
             constant = float(value) if self.world.is_float(v.dtype) else value
             lanes = len(v.lanes) if isinstance(v, Node) else 1
-            node = Node((self.world.constant(v.dtype, constant),) * lanes, v.dtype, Made("Const", ()))
+            node = Node((self.world.constant(v.dtype, constant),) * lanes, v.dtype, Made(CONSTANT, ()))
         else:
             raise Unsupported("zero or one of what has no dtype")
         return node
@@ -255,7 +255,7 @@ class Facts(Pointwise):
             raise Unsupported("the identity of an op or at a dtype that the rule does not say")
         term = self.identity(found.name, v.dtype)
         self.need(term.defined)  # elsewhere the rule does not fire
-        return Node((term,) * (len(v.lanes) if isinstance(v, Node) else 1), v.dtype, Made("Const", ()))
+        return Node((term,) * (len(v.lanes) if isinstance(v, Node) else 1), v.dtype, Made(CONSTANT, ()))
 
     def identity(self, op: str, dtype: str) -> Term:
         """The value of a fold over no iterations."""

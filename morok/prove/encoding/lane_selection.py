@@ -12,7 +12,7 @@ from morok.prove.encoding.facts import MOST_LANES
 from morok.prove.encoding.obligation import Inapplicable
 from morok.prove.encoding.operands import Operands, called
 from morok.prove.encoding.structure_parts import OPAQUE, SOME, Buffer
-from morok.prove.kinds import Constant, Made, Node, Sequence, Truth
+from morok.prove.kinds import CONSTANT, CONSTANTS, Constant, Made, Node, Sequence, Truth
 from morok.prove.semantics.numbers import Num
 from morok.prove.semantics.term import Term, Unsupported, both
 from morok.prove.symbol import Symbol
@@ -86,7 +86,7 @@ class Lanes(Operands):
         if not isinstance(values, Sequence):
             raise Unsupported("constants by lane, in a list that the pattern binds")
         terms = [self.as_node(v, dtype).term for v in values.items]
-        return Node(tuple(terms), dtype, Made("VConst", ()))
+        return Node(tuple(terms), dtype, Made(CONSTANTS, ()))
 
     def item(self, e: S.EIndex) -> Any:
         items = self.sequence(e.sequence)
@@ -117,13 +117,13 @@ class Lanes(Operands):
             return Node(
                 (self.world.constant(v.dtype, float(value) if self.world.is_float(v.dtype) else value),),
                 v.dtype,
-                Made("Const", ()),
+                Made(CONSTANT, ()),
             )
         if dtype in OPAQUE and dtype is not None:
             if value:
                 raise Unsupported("one, of a dtype that the rule does not look at")
             lanes = len(v.lanes) if isinstance(v, Node) else 1
-            return Node((Term(self.zero_of(dtype)),) * lanes, dtype, Made("Const", ()))
+            return Node((Term(self.zero_of(dtype)),) * lanes, dtype, Made(CONSTANT, ()))
         return super().like(x, value)
 
     def of_its_lanes(self, e: S.Expr, made: Node, beside: Seq[S.Expr]) -> Node:
@@ -159,4 +159,4 @@ class Lanes(Operands):
 
 def of_lanes(made: Node, count: int) -> Node:
     """A constant of so many lanes, which serves no other number."""
-    return replace(made, lanes=made.lanes[:1] * count, made=Made("Const", (), (("lanes", count),)))
+    return replace(made, lanes=made.lanes[:1] * count, made=Made(CONSTANT, (), (("lanes", count),)))
