@@ -41,7 +41,7 @@ class Lanes(Operands):
         self.in_range(at, len(lanes))
         chosen = lanes[0]
         for i, t in enumerate(lanes[1:], 1):
-            chosen = self.world.choose(n.eq(at.value, n.n.const(i)), t, chosen)
+            chosen = self.said("choose", n.eq(at.value, n.n.const(i)), t, chosen)
         return chosen
 
     def in_range(self, at: Num, length: int) -> None:
@@ -104,10 +104,10 @@ class Lanes(Operands):
     def either_of(self, condition: Truth, yes: Any, no: Any) -> Any:
         if isinstance(yes, Node) and isinstance(no, Node) and len(yes.lanes) == len(no.lanes):
             return Node(
-                tuple(self.world.choose(condition.value, a, b) for a, b in zip(yes.lanes, no.lanes, strict=True)), yes.dtype
+                tuple(self.said("choose", condition.value, a, b) for a, b in zip(yes.lanes, no.lanes, strict=True)), yes.dtype
             )
         if isinstance(yes, Constant) and isinstance(no, Constant) and yes.dtype == no.dtype:
-            return Constant(self.world.choose(condition.value, yes.term, no.term), yes.dtype, both(yes.exists, no.exists))
+            return Constant(self.said("choose", condition.value, yes.term, no.term), yes.dtype, both(yes.exists, no.exists))
         return super().either_of(condition, yes, no)
 
     def like(self, x: S.Expr, value: int) -> Node:

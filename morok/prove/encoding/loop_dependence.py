@@ -109,7 +109,7 @@ class Freedom(Encoder):
         once = self.run_once(loops)
         if found.dtype in OPAQUE:  # a statement in a loop that does not run need be nothing
             return replace(
-                found, lanes=tuple(self.world.choose(once, a, b) for a, b in zip(found.lanes, other.lanes, strict=True))
+                found, lanes=tuple(self.said("choose", once, a, b) for a, b in zip(found.lanes, other.lanes, strict=True))
             )
         unseen = (negation(x.end.term.defined) for x in loops if x.end is not None)
         self.must.append(either(once, *unseen))  # an end without a value is that of a loop within one that never runs

@@ -100,7 +100,7 @@ class Pointwise(Sequences):
         d = self.world.dtype(dtype)
         ab, ba = f(self.world, d, a, b), f(self.world, d, b, a)
         result = "bool" if info.comparison else dtype
-        claim = both(ab.defined == ba.defined, either(negation(ab.defined), self.world.equal(result, ba, ab)))
+        claim = both(ab.defined == ba.defined, either(negation(ab.defined), self.said("equal", result, ba, ab)))
         self.out.laws[f"{info.name} commutes at {dtype}"] = claim
 
 

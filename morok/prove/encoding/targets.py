@@ -36,7 +36,7 @@ class Targets(Facts):
             v = self.either_of(v, self.constant(1), self.constant(0))
         number = self.number(v)
         self.need(number.exists, number.finite)
-        return Node((self.world.constant_of(dtype, number),), dtype, Made(CONSTANT, ()))
+        return Node((self.said("constant_of", dtype, number),), dtype, Made(CONSTANT, ()))
 
     def node(self, e: S.Expr, wanted: str | None) -> Any:
         """A node of the target, or a term that a fact is asked of."""
