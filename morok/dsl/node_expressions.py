@@ -10,6 +10,7 @@ from morok.dsl import syntax as S
 from morok.dsl.checked import Sort
 from morok.dsl.infer import T
 from morok.dsl.scope import Bound, Value
+from morok.dsl.special_ops import lists_scalars
 from morok.dsl.value_expressions import ValueExpressions
 
 FIELDS: Final = {
@@ -161,12 +162,12 @@ class Expressions(ValueExpressions):
     def _result_lanes(
         self, info: OpInfo, slots: dict[str, list[T]], operands: list[S.Expr], fields: list[S.Expr], result: T
     ) -> None:
-        """Constrain the lanes of a node that lists them (Vectorize, Gep) to the length of the list."""
+        """Constrain the lanes of a node that lists them, as scalars or in its field, to the length of the list."""
         listed = (
             operands
-            if info.name == "Vectorize"
+            if lists_scalars(info)
             else fields[0].items
-            if info.name == "Gep" and fields and isinstance(fields[0], S.EList)
+            if info.role == "take" and fields and isinstance(fields[0], S.EList)
             else None
         )
         if listed is not None and not any(isinstance(i, S.ESpread | S.EComprehension) for i in listed):

@@ -13,9 +13,11 @@ from morok.dsl.infer import T
 from morok.dsl.node_expressions import FIELDS
 from morok.dsl.resolve import Resolver, field_value
 from morok.dsl.scope import Bound, Value
+from morok.dsl.special_ops import constants_op
 from morok.errors import UnknownNameError
 
-_CONSTANT_MASKS: Final = ("zero", "one", "const", "vconst", "anyconst")
+_VECTOR_CONSTANTS: Final = ("vconst", "anyconst")
+_CONSTANT_MASKS: Final = ("zero", "one", "const", *_VECTOR_CONSTANTS)
 
 
 class Patterns:
@@ -71,12 +73,15 @@ class Patterns:
 
     def _constant(self, p: S.PConst, t: T) -> S.Pattern:
         u = self.r.universe
+        if p.kind in _VECTOR_CONSTANTS and constants_op(self.r.dialect) is None:
+            needed = 'one op with the role "constants" and a field of the kind "consts"'
+            self.r.fail(f"`@{p.kind}`: the dialect {self.r.dialect.name} has no vector constants", p, needed)
         mask = u.any if p.kind in _CONSTANT_MASKS else u.boolean
         self.r.restrict(t, mask, f"@{p.kind}", p)
         if p.type is not None:
             self.r.annotate(t, p.type, f"@{p.kind}")
         if p.name is not None and not p.name.startswith("_"):
-            self.r.bind(p.name, Value("const", t, many=p.kind in ("vconst", "anyconst")), p, constant=True)
+            self.r.bind(p.name, Value("const", t, many=p.kind in _VECTOR_CONSTANTS), p, constant=True)
         return p
 
     def _literal(self, p: S.PLiteral, t: T) -> None:

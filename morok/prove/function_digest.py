@@ -56,6 +56,19 @@ _THIS_PROCESS: Final = os.urandom(16).hex()  # and those that it forks
 _MOST: Final = 1_000_000  # objects that are looked at
 _MUTABLE: Final = (list, dict, set, bytearray)
 _TEXTS: Final[tuple[Any, ...]] = (int, float, complex, str, bytes)
+# Python's modules that compute from what they are given, and those whose ways to code are gone through here: any other may read
+# what lies outside of the process, as a file, the environment or a clock, of which no digest is.
+_COMPUTING: Final = frozenset(
+    (
+        "builtins", "__main__", "abc", "array", "ast", "base64", "binascii", "bisect", "cmath", "codecs",
+        "collections", "contextlib", "copy", "copyreg", "ctypes", "dataclasses", "decimal", "dis", "enum",
+        "fractions", "frozen_importlib", "functools", "gc", "graphlib", "hashlib", "heapq", "importlib", "inspect",
+        "itertools", "json", "keyword", "logging", "marshal", "math", "numbers", "opcode", "operator", "pickle",
+        "pkgutil", "pprint", "pydecimal", "pydoc", "queue", "re", "reprlib", "runpy", "sre", "statistics", "string",
+        "struct", "sys", "textwrap", "thread", "threading", "traceback", "types", "typing", "unicodedata", "unittest",
+        "warnings", "weakref", "weakrefset", "zlib",
+    )
+)  # fmt: skip
 _SINGLE: Final = (*_TEXTS, bool, type(None), type(...))
 _SEVERAL: Final[tuple[Any, ...]] = (tuple, frozenset, *_MUTABLE)
 _PLAIN: Final = frozenset((*_TEXTS, *_SEVERAL, bool, object))  # of objects of these all is known
@@ -133,6 +146,7 @@ class _Walk:
         self._sayers: list[Any] = []  # functions, classes and codes: what they say of themselves counts where code names it
         self._told: set[tuple[int, str]] = set()
         self._own: dict[str, bool] = {}
+        self._outside: dict[str, bool] = {}
 
     def own(self, module: str) -> bool:
         """True unless a module is Python's, Morok's, or of an installed distribution that is not the helper's, which is noted."""
@@ -235,7 +249,7 @@ class _Walk:
         """The objects of a module's names that count; its function for the names that it lacks is always asked."""
         parts: list[Any] = []
         for n in sorted(n for n in scope if type(n) is str):
-            counts = n in names or n == "__getattr__" or (every and n not in _MODULES_OWN)
+            counts = n in names or n == "__getattr__" or (every and n not in _MODULES_OWN and not self.outside(scope[n]))
             if counts and (id(scope), n) not in self._told:
                 self._told.add((id(scope), n))
                 self.say("named", n)
@@ -265,6 +279,8 @@ class _Walk:
     def parts(self, at: Any) -> list[Any]:
         """The parts of an object that count; its own text is noted."""
         kind = type(at)
+        if module := self.outside(at):
+            return self.read_outside(module)
         if id(at) in _DOORS:
             self.dynamic.add(self.top)
         if kind is types.FunctionType:
@@ -288,6 +304,35 @@ class _Walk:
         if kind is types.MappingProxyType:
             return [dict(at)]
         return self.several(at) if kind in _SEVERAL else self.other(at)
+
+    def outside(self, at: Any) -> str:
+        """The module of Python's that an object is of, if that may read what is outside of the process; else nothing."""
+        kind = type(at)
+        if issubclass(kind, types.ModuleType):
+            name = objects.state(at).get("__name__")
+        elif kind is types.FunctionType:
+            name = objects.home(at.__globals__)
+        elif issubclass(kind, types.BuiltinFunctionType):
+            name = getattr(at, "__module__", None)
+        else:
+            name = objects.module_of(at if issubclass(kind, type) else kind)
+        stream = name == "_io" and not issubclass(
+            kind, (type, types.BuiltinFunctionType)
+        )  # which shows what it holds, or nothing
+        return name if type(name) is str and not stream and self.reads_outside(name) else ""
+
+    def reads_outside(self, module: str) -> bool:
+        """True for a module of Python's that may read what is outside of the process. Morok's own is known not to."""
+        known = self._outside.get(module)
+        if known is None:
+            computing = module.partition(".")[0].lstrip("_") in _COMPUTING and not module.startswith("importlib.resources")
+            known = self._outside[module] = not (computing or module.startswith("__") or moroks(self.top)) and pythons(module)
+        return known
+
+    def read_outside(self, module: str) -> list[Any]:
+        """What counts of a module of Python's that may read what is outside: it is another in each process."""
+        self.closed.add(f"Python's {module}")
+        return [module, _THIS_PROCESS]
 
     def code(self, at: types.CodeType) -> list[Any]:
         self.say("code", at.co_code, at.co_names, at.co_argcount, at.co_posonlyargcount, at.co_kwonlyargcount, at.co_flags)
@@ -328,7 +373,9 @@ class _Walk:
                 self.say("global", name)
                 parts.append(found)
         for imported in [*_imported(at.__code__, scope.get("__package__") or ""), *self.imported_by_text(at.__code__, names)]:
-            if (imported in sys.modules or find(imported) is not None) and self.own(imported):
+            if self.reads_outside(imported):
+                parts += self.read_outside(imported.partition(".")[0])
+            elif (imported in sys.modules or find(imported) is not None) and self.own(imported):
                 with contextlib.suppress(Exception):  # the helper fails where it cannot be had
                     parts.append(importlib.import_module(imported))
         return parts
@@ -421,7 +468,8 @@ class _Walk:
                 self.dynamic.add(module)
             return [] if isinstance(at.__self__, types.ModuleType) else [at.__self__]
         state = objects.state(at)
-        parts = [kind, state.get("__wrapped__"), *self.plain(at)]
+        known = self.outside(kind) != ""  # of a stream, which is not asked to read, its class was said above
+        parts = [*(() if known else (kind,)), state.get("__wrapped__"), *self.plain(at)]
         if self.variable and self.owns(kind):
             self._attributes.update(n for n in state if type(n) is str)
             parts += [state, *self.attributes(objects.slots(at))]

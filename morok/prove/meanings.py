@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from morok.dialect import OpInfo
-from morok.prove import smt
+from morok.prove import smt, stand_ins
 from morok.prove.semantics.term import Term, Unsupported
 from morok.prove.smt import FALSE, TRUE, Expr
 from morok.prove.smt.simplifier import rebuilt
@@ -39,8 +39,7 @@ def solver_function(info: OpInfo) -> Meaning:
 def meaning_of(function: Meaning) -> Meaning:
     """A solver function that takes terms, of one that may be written over expressions of the library."""
 
-    @functools.wraps(function)
-    def meaning(world: Any, dtype: Any, *operands: Any) -> Any:
+    def said(world: Any, dtype: Any, *operands: Any) -> Any:
         if function not in _over_library:
             try:
                 return _in_terms(function(world, dtype, *operands))
@@ -51,6 +50,10 @@ def meaning_of(function: Meaning) -> Meaning:
                 _over_library.add(function)
                 return found
         return _of_expressions(function, world, dtype, operands)
+
+    @functools.wraps(function)
+    def meaning(world: Any, dtype: Any, *operands: Any) -> Any:
+        return stand_ins.asked(world, functools.partial(said, world, dtype), *operands)
 
     return meaning
 
@@ -72,7 +75,7 @@ def _of_expressions(function: Meaning, world: Any, dtype: Any, operands: Sequenc
     def standing(operand: Expr) -> Any:
         if operand is TRUE or operand is FALSE:
             return truth(operand is TRUE)
-        name = f"operand {len(stands)}"
+        name = f"operand {operand.number}"
         stands[id(smt.Const(Symbol("library", name), operand.sort))] = operand
         return constant(name, operand.sort)
 
@@ -81,7 +84,9 @@ def _of_expressions(function: Meaning, world: Any, dtype: Any, operands: Sequenc
             return o
         return replace(o, value=standing(o.value), defined=standing(o.defined), invalid=standing(o.invalid))
 
+    before = len(world.axioms)
     lane = _in_terms(function(world, dtype, *map(given, operands)))
+    world.axioms[before:] = rebuilt([smt.term(a) for a in world.axioms[before:]], stands)
     if not isinstance(lane, Term):
         return lane
     value, defined, invalid = rebuilt([lane.value, lane.defined, lane.invalid], stands)

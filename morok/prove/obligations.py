@@ -13,6 +13,7 @@ from morok.dsl import syntax as S
 from morok.dsl.check import check_text
 from morok.dsl.checked import CheckedRule, Instance
 from morok.dsl.extent import plural, texts
+from morok.dsl.special_ops import invalid_op
 from morok.errors import RuleError
 from morok.marks import trusted
 from morok.prove import smt
@@ -438,9 +439,10 @@ def readings(rule: CheckedRule) -> list[Callable[..., Any]]:
 def lanewise(rule: CheckedRule) -> bool:
     """True if one lane stands for all: every op works lane by lane, or is the same in every lane."""
     ops = rule.dialect.ops
+    special = (invalid_op(rule.dialect), rule.dialect.inline.get("const_op"))
     if reads_lanes(rule):
         return False
-    return rule.pointwise or all(ops[n].params or ops[n].solver or n in ("Invalid", "Const") for n in ops_of(rule))
+    return rule.pointwise or all(ops[n].params or ops[n].solver or n in special for n in ops_of(rule))
 
 
 def is_definition(rule: S.Rule) -> bool:

@@ -15,6 +15,7 @@ from typing import Any
 from morok.dialect import HasPlaces
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule
+from morok.dsl.special_ops import loads
 from morok.prove.cached_per_rule import once_a_rule
 from morok.prove.forms import root_of
 
@@ -37,7 +38,8 @@ def keeps_places(rule: CheckedRule) -> bool:
     target = rule.syntax.target
     if least is Place.NEVER or root_of(rule.syntax.pattern) in rule.dialect.storage:
         return True
-    if (isinstance(target, S.EStruct) and target.op == "Load") or (isinstance(target, S.ECall) and target.name == "Load"):
+    made = target.op if isinstance(target, S.EStruct) else target.name if isinstance(target, S.ECall) else ""
+    if made in loads(rule.dialect):
         target = next(iter(_first(rule, target)), target)
     return forms.kept(target, least)
 

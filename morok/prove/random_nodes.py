@@ -57,10 +57,12 @@ class RandomNodes:
                 made = UOp.new(rng.choice((Op.And, Op.Or)), (self.node(d, depth - 1), self.node(d, depth - 1)))
         else:
             integral = not d.scalar().is_float
-            op = rng.choice((Op.Add, Op.Add, Op.Mul, Op.Sub, Op.Neg, Op.Max, *((Op.Idiv, Op.Mod) if integral else ())))
+            op = rng.choice((Op.Add, Op.Add, Op.Mul, Op.Sub, Op.Neg, Op.Max, Op.Where, *((Op.Idiv, Op.Mod) if integral else ())))
             x = self.node(d, depth - 1)
             if op is Op.Neg:
                 made = UOp.new(op, (x,))
+            elif op is Op.Where:
+                made = UOp.new(op, (self.node(dtypes.bool, 0), x, self.node(d, depth - 1)))
             elif op in (Op.Idiv, Op.Mod) or (op is Op.Mul and rng.random() < 0.8):
                 made = UOp.new(op, (x, UOp.const(rng.choice((1, 2, 3, 4, 6, 8, 12)), d)))
             else:
@@ -77,6 +79,9 @@ class RandomNodes:
                 return UOp.const(rng.random() < 0.5, d)
             values = [v for v in self.constants if s.is_index or s.min <= v <= s.max]
             return UOp.const(rng.choice((rng.choice(values), rng.randint(0, 12))), d)
+        if not s.is_index and rng.random() < 0.2:
+            buffer = UOp.new(Op.DefineGlobal, (), rng.randrange(3), s.ptr(rng.choice((1, 8, 64))))
+            return UOp.new(Op.Load, (buffer.index(self._leaf(dtypes.index)),), None, d)
         name = rng.choice("abcd")
         if s.name == "bool" or s.is_float:
             return UOp.var(f"{name}_{s.name}", d)

@@ -9,7 +9,7 @@ from morok.dialect import built_in
 from morok.dsl.checked import CheckedRule, Instance
 from morok.prove.counterexample import INVALID, UNDEFINED, Counterexample
 from morok.prove.encoding.obligation import Obligation
-from morok.prove.kinds import Node
+from morok.prove.kinds import CONSTANT, Node
 from morok.prove.semantics.term import is_true
 from morok.prove.solve import Model
 
@@ -112,7 +112,7 @@ def _folded(rule: CheckedRule, world: Any, model: Model, node: Node) -> Any:
     if len(node.lanes) != 1:
         raise Unreplayable
     made, t = node.made, node.lanes[0]
-    if made is None or made.op == "Const":
+    if made is None or made.op == CONSTANT:
         if not is_true(model.value(t.defined)):
             return UNDEFINED
         return INVALID if is_true(model.value(t.invalid)) else world.read(node.dtype, model.value(t.value))

@@ -38,6 +38,7 @@ Kind = Literal[
     "fresh",  # an unknown that was introduced on the way, by its number
     "computed",  # a term whose meaning is forgotten, by its number
     "op",  # an op, where values are terms of which nothing is known
+    "foreign",  # an op of another dialect, likewise: no law of an op of Morok's is one of it, whatever it is called
     "number",  # an integer among those
     "at",  # something at an iteration of the axes
     "unrolled",  # what is unrolled to something

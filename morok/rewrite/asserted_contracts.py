@@ -18,12 +18,14 @@ from morok.dsl.concrete import Asked, compiled
 from morok.dsl.contract import COMPILE_TIME
 from morok.dsl.evaluation import evaluated
 from morok.dsl.lane_count import lane_count
+from morok.dsl.special_ops import loads
 from morok.dsl.values import FAILURES, NoValue, OutOfBudget, Steps, no_value
 from morok.errors import HelperContractError
 from morok.rewrite.abbreviate import abbreviate, op_name
 
 SAMPLES: Final = 6
 STEPS: Final = 1 << 22  # of one condition. Contracts nested over some hundred lanes need more steps than guards of rules may take
+PRESENT: Final = 0.6  # the share of loads whose places are there
 FAR: Final = 1000  # the width of the range of samples of a leaf that has at most one finite bound
 
 
@@ -247,7 +249,11 @@ _DECIDES: Final = {"And": False, "Or": True}  # the operand that decides the con
 
 
 class Assignment:
-    """An assignment of random values to leaves, each made on first use. Evaluators compute the values of pointwise ops."""
+    """An assignment of random values to leaves, each made on first use. Evaluators compute the values of pointwise ops.
+
+    What is loaded has a value only where its place is there, which in every second assignment not all places are: a load that
+    stood behind a condition has none without it.
+    """
 
     def __init__(self, dialect: Dialect, rng: random.Random) -> None:
         self.dialect = dialect
@@ -256,6 +262,8 @@ class Assignment:
         self._lane_count = lane_count(dialect)
         self._lanes_of: Callable[[Node], Sequence[Node]] = getattr(dialect, "lanes_of", lambda node: (node,))
         self._undefined: Any = getattr(dialect, "undefined", ArithmeticError)
+        self._reads = loads(dialect) if rng.random() < 0.5 else frozenset()
+        self._present: dict[int, tuple[Node, bool]] = {}  # loads, and the truth of their places being there
         self._built_in = built_in(dialect)  # in other dialects only an op's evaluator defines it, never its name
 
     def count(self, root: Node) -> int:
@@ -332,7 +340,40 @@ class Assignment:
         except (NoValue, self._undefined):
             return UNDEFINED
 
+    def _is_absent(self, leaf: Node) -> bool:
+        """True if a leaf has no value: it is loaded from a place that is not there, or of something that is."""
+        stack = [leaf] if self._reads else []
+        seen: dict[int, Node] = {}
+        while stack:
+            node = stack.pop()
+            name = op_name(self.dialect, self.dialect.opkey(node))
+            if id(node) not in self._present and name in self._reads:
+                self._present[id(node)] = node, self.rng.random() < PRESENT or self._has_value(node)
+            if not self._present.get(id(node), (node, True))[1]:
+                return True
+            if id(node) not in seen:
+                seen[id(node)] = node
+                stack.extend(self._needed(node, name))
+        return False
+
+    def _has_value(self, load: Node) -> bool:
+        """True if bounds say that its place is there, or if a gate of that is closed."""
+        d = self.dialect
+        if "defined" in d.facts and d.facts["defined"](load):
+            return True
+        gates = [g for place in d.operands(load)[:1] for g in d.operands(place) if getattr(d.type(g), "is_bool", False)]
+        return any(lanes is not UNDEFINED and not all(lanes) for lanes in map(self.lanes, gates))
+
+    def _needed(self, node: Node, name: str) -> Sequence[Node]:
+        """The operands without which a node has no value in any case."""
+        operands = self.dialect.operands(node)
+        if self._built_in and name == "Where":
+            return operands[:1]
+        return () if self._built_in and name in _DECIDES else operands
+
     def _leaf(self, node: Node) -> Any:
+        if self._is_absent(node):
+            return UNDEFINED
         facts = self.dialect.facts
         if getattr(self.dialect.type(node), "is_float", False):
             return self.rng.choice((0.0, -0.0, 1.0, -1.0, math.inf, -math.inf, self.rng.uniform(-FAR, FAR)))

@@ -51,7 +51,22 @@ NO_STORES = {
 }
 CLEARED = A.after(A.index(THREE).store(UOp.const(0, i32)).end(THREE)).index(0)
 
+JOINS = (Op.PtrCat, Op.Vectorize, Op.Cat)
+WAITING_SECOND = {op.name: UOp.new(op, (A.index(0), BEHIND_SEVEN.index(1))) for op in JOINS}
+WAITING_FIRST = {op.name: UOp.new(op, (BEHIND_SEVEN.index(0), A.index(1))) for op in JOINS}
+PLACES_OF_AXIS = {op.name: UOp.new(op, (A.index(0), BEHIND_SEVEN.index(1), A.index(2), A.index(3))) for op in JOINS}
+
 UNORDERED = {
+    **{
+        f"a lane of {name}, of which another waits": OUT.index(0).store(UOp.new(Op.Load, (p,), None, i32.vec(2)).gep(0))
+        for name, p in WAITING_SECOND.items()
+    },
+    **{f"a place of {name}, of which another waits": OUT.index(0).store(p.gep(0).load()) for name, p in WAITING_SECOND.items()},
+    **{f"a store to {name}, of which another waits": p.store(vconst(i32, (1, 2))) for name, p in WAITING_SECOND.items()},
+    **{
+        f"an iteration of {name}, of which another waits": OUT.index(AXIS).store(UOp.new(Op.Unroll, (p,), AXIS.arg).load())
+        for name, p in PLACES_OF_AXIS.items()
+    },
     **{f"behind a store {n}": UOp.sink(SEVEN, OUT.index(0).store(A.after(s).index(0).load())) for n, s in NO_STORES.items()},
     "iterations that wait for those of another loop over the range": CLEARED.store(CLEARED.load() + THREE.cast(i32)).end(THREE),
     "a load whose index waits": OUT.index(0).store(A.index(ZERO.after(SEVEN)).load()),
@@ -84,6 +99,12 @@ UNORDERED = {
 }
 
 ORDERED = {
+    **{
+        f"lanes of {name}": (OUT.index(vconst(index, (0, 1))).store(UOp.new(Op.Load, (p,), None, i32.vec(2))), [7], [7, 20])
+        for name, p in WAITING_FIRST.items()
+    },
+    **{f"a lane of {name} that waits": (OUT.index(0).store(p.gep(0).load()), [7], [7]) for name, p in WAITING_FIRST.items()},
+    **{f"a store to {name}": (p.store(vconst(i32, (1, 2))), [1, 2], [0]) for name, p in WAITING_FIRST.items()},
     "a load whose storage waits": (OUT.index(0).store(A.after(SEVEN).index(0).load()), [7], [7]),
     "a load whose storage waits for more": (OUT.index(0).store(A.after(group(SEVEN, group())).index(0).load()), [7], [7]),
     "one store behind another": (OUT.index(0).store(A.after(A.after(MORE).index(0).store(R.like(7))).index(0).load()), [7], [7]),

@@ -74,6 +74,23 @@ def solve_conv(w: Any, d: Any, a: Any, source: Any) -> Any:
     return strict(a.value, a)
 
 
+def depth(e: Any) -> int:
+    return 1 + max((depth(a) for a in smt.term(e).args), default=0)
+
+
+def less_where_deep(w: Any, d: Any, a: Any, b: Any) -> Any:
+    """A sum, and a difference of what is a long term: what is written so, and not what has some value."""
+    value = a.value - b.value if depth(a.value) > 6 else a.value + b.value
+    return strict(smt.If(value > HIGH, HIGH, smt.If(value < LOW, LOW, value)), a, b)
+
+
+def half_in_terms(w: Any, d: Any, a: Any) -> Any:
+    """An unknown of which the double is the operand, or one less."""
+    half = w.fresh("half", smt.IntSort())
+    w.assume(2 * half <= a.value, a.value < 2 * half + 2)
+    return strict(half, a)
+
+
 def one_unknown(w: Any, d: Any, a: Any) -> Any:
     """One unknown for whatever operand."""
     w.exact = False
@@ -145,6 +162,13 @@ class EqualIfUnknown(IntegerWorld):
         return smt.TRUE if _unknown(target, pattern) else IntegerWorld.equal(self, dtype, target, pattern)
 
 
+class EqualIfDeep(IntegerWorld):
+    """A world that takes for equal what is a long term."""
+
+    def equal(self, dtype: str, target: Any, pattern: Any) -> Any:
+        return smt.TRUE if depth(target.value) > 6 else IntegerWorld.equal(self, dtype, target, pattern)
+
+
 class EqualOfResults(IntegerWorld):
     """The same of what ops give alone."""
 
@@ -172,6 +196,7 @@ class TurnedIfUnknown(IntegerWorld):
         return IntegerWorld.bound(self, dtype, name, term, least != _unknown(term))
 
 
+Deep = _theory(lambda ops, numeric: [Encoding(EqualIfDeep)])
 AllEqual = _theory(lambda ops, numeric: [Encoding(EqualWorld)])
 OffByOne = _theory(lambda ops, numeric: [Encoding(OffWorld)])
 Turned = _theory(lambda ops, numeric: [Encoding(TurnedWorld)])

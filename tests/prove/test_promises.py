@@ -47,6 +47,8 @@ ABOUT = (
     "r: Add(x: i32, @const(d)) if vmin(x) > 3 let y = f(x, d) ~> y",
 )
 
+PART = ("extern f(x: i32) -> (y: i32)?\n", "r: Neg(x: i32) let y = f(x) => Add(Neg(x), Mul(y, 0))")
+
 
 def about(ensures: str, requires: str = "d == d") -> tuple[str, str]:
     """A helper whose contract states facts about what it is given and returns."""
@@ -86,10 +88,12 @@ def tested(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.Fixt
         (ANY, "def f(n, k): return n + abs(k)"),
         (about("vmin(y) >= vmin(x) and vmax(y) == vmax(x)"), "def f(x, d): return x"),
         (about("dtype(y) == dtype(x) and dtype(y) == i32 and bits(dtype(y)) == 32"), "def f(x, d): return x"),
-        (about("not free_of(y, x) or defined(y)"), "def f(x, d): return x"),
+        (about("not free_of(y, x) or defined(y) == defined(x)"), "def f(x, d): return x"),
         (about("lanes(y) == lanes(x) and safe_cast(dtype(y), i64)"), "def f(x, d): return x + 0"),
         (about("y >= 0 and vmin(y) > 3", "vmin(x) > 3"), "def f(x, d): return x if x.vmin > 3 else UOp.const(-1, x.dtype)"),
         (about("vmax(x) - vmin(x) >= 0"), "def f(x, d): return x"),
+        (PART, "def f(x): return x if any(n.op is morok.Op.Load for n in x.toposort()) else None"),
+        (PART, "def f(x): return x.src[0] if x.op is morok.Op.Mul else None"),
     ],
 )  # fmt: skip
 def test_contracts_that_hold(tested: Callable[..., State], pack: tuple[str, str], body: str) -> None:
@@ -106,6 +110,8 @@ def test_contracts_that_hold(tested: Callable[..., State], pack: tuple[str, str]
         (HALF, "def f(n): return 7", "breaks what it ensures"),
         (HALF, "def f(n):\n    global count\n    count += 1\n    return n // 2 + (count % 50 == 0)", "f "),
         (HALF, "def f(n): return n // 2 + (n == 123456)", "n = 123456"),
+        (PART, "def f(x): return next((n for n in x.src[1:] if n.op is morok.Op.Load), None)", "y has no value where"),
+        (PART, "def f(x): return x.src[1] if x.op is morok.Op.Where else None", "y has no value where"),
         (HALF, "def f(n): return n // 2 if n < 2**63 - 2 else 0", "breaks what it ensures"),
         (HALF, "def f(n): return n // 2 if n else 1", "f(n = 0)"),
         (HALF, "def f(n): return int(n / 2)", "breaks what it ensures"),

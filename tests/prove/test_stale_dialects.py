@@ -273,6 +273,31 @@ def test_what_is_changed_in_a_running_process_counts(folder: Path, change: str) 
     assert "is not proved" in python(folder, load.format(prove=False, change=change))[0]
 
 
+OUTSIDE = {
+    "a file": "import pathlib\ndef high(): return int((pathlib.Path(__file__).parent / 'high.txt').read_text())",
+    "an open file": "import os\ndef high(): return int(open(os.path.join(os.path.dirname(__file__), 'high.txt')).read())",
+    "a file of lines": "import linecache\nHERE = __file__\ndef high(): return int(linecache.getline(HERE[:-13] + 'high.txt', 1))",
+    "a file that is read once": "import functools, io\n@functools.cache\ndef high(): return int(io.open('high.txt').read())",
+    "the environment": "from os import environ as given\ndef high(): return int(given.get('HIGH', 100))",
+    "a default": "def high(read=open): return int(read('high.txt').read())",
+    "an import in the body": "def high():\n    from pathlib import Path\n    return int(Path('high.txt').read_text())",
+}
+
+
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("high", OUTSIDE.values(), ids=OUTSIDE.keys())
+def test_what_is_read_outside_is_another_in_each_process(folder: Path, high: str) -> None:
+    """No digest is of a file that an evaluator reads, or of the environment."""
+    kept = (folder / "satnumbers.py").read_text()
+    (folder / "satnumbers.py").write_text(f"{high}\n\ndef clip(v):\n    return max(-100, min(high(), v))\n")
+    (folder / "high.txt").write_text("100")
+    try:
+        one, other = digests(folder), digests(folder)
+    finally:
+        (folder / "satnumbers.py").write_text(kept)
+    assert {r for r in RULES if one[r] != other[r]} == set(RULES)
+
+
 HELD = """
 import functools
 

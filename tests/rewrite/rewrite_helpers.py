@@ -44,6 +44,11 @@ def reread(n: UOp, c: UOp) -> UOp | None:
 
 
 @helper
+def same_again(x: UOp) -> UOp:
+    return x
+
+
+@helper
 def broken(v: int) -> int:
     raise RuntimeError("a helper with a bug")
 

@@ -57,6 +57,26 @@ def test_one_value_in_every_lane():
     assert fires(declaration, rule, zero) is UOp.const(0.0, dtypes.f32)
 
 
+def loaded(gate: UOp | None) -> UOp:
+    return UOp.new(Op.DefineGlobal, (), 0, dtypes.i32.ptr(8)).index(X, gate=gate).load()
+
+
+def test_a_load_that_stood_behind_a_condition():
+    """It has a value behind its own gate, and none without: its place need not be there."""
+    declaration = f"{HEAD}extern same_again(x: i32) -> (y: i32)\n"
+    (extern,) = rules("r: Neg(x: i32) let y = same_again(x) ~> y", declaration).rules[0].externs.values()
+    gate = UOp.var("g", dtypes.bool)
+
+    def check(load: UOp) -> None:
+        chosen = UOp.new(Op.Where, (gate, load, UOp.const(0, dtypes.i32)))
+        for seed in range(40):
+            asserted_contracts.check_call(extern, MOROK, (chosen,), load, seed)
+
+    check(loaded(gate))
+    with pytest.raises(HelperContractError, match="y has no value where the arguments have one"):
+        check(loaded(None))
+
+
 def test_nothing_is_asserted_otherwise():
     declaration = "extern wrong_split(x: index, d: const) -> (q: index, r: index)?\n    ensures x == d * q + r\n"
     group = rules(SPLIT.replace("split", "wrong_split"), HEAD + declaration)

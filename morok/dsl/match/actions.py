@@ -16,6 +16,7 @@ from morok.dsl.match.code import assign, attempt, expression
 from morok.dsl.match.extent_tests import ExtentTests
 from morok.dsl.match.matched import Matched
 from morok.dsl.match.node_code import NodeCode, local_name
+from morok.dsl.special_ops import constants_op
 
 _FAILURES: Final = "_failures"  # the variable, in generated code, of the exceptions by which arithmetic has no value
 _NO_NODE: Final = "_no_node"  # that of these and of the one by which an op refuses its operands
@@ -261,7 +262,8 @@ class _Maker:
         target = self.rule.syntax.target
         root = self.clause.ops.get(())
         const = self.access.const_op
-        if root is None or root in (const, "VConst"):
+        constants = constants_op(self.dialect)
+        if root is None or root == const or (constants is not None and root == constants.name):
             return False
         match target:
             case S.ECall() if target.name in self.dialect.ops:

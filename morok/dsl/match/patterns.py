@@ -14,6 +14,7 @@ from morok.dsl.checked import CheckedRule, Ty
 from morok.dsl.match import literals
 from morok.dsl.match.clauses import Binding, Clause, Clauses, Constraint, Gap, Path, Several, behind, gap_name
 from morok.dsl.match.dtype_constraints import DtypeConstraints
+from morok.dsl.special_ops import constants_op
 from morok.errors import Place, RuleLimitError
 
 MOST_CLAUSES: Final = 512  # of one rule: each commutative pattern in it doubles them
@@ -140,13 +141,14 @@ class _Patterns:
         return self.made.bound(clause, p.bound, Binding("value", path, self.made.value(path)))
 
     def vector_constant(self, p: S.PConst, path: Path, clause: Clause) -> Clause:
-        n = self.made.node(path)
-        lanes = self.access.field("VConst", n, "values")
+        n, info = self.made.node(path), constants_op(self.dialect)
+        assert info is not None  # the checker has said so
+        lanes = self.access.field(info.name, n, info.fields[0])
         if p.kind == "vconst":
-            clause = self.of_op(clause, path, "VConst")
+            clause = self.of_op(clause, path, info.name)
             read = lanes
         else:
-            vector = self.access.is_op(n, "VConst")
+            vector = self.access.is_op(n, info.name)
             clause = clause.plus(self.asked(self.code.any_of((vector, self.access.is_const(n))), path))
             repeated = self.code.binary(self.code.tuple_of((self.access.value(n),)), "*", self.access.lanes(n))
             read = self.code.choice(vector, lanes, repeated)

@@ -5,7 +5,7 @@ A rule may drop an operand of a value, or write a load that reads again: so what
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from morok.ir.interpret.memory_places import MOVEMENT, THROUGH
@@ -40,6 +40,7 @@ class AccessOrder:
         self.fed = _fed(roots, self.stored)
         self._bits: dict[UOp, int] = {}
         self._waiting: dict[UOp, list[UOp]] = {}
+        self._joined: dict[UOp, bool] = {}
 
     def bit(self, node: Any) -> int:
         """The bit of a store, or of a range; none of an axis, whose iterations are in no order."""
@@ -57,9 +58,43 @@ class AccessOrder:
             found = self._waiting[storage] = [n for n in order([storage], below) if n.op in WAITING]
         return found
 
+    def joined(self, place: UOp) -> bool:
+        """True if lanes of a place may be of storage that waits for different things."""
+        found = self._joined.get(place)
+        if found is None:
+            found = self._joined[place] = any(n.op in JOINED for n in order([place], below)) and bool(self.waiting(place))
+        return found
+
+    def waiting_of_lane(self, place: UOp, lane: int, part: Callable[[UOp], int]) -> list[UOp]:
+        """The nodes in one lane of a place for which it waits for something. `part`: which of the lanes below an Unroll has."""
+        found = []
+        node: UOp | None = place
+        while node is not None:
+            if node.op in WAITING:
+                found.append(node)
+            if node.op in JOINED:
+                node, lane = _joined_at(node, lane)
+                continue
+            if node.op is Op.Gep:
+                lane = node.arg[lane]
+            elif node.op is Op.Unroll:
+                lane += part(node) * node.dtype.count
+            node = next(iter(below(node)), None)
+            lane = 0 if node is None else lane % max(node.dtype.count, 1)
+        return found
+
     def loops(self, store: UOp) -> frozenset[Any]:
         """The loops that what is stored, or its place, is in: also those that the store closes."""
         return self.depends[store.src[0]] | self.depends[store.src[1]]
+
+
+def _joined_at(node: UOp, lane: int) -> tuple[UOp, int]:
+    """The place that a lane of joined places is of, and which lane of it."""
+    for place in node.src:
+        if lane < place.dtype.count:
+            return place, lane
+        lane -= place.dtype.count
+    raise IndexError(lane)
 
 
 def _stored_to(roots: Sequence[UOp]) -> frozenset[UOp]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from morok.arguments import real_or_none, shown
@@ -132,7 +132,7 @@ class Graph(Places):
             lanes = []
             reads.append([])
             for i, p in enumerate(consecutive(at, node.dtype.count)):
-                early = isinstance(p, Pointer) and p.storage.space is AddrSpace.GLOBAL and self._read_too_early(p, node)
+                early = isinstance(p, Pointer) and p.storage.space is AddrSpace.GLOBAL and self._read_too_early(p, node, i, t)
                 reads[-1].append(self._noted(p, early))
                 if p is INVALID and alt is not None:
                     lanes.append(lane(alt[t], i))
@@ -161,19 +161,28 @@ class Graph(Places):
 
     def _behind(self, *places: UOp) -> int:
         """The ranges, and the stores that did something, for which storage or places waited when they were looked at, as bits."""
+        return self._effects(n for place in places for n in self.order.waiting(place))
+
+    def _effects(self, nodes: Iterable[UOp]) -> int:
         mask = 0
-        for place in places:
-            for n in self.order.waiting(place):
-                mask |= self._frame(n).memo.get((n, "effect"), 0)
+        for n in nodes:
+            mask |= self._frame(n).memo.get((n, "effect"), 0)
         return mask
 
-    def _read_too_early(self, at: Pointer, node: UOp) -> bool:
-        """True if the last store to `at` is not ordered before `node`, which reads it."""
+    def _behind_lane(self, place: UOp, lane: int, thread: int) -> int:
+        """The same of one lane of a place: the others may be of storage that waits for something else."""
+        if not self.order.joined(place):
+            return self._behind(place)
+        lane = lane if place.dtype.count > 1 else 0  # else the lanes of an access lie behind the one place
+        return self._effects(self.order.waiting_of_lane(place, lane, lambda n: int(known(self.part(n)[thread]))))
+
+    def _read_too_early(self, at: Pointer, node: UOp, lane: int, thread: int) -> bool:
+        """True if the last store to `at` is not ordered before `node`, which reads it, in this lane."""
         storage, offset = at.storage, at.offset
         writer = storage.writers.get(offset)
         if writer is None:
             return False
-        behind = self._behind(node.src[0])
+        behind = self._behind_lane(node.src[0], lane, thread)
         return not behind & self.order.bit(writer) and not self._awaited(storage.stored[offset], behind)
 
     def _stored_too_early(self, at: Pointer, node: UOp, by: tuple[int, int], behind: int, began: int) -> bool:
@@ -344,7 +353,7 @@ class Graph(Places):
     def _store(self, node: UOp, active: list[bool]) -> Task:
         at = yield self.place(node.src[0])
         value = self.ready(node.src[1]) or (yield self.value(node.src[1]))
-        behind, began, done = self._behind(node.src[0]), self.memory.clock, 0
+        began, done = self.memory.clock, 0
         reads = [self.reads.of_place(node.src[0]), self.sources(node.src[1])] if node in self.order.fed else []
         for t, on in enumerate(active):
             if on:
@@ -355,6 +364,7 @@ class Graph(Places):
                         continue
                     for found in reads:
                         self._use(lane(found[t], i), node, (t, i))
+                    behind = self._behind_lane(node.src[0], i, t)
                     if isinstance(p, Pointer) and p.storage.space is AddrSpace.GLOBAL:
                         if self._stored_too_early(p, node, (t, i), behind, began):
                             raise _unordered(p.storage, p.offset, node).error()
@@ -362,7 +372,7 @@ class Graph(Places):
                             what = f"element {p.offset} of {p.storage.node.op.name} is stored to by a fold that has used it"
                             raise Poison(what, node).error()
                     self.memory.store(p, lane(lanes, i), node, t)
-                    done = self.order.bit(node) | behind
+                    done |= self.order.bit(node) | behind
         return done
 
     def _kernel(self, node: UOp) -> Task:

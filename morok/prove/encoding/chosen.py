@@ -34,7 +34,7 @@ class ChosenEncoder(CountingEncoder):
         inside = both(n.compare("<=", n.const(0), here)[1], n.compare("<", here, last)[1])
 
         def so_far(done: Num) -> Term:
-            term: Term = self.world.choose(self.is_among(chosen, done), target, nothing)
+            term: Term = self.said("choose", self.is_among(chosen, done), target, nothing)
             return term
 
         known = [*out.premises, end.term.defined]

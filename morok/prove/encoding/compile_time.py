@@ -45,10 +45,10 @@ class Values(Reading):
         if isinstance(v, int) and not isinstance(v, bool):  # a condition is no number, though Python's is one
             return self.numbers.const(v)
         if isinstance(v, Constant) and not self.world.is_float(v.dtype):
-            n = self.world.number_of(v.dtype, v.term)
+            n = self.said("number_of", v.dtype, v.term)
             return Num(n.value, both(n.exists, v.exists), bits=n.bits)
         if isinstance(v, Node) and self.promising and not self.world.is_float(v.dtype) and len(v.lanes) == 1:
-            n = self.world.number_of(v.dtype, v.term)
+            n = self.said("number_of", v.dtype, v.term)
             return Num(n.value, both(v.term.defined, negation(v.term.invalid)), bits=n.bits)
         raise Unsupported("no number")
 

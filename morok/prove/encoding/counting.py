@@ -107,7 +107,7 @@ class CountingEncoder(StructureEncoder):
         results = (
             (self.at_end(pattern, end, end.term), first),
             (self.at_end(pattern, end, self.world.constant(end.dtype, 1)), once),
-            (self.at_end(pattern, end, self.world.constant_of(end.dtype, after)), f(self.world, d, fold.state, body)),
+            (self.at_end(pattern, end, self.said("constant_of", end.dtype, after)), f(self.world, d, fold.state, body)),
         )
         claims = [self.holds(fold.dtype, target, value) for target, value in results]
         so_far = self.at_end(pattern, end, count)

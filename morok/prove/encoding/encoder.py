@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from morok.dsl import syntax as S
@@ -42,7 +43,7 @@ class Encoder(Clauses):
             raise Unsupported(f"a {pattern.dtype} pattern with a {target.dtype} target")
         if len(pattern.lanes) != len(target.lanes):
             raise Unsupported(f"{len(pattern.lanes)} lanes become {len(target.lanes)}")
-        equal = self.world.equal_but_zero_signs if "nsz" in self.flags else self.equal
+        equal = functools.partial(self.said, "equal_but_zero_signs") if "nsz" in self.flags else self.equal
         self.out.pattern, self.out.target = pattern, target
         pairs = list(zip(pattern.lanes, target.lanes, strict=True))
         kept = [both(t.defined, equal(pattern.dtype, t, p)) for p, t in pairs]

@@ -10,7 +10,9 @@ from typing import Any, Final
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule, Instance, Ty
 from morok.dsl.functions import Function
+from morok.dsl.special_ops import invalid_op
 from morok.dsl.values import Steps
+from morok.prove import stand_ins
 from morok.prove.cached_per_rule import once_a_rule
 from morok.prove.encoding.obligation import Choices, Obligation
 from morok.prove.kinds import Constant, Node, Sequence, Truth
@@ -69,6 +71,7 @@ class Reading(ABC):
         self.instance = instance
         self.world = world
         self.world.apart = kept_ops(self.rule)
+        self.invalid_op = invalid_op(rule.dialect)
         self.numbers: Arithmetic = world.numbers
         self.choices = choices
         self.names: dict[str, Any] = {}
@@ -104,8 +107,12 @@ class Reading(ABC):
         finally:
             self.needed = outer
 
+    def said(self, name: str, *arguments: Any) -> Any:
+        """What the world says by the method of that name."""
+        return stand_ins.asked(self.world, getattr(self.world, name), *arguments)
+
     def equal(self, dtype: str, target: Term, pattern: Term) -> Expr:
-        found: Expr = self.world.equal(dtype, target, pattern)
+        found: Expr = self.said("equal", dtype, target, pattern)
         return found
 
     def element(self, ty: Ty) -> str:

@@ -12,7 +12,7 @@ from morok.dsl.functions import FUNCTIONS, SPECIAL
 from morok.prove import smt
 from morok.prove.encoding.asked import ANY, words_of
 from morok.prove.encoding.pointwise import Pointwise
-from morok.prove.kinds import Constant, DtypeName, Made, Node, OpName, Truth
+from morok.prove.kinds import CONSTANT, Constant, DtypeName, Made, Node, OpName, Truth
 from morok.prove.semantics.numbers import Arithmetic, Num
 from morok.prove.semantics.term import Term, Unsupported, both, either, negation
 from morok.prove.smt import FALSE, TRUE, Expr
@@ -102,12 +102,12 @@ class Facts(Pointwise):
         def make() -> Symbol:
             unknown: Symbol = self.world.symbol(kind)
             self.counted += 1
-            number = self.world.bound(node.dtype, unknown, node.lanes[0], least)[0]
+            number = self.said("bound", node.dtype, unknown, node.lanes[0], least)[0]
             self.out.learn(f"{kind}.{x.name if isinstance(x, S.EName) else self.counted}", kind, number)
             return unknown
 
         unknown = self.one_answer(kind, make, x)
-        numbers = [self.world.bound(node.dtype, unknown, t, least) for t in node.lanes]
+        numbers = [self.said("bound", node.dtype, unknown, t, least) for t in node.lanes]
         for t, (_, fact) in zip(node.lanes, numbers, strict=True):
             if (unknown, t.value, t.defined, t.invalid) not in self.bounded:
                 self.bounded.add((unknown, t.value, t.defined, t.invalid))
@@ -147,9 +147,9 @@ class Facts(Pointwise):
         fits = []
         for i, term in enumerate(node.lanes):
             lanes = [n.lanes[i] if len(n.lanes) > 1 else n.lanes[0] for n in node.made.operands]
-            numbers = [self.world.number_of(node.dtype, t) for t in lanes]
+            numbers = [self.said("number_of", node.dtype, t) for t in lanes]
             result = exact(self.world, node.made.op, numbers)
-            fits.append(either(negation(term.defined), self.world.fits(node.dtype, result)))
+            fits.append(either(negation(term.defined), self.said("fits", node.dtype, result)))
         return self.only_if("no_overflow", both(*fits), x)
 
     def call_defined(self, x: S.Expr) -> Truth:
@@ -244,7 +244,7 @@ class Facts(Pointwise):
         elif isinstance(v, (Node, Constant)):
             constant = float(value) if self.world.is_float(v.dtype) else value
             lanes = len(v.lanes) if isinstance(v, Node) else 1
-            node = Node((self.world.constant(v.dtype, constant),) * lanes, v.dtype, Made("Const", ()))
+            node = Node((self.world.constant(v.dtype, constant),) * lanes, v.dtype, Made(CONSTANT, ()))
         else:
             raise Unsupported("zero or one of what has no dtype")
         return node
@@ -255,7 +255,7 @@ class Facts(Pointwise):
             raise Unsupported("the identity of an op or at a dtype that the rule does not say")
         term = self.identity(found.name, v.dtype)
         self.need(term.defined)  # elsewhere the rule does not fire
-        return Node((term,) * (len(v.lanes) if isinstance(v, Node) else 1), v.dtype, Made("Const", ()))
+        return Node((term,) * (len(v.lanes) if isinstance(v, Node) else 1), v.dtype, Made(CONSTANT, ()))
 
     def identity(self, op: str, dtype: str) -> Term:
         """The value of a fold over no iterations."""
@@ -307,7 +307,7 @@ class Facts(Pointwise):
             raise Unsupported("a computed number, of which the dialect may make another constant")
         if dtype == "bool":
             return either(*(n.compare("==", v, n.const(i))[1] for i in (0, 1)))
-        found: Expr = self.world.fits(dtype, v)
+        found: Expr = self.said("fits", dtype, v)
         return found
 
 

@@ -156,8 +156,8 @@ class Folds(Ranges):
         self.world.exact = False  # of more than one iteration this reading knows nothing
         others = tuple(loop for loop in loops if loop not in single)
         inner = self.unknown(op, body, others) if others else body.term
-        found: Term = self.world.choose(
-            none, self.identity(op, body.dtype), self.world.choose(once, inner, self.unknown(op, body, loops))
+        found: Term = self.said(
+            "choose", none, self.identity(op, body.dtype), self.said("choose", once, inner, self.unknown(op, body, loops))
         )
         return replace(found, defined=both(found.defined, self.ends_have_values(nested)))
 

@@ -12,7 +12,7 @@ from morok.prove.encoding.facts import MOST_LANES
 from morok.prove.encoding.obligation import Inapplicable
 from morok.prove.encoding.operands import Operands, called
 from morok.prove.encoding.structure_parts import OPAQUE, SOME, Buffer
-from morok.prove.kinds import Constant, Made, Node, Sequence, Truth
+from morok.prove.kinds import CONSTANT, CONSTANTS, Constant, Made, Node, Sequence, Truth
 from morok.prove.semantics.numbers import Num
 from morok.prove.semantics.term import Term, Unsupported, both
 from morok.prove.symbol import Symbol
@@ -41,7 +41,7 @@ class Lanes(Operands):
         self.in_range(at, len(lanes))
         chosen = lanes[0]
         for i, t in enumerate(lanes[1:], 1):
-            chosen = self.world.choose(n.eq(at.value, n.n.const(i)), t, chosen)
+            chosen = self.said("choose", n.eq(at.value, n.n.const(i)), t, chosen)
         return chosen
 
     def in_range(self, at: Num, length: int) -> None:
@@ -86,7 +86,7 @@ class Lanes(Operands):
         if not isinstance(values, Sequence):
             raise Unsupported("constants by lane, in a list that the pattern binds")
         terms = [self.as_node(v, dtype).term for v in values.items]
-        return Node(tuple(terms), dtype, Made("VConst", ()))
+        return Node(tuple(terms), dtype, Made(CONSTANTS, ()))
 
     def item(self, e: S.EIndex) -> Any:
         items = self.sequence(e.sequence)
@@ -104,10 +104,10 @@ class Lanes(Operands):
     def either_of(self, condition: Truth, yes: Any, no: Any) -> Any:
         if isinstance(yes, Node) and isinstance(no, Node) and len(yes.lanes) == len(no.lanes):
             return Node(
-                tuple(self.world.choose(condition.value, a, b) for a, b in zip(yes.lanes, no.lanes, strict=True)), yes.dtype
+                tuple(self.said("choose", condition.value, a, b) for a, b in zip(yes.lanes, no.lanes, strict=True)), yes.dtype
             )
         if isinstance(yes, Constant) and isinstance(no, Constant) and yes.dtype == no.dtype:
-            return Constant(self.world.choose(condition.value, yes.term, no.term), yes.dtype, both(yes.exists, no.exists))
+            return Constant(self.said("choose", condition.value, yes.term, no.term), yes.dtype, both(yes.exists, no.exists))
         return super().either_of(condition, yes, no)
 
     def like(self, x: S.Expr, value: int) -> Node:
@@ -117,13 +117,13 @@ class Lanes(Operands):
             return Node(
                 (self.world.constant(v.dtype, float(value) if self.world.is_float(v.dtype) else value),),
                 v.dtype,
-                Made("Const", ()),
+                Made(CONSTANT, ()),
             )
         if dtype in OPAQUE and dtype is not None:
             if value:
                 raise Unsupported("one, of a dtype that the rule does not look at")
             lanes = len(v.lanes) if isinstance(v, Node) else 1
-            return Node((Term(self.zero_of(dtype)),) * lanes, dtype, Made("Const", ()))
+            return Node((Term(self.zero_of(dtype)),) * lanes, dtype, Made(CONSTANT, ()))
         return super().like(x, value)
 
     def of_its_lanes(self, e: S.Expr, made: Node, beside: Seq[S.Expr]) -> Node:
@@ -159,4 +159,4 @@ class Lanes(Operands):
 
 def of_lanes(made: Node, count: int) -> Node:
     """A constant of so many lanes, which serves no other number."""
-    return replace(made, lanes=made.lanes[:1] * count, made=Made("Const", (), (("lanes", count),)))
+    return replace(made, lanes=made.lanes[:1] * count, made=Made(CONSTANT, (), (("lanes", count),)))

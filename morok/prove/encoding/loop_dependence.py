@@ -11,7 +11,7 @@ from morok.prove import smt
 from morok.prove.encoding.encoder import Encoder
 from morok.prove.encoding.structure_parts import OPAQUE, Buffer, Loop, View
 from morok.prove.forms import conjuncts
-from morok.prove.kinds import Node, Sequence
+from morok.prove.kinds import CONSTANT, CONSTANTS, INVALID, Node, Sequence
 from morok.prove.rule_syntax import names_in
 from morok.prove.semantics.numbers import Num
 from morok.prove.semantics.term import Term, Unsupported, both, either, is_false, negation
@@ -109,7 +109,7 @@ class Freedom(Encoder):
         once = self.run_once(loops)
         if found.dtype in OPAQUE:  # a statement in a loop that does not run need be nothing
             return replace(
-                found, lanes=tuple(self.world.choose(once, a, b) for a, b in zip(found.lanes, other.lanes, strict=True))
+                found, lanes=tuple(self.said("choose", once, a, b) for a, b in zip(found.lanes, other.lanes, strict=True))
             )
         unseen = (negation(x.end.term.defined) for x in loops if x.end is not None)
         self.must.append(either(once, *unseen))  # an end without a value is that of a loop within one that never runs
@@ -202,7 +202,7 @@ class Freedom(Encoder):
 
 def is_constant(v: Any) -> bool:
     """True if it is a constant node: the same in every iteration."""
-    return isinstance(v, Node) and v.made is not None and v.made.op in ("Const", "VConst", "Invalid")
+    return isinstance(v, Node) and v.made is not None and v.made.op in (CONSTANT, CONSTANTS, INVALID)
 
 
 def _varying(v: Any) -> bool:

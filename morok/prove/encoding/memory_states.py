@@ -239,7 +239,7 @@ class Memory(Movement):
         _, others = self.stored.get(id(target), ((), ()))
         if not values or [v.value.sort for v in values] != [v.value.sort for v in others]:
             return pattern
-        filled = [self.world.choose(v.defined, v, o) for v, o in zip(values, others, strict=True)]
+        filled = [self.said("choose", v.defined, v, o) for v, o in zip(values, others, strict=True)]
         return replace(pattern, lanes=(Term(self.stores(places, filled), pattern.term.defined),))
 
     def repeated(self, loop: Any, effect: Expr, defined: Expr) -> tuple[Expr, Expr]:

@@ -231,12 +231,12 @@ class Operands(Freedom):
         return super().structure_pattern(p)
 
     def structure_op_pattern(self, op: str, p: S.POp) -> Any:
-        if op == "Invalid" or self.rule.dialect.ops[op].solver:
+        if op == self.invalid_op or self.rule.dialect.ops[op].solver:
             return super().structure_op_pattern(op, p)
         return self.structural(op, self.parts(op, p), p)
 
     def structure_op(self, e: S.ECall) -> Any:
-        if e.name == "Invalid" or self.rule.dialect.ops[e.name].solver:
+        if e.name == self.invalid_op or self.rule.dialect.ops[e.name].solver:
             return super().structure_op(e)
         return self.structural(e.name, self.parts(e.name, e), e)
 

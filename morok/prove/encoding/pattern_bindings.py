@@ -10,7 +10,7 @@ from morok.prove import smt
 from morok.prove.encoding.obligation import Inapplicable
 from morok.prove.encoding.targets import Targets
 from morok.prove.forms import mentions_maybe_invalid
-from morok.prove.kinds import Constant, Made, Node, Sequence
+from morok.prove.kinds import CONSTANT, CONSTANTS, Constant, Made, Node, Sequence
 from morok.prove.semantics.term import Term, Unsupported, negation
 from morok.prove.smt import Expr
 from morok.prove.symbol import Symbol
@@ -102,7 +102,7 @@ class Patterns(Targets):
         return found
 
     def splat(self, term: Term, dtype: str, ty: Ty) -> Node:
-        return Node((term,) * self.lanes_of(ty), dtype, Made("Const", ()))
+        return Node((term,) * self.lanes_of(ty), dtype, Made(CONSTANT, ()))
 
     def constant_pattern(self, p: S.PConst) -> Any:
         ty = self.rule.type_of(p)
@@ -151,7 +151,7 @@ class Patterns(Targets):
         node = self.variable(unknown, ty, False)
         if p.bound is not None:
             self.names[p.bound] = Sequence(tuple(Constant(t, node.dtype) for t in node.lanes))
-        return Node(node.lanes, node.dtype, Made("VConst", ()))
+        return Node(node.lanes, node.dtype, Made(CONSTANTS, ()))
 
     def op_pattern(self, p: S.POp) -> Any:
         ops = [o for o in p.ops if self.admits(o, p)]
@@ -167,7 +167,7 @@ class Patterns(Targets):
         return self.apply(info, operands, self.dtype_of(p), matched=True)
 
     def structure_op_pattern(self, op: str, p: S.POp) -> Any:
-        if op == "Invalid":
+        if op == self.invalid_op:
             return self.invalid_node()
         info = self.rule.dialect.ops[op]
         if info.solver:

@@ -9,7 +9,7 @@ from typing import Any
 from morok.dialect import OpInfo
 from morok.prove.encoding.obligation import Inapplicable
 from morok.prove.encoding.sequence_values import Sequences
-from morok.prove.kinds import Made, Node
+from morok.prove.kinds import CONSTANT, CONSTANTS, INVALID, Made, Node
 from morok.prove.meanings import solver_function
 from morok.prove.semantics.term import Term, Unsupported, both, either, negation
 
@@ -33,7 +33,7 @@ class Pointwise(Sequences):
             extra.append(self.world.dtype(nodes[0].dtype))
         terms = []
         if self.world.stage != "eval":
-            constant = nodes and all(n.made is not None and n.made.op in ("Const", "VConst") for n in nodes)
+            constant = nodes and all(n.made is not None and n.made.op in (CONSTANT, CONSTANTS) for n in nodes)
             self.world.stage = "constant" if constant else "run"
         for i in range(lanes):
             lane = [n.lanes[i] if len(n.lanes) > 1 else n.lanes[0] for n in nodes]
@@ -69,7 +69,7 @@ class Pointwise(Sequences):
 
     def serves_any(self, n: Node) -> bool:
         """Truth of a node of one lane being made with as many as what is beside it."""
-        return n.made is not None and n.made.op in ("Const", "Invalid") and not n.made.fields
+        return n.made is not None and n.made.op in (CONSTANT, INVALID) and not n.made.fields
 
     def relaxed(self, info: OpInfo, d: Any, nodes: Seq[Node], lane: int) -> Term | None:
         """The reading of what is matched that `contract` and `arcp` permit: Add(Mul(a, b), c) as MulAcc(a, b, c), Fdiv(x, y) as
@@ -100,7 +100,7 @@ class Pointwise(Sequences):
         d = self.world.dtype(dtype)
         ab, ba = f(self.world, d, a, b), f(self.world, d, b, a)
         result = "bool" if info.comparison else dtype
-        claim = both(ab.defined == ba.defined, either(negation(ab.defined), self.world.equal(result, ba, ab)))
+        claim = both(ab.defined == ba.defined, either(negation(ab.defined), self.said("equal", result, ba, ab)))
         self.out.laws[f"{info.name} commutes at {dtype}"] = claim
 
 

@@ -28,7 +28,7 @@ from morok.prove.encoding.loop_dependence import conditions, free_names
 from morok.prove.encoding.obligation import Obligation
 from morok.prove.encoding.structure import StructureEncoder
 from morok.prove.encoding.structure_parts import Loop
-from morok.prove.kinds import Node
+from morok.prove.kinds import CONSTANT, Node
 from morok.prove.rule_syntax import names_in
 from morok.prove.semantics.numbers import Num
 from morok.prove.semantics.term import Term, Unsupported, both, either, is_false
@@ -237,7 +237,7 @@ class ReindexingEncoder(StructureEncoder):
                 raise Unsupported("new ranges of another kind")
 
     def constant_end(self, loop: Loop) -> bool:
-        return loop.end is not None and loop.end.made is not None and loop.end.made.op == "Const"
+        return loop.end is not None and loop.end.made is not None and loop.end.made.op == CONSTANT
 
     def said_free_end(self, loop: Loop, other: Loop) -> bool:
         names = [n for n, v in self.names.items() if v is loop.end]

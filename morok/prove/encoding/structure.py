@@ -12,7 +12,7 @@ from typing import Any
 from morok.dsl import syntax as S
 from morok.prove.encoding.fold_induction import Folds
 from morok.prove.encoding.structure_parts import OPAQUE, Buffer, View
-from morok.prove.kinds import Node
+from morok.prove.kinds import CONSTANT, INVALID, Node
 from morok.prove.semantics.term import Unsupported, both
 
 
@@ -41,7 +41,7 @@ class StructureEncoder(Folds):
             len(target.lanes) == 1
             and len(pattern.lanes) > 1
             and target.made is not None
-            and target.made.op in ("Const", "Invalid")
+            and target.made.op in (CONSTANT, INVALID)
         ):
             target = replace(target, lanes=target.lanes * len(pattern.lanes))  # a constant fills the vector
         super().finish(pattern, target)

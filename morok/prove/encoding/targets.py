@@ -9,7 +9,7 @@ from morok.dialect import OpInfo
 from morok.dsl import syntax as S
 from morok.dsl.checked import Sort
 from morok.prove.encoding.facts import Facts
-from morok.prove.kinds import Constant, FloatLiteral, Made, Node, Truth
+from morok.prove.kinds import CONSTANT, INVALID, Constant, FloatLiteral, Made, Node, Truth
 from morok.prove.semantics.term import Term, Unsupported
 
 NOT_LOOKED_AT: Final = ("any", "void")
@@ -24,19 +24,19 @@ class Targets(Facts):
             return v
         if isinstance(v, Constant) and dtype in (None, v.dtype, *NOT_LOOKED_AT):
             self.need(v.exists)
-            return Node((v.term,), v.dtype, Made("Const", ()))
+            return Node((v.term,), v.dtype, Made(CONSTANT, ()))
         if dtype is None:
             raise Unsupported("a constant whose dtype nothing says")
         if isinstance(v, FloatLiteral):
-            return Node((self.world.constant(dtype, v.value),), dtype, Made("Const", ()))
+            return Node((self.world.constant(dtype, v.value),), dtype, Made(CONSTANT, ()))
         if isinstance(v, Truth):
             self.need(v.exists)
             if dtype == "bool":
-                return Node((Term(v.value),), dtype, Made("Const", ()))
+                return Node((Term(v.value),), dtype, Made(CONSTANT, ()))
             v = self.either_of(v, self.constant(1), self.constant(0))
         number = self.number(v)
         self.need(number.exists, number.finite)
-        return Node((self.world.constant_of(dtype, number),), dtype, Made("Const", ()))
+        return Node((self.said("constant_of", dtype, number),), dtype, Made(CONSTANT, ()))
 
     def node(self, e: S.Expr, wanted: str | None) -> Any:
         """A node of the target, or a term that a fact is asked of."""
@@ -64,7 +64,7 @@ class Targets(Facts):
         return made
 
     def structure_op(self, e: S.ECall) -> Any:
-        if e.name == "Invalid":
+        if e.name == self.invalid_op:
             return self.invalid_node()
         info = self.rule.dialect.ops[e.name]
         if info.solver:
@@ -75,7 +75,7 @@ class Targets(Facts):
         raise Unsupported(f"{e.name} is not pointwise")
 
     def invalid_node(self) -> Node:
-        return Node((self.world.invalid(),), "index", Made("Invalid", ()))
+        return Node((self.world.invalid(),), "index", Made(INVALID, ()))
 
     def is_dtype(self, e: S.Expr) -> bool:
         return isinstance(e, S.EType) or self.rule.sorts.get(id(e)) is Sort.DTYPE

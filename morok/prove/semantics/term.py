@@ -203,6 +203,10 @@ class World:
             choose(condition, yes.invalid, no.invalid),
         )
 
+    def invalid(self) -> Term:
+        """The index that is none."""
+        raise Unsupported(f"Invalid, of which {self.name} say nothing")
+
     def opaque(self, name: str, result: Sort, *arguments: Expr) -> Expr:
         """An uninterpreted function: equal arguments give equal results, and nothing else is known."""
         self.exact = False
