@@ -13,7 +13,7 @@ from morok.names import data
 _PACKAGE: Final = Path(__file__).resolve().parent.parent
 # Besides the prover: what compile-time values are, what rules say of lanes, how their syntax is gone through, what dtypes are,
 # which ops are places.
-_BESIDE: Final = ("dsl/concrete.py", "dsl/constant_lanes.py", "dsl/extent.py", "dsl/functions.py", "dsl/values.py",
+_BESIDE: Final = ("dsl/special_ops.py", "dsl/concrete.py", "dsl/constant_lanes.py", "dsl/extent.py", "dsl/functions.py", "dsl/values.py",
                   "dsl/checked.py", "dsl/syntax.py", "ir/dtype.py", "ir/places.py")  # fmt: skip
 # What every proof depends on besides the ops in its rule: how rules become obligations, and how these are judged.
 _CORE: Final = ("kinds.py", "obligations.py", "judging.py", "progress.py", "solve.py", "answers.py", "precondition_models.py",
