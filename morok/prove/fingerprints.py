@@ -13,8 +13,8 @@ from morok.names import data
 _PACKAGE: Final = Path(__file__).resolve().parent.parent
 # Besides the prover: what compile-time values are, what rules say of lanes, how their syntax is gone through, what dtypes are,
 # which ops are places.
-_BESIDE: Final = ("dsl/special_ops.py", "dsl/concrete.py", "dsl/constant_lanes.py", "dsl/extent.py", "dsl/functions.py", "dsl/values.py",
-                  "dsl/checked.py", "dsl/syntax.py", "ir/dtype.py", "ir/places.py")  # fmt: skip
+_BESIDE: Final = ("dsl/concrete.py", "dsl/constant_lanes.py", "dsl/extent.py", "dsl/functions.py", "dsl/values.py",
+                  "dsl/checked.py", "dsl/special_ops.py", "dsl/syntax.py", "ir/dtype.py", "ir/places.py")  # fmt: skip
 # What every proof depends on besides the ops in its rule: how rules become obligations, and how these are judged.
 _CORE: Final = ("kinds.py", "obligations.py", "judging.py", "progress.py", "solve.py", "answers.py", "precondition_models.py",
                 "cached_per_rule.py", "digest.py", "rule_syntax.py", "open_operands.py", "forms.py", "place_forms.py",
@@ -22,7 +22,7 @@ _CORE: Final = ("kinds.py", "obligations.py", "judging.py", "progress.py", "solv
                 "refutation.py",
                 *(f"trust/{name}.py" for name in ("arranged", "differential", "graphs", "lane_memory_graphs", "large",
                                                   "simt_graphs", "structures", "tensor_graphs", "unrolled")),  # of what is fired
-                "symbol.py", "semantics/term.py", "semantics/theory.py", "semantics/numbers.py")  # fmt: skip
+                "stand_ins.py", "symbol.py", "semantics/term.py", "semantics/theory.py", "semantics/numbers.py")  # fmt: skip
 # What others share with proofs: what folds begin with, what a dtype makes of a number, which ops are inexact, how an op's
 # declaration of types is read.
 SHARED: Final = (
