@@ -13,8 +13,8 @@ import numpy as np
 
 from morok.caller import caller
 from morok.described.code_names import slots
-from morok.described.value_keys import PLAIN, value_key
-from morok.errors import JitArgumentError, UsageError
+from morok.described.value_keys import PLAIN, is_a, key_of, value_key, word_of
+from morok.errors import JitArgumentError, MorokError, UsageError
 from morok.ir.cell import facts_of
 from morok.ir.graph import substitute, toposort
 from morok.ir.number import to_bits
@@ -37,7 +37,6 @@ from morok.tensor.viewed import valid
 
 _BUFFER: Final = Op.Buffer
 _BIND: Final = Op.Bind
-_ROWS: Final = (tuple, list)
 _RESHAPE: Final = Op.Reshape
 _PLAIN: Final = object()  # key in a node's memo: the result of `_plain`
 _FORM: Final = object()  # key in a node's memo: the result of `_form`
@@ -85,10 +84,15 @@ class Arguments:
         self._given: dict[int, np.ndarray[Any, Any]] = {}
         self._parts: list[Any] = []
         self._views: list[Lazy] = []
-        self._row(args, 0)
-        for name, value in kwargs.items():
-            self._parts.append(name)
-            self._row((value,), 0)
+        try:
+            self._row(args, 0)
+            for name, value in kwargs.items():
+                self._parts.append(name)
+                self._row((value,), 0)
+        except MorokError:
+            raise
+        except Exception as problem:
+            raise _unseen(problem) from problem
         if self.binds:
             self._parts += [bind.src[0] for bind in self.binds]
         if self._views:
@@ -114,7 +118,7 @@ class Arguments:
                     parts += (kind, plain, leaves.setdefault(leaf, len(leaves)))
                 else:
                     self._tensor(value)
-            elif kind in _ROWS and depth < _DEEP and id(value) not in containers:
+            elif (kind is tuple or kind is list) and depth < _DEEP and id(value) not in containers:
                 containers[id(value)] = value
                 parts += (kind, len(value))
                 self._row(value, depth + 1)
@@ -134,17 +138,17 @@ class Arguments:
         elif kind is UOp:
             form, binds = (value.src[0], (value,)) if value.op is _BIND else _form(value)
             parts += (UOp, form, *[self.binds.setdefault(b, len(self.binds)) for b in binds])
-        elif isinstance(value, Lazy):
+        elif is_a(value, Lazy):
             self._tensor(value)
-        elif isinstance(value, np.ndarray):
+        elif is_a(value, np.ndarray):
             made = self._arrays.get(id(value))
             if made is None:
                 made = self._arrays[id(value)] = Tensor(value)
                 self._given[id(value)] = value
             parts.append(np.ndarray)
             self._tensor(made)
-        elif isinstance(value, Module):
-            parts += (kind, id(value))
+        elif is_a(value, Module):
+            parts += (key_of(kind), id(value))
             self.roots.append(value)
         elif (inner := _inner(value)) is not None:
             if depth == _DEEP:
@@ -159,7 +163,7 @@ class Arguments:
             self.roots.append(value)
 
     def _named(self, kind: type, parts: list[tuple[Any, Any]], depth: int) -> None:
-        self._parts += (kind, len(parts))
+        self._parts += (key_of(kind), len(parts))
         for name, value in parts:
             self._parts.append(name)
             self._row((value,), depth + 1)
@@ -308,15 +312,34 @@ def _inner(value: Any) -> list[tuple[Any, Any]] | None:
     container of a class are parts of it.
     """
     kind = type(value)
-    if kind in (list, tuple):
+    if kind is list or kind is tuple:
         return list(enumerate(value))
-    if isinstance(value, tuple) and hasattr(kind, "_fields"):
-        return [*enumerate(value), *getattr(value, "__dict__", {}).items()]
+    if _is_named_tuple(kind):
+        return [*enumerate(tuple.__iter__(value)), *getattr(value, "__dict__", {}).items()]
     if kind is dict:
         return [(value_key(k), v) for k, v in value.items()]
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+    if _is_dataclass(kind):
         return [(name, getattr(value, name)) for name in _attributes(value)]
     return None
+
+
+def _is_named_tuple(kind: type) -> bool:
+    entries = [vars(base) for base in kind.__mro__]
+    return issubclass(kind, tuple) and any("_fields" in e for e in entries) and any("_make" in e for e in entries)
+
+
+def _is_dataclass(kind: type) -> bool:
+    return any("__dataclass_fields__" in vars(base) for base in kind.__mro__)
+
+
+def _unseen(problem: Exception) -> JitArgumentError:
+    """The error for an argument or result whose own code raises when it is looked into."""
+    return JitArgumentError(
+        f"an argument or a result of a jitted function raises {word_of(type(problem))} when it is looked into: {problem}",
+        place=caller(),
+        expected="tensors, arrays, modules, numbers, texts; lists, tuples, dicts and dataclasses of them",
+        hint="the error before this one says where",
+    )
 
 
 def _attributes(value: Any) -> list[str]:
@@ -327,20 +350,32 @@ def _attributes(value: Any) -> list[str]:
 
 def rebuilt(value: Any, replace: Callable[[Any], Any]) -> Any:
     """A container of the same kind, with its parts replaced by `replace`; None for anything but a container."""
+    try:
+        return _rebuilt(value, replace)
+    except (MorokError, RecursionError):
+        raise
+    except Exception as problem:
+        raise _unseen(problem) from problem
+
+
+def _rebuilt(value: Any, replace: Callable[[Any], Any]) -> Any:
     kind = type(value)
     if kind is list:
         return [replace(v) for v in value]
     if kind is tuple:
         return tuple([replace(v) for v in value])
-    if isinstance(value, tuple) and hasattr(kind, "_fields"):
-        row = kind._make([replace(v) for v in value])
+    if _is_named_tuple(kind):
+        row = kind._make([replace(v) for v in tuple.__iter__(value)])
         for name, v in getattr(value, "__dict__", {}).items():
             setattr(row, name, replace(v))
         return row
     if kind is dict:
         return {k: replace(v) for k, v in value.items()}
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        made = copy.copy(value)
+    if _is_dataclass(kind):
+        try:
+            made = object.__new__(kind)
+        except TypeError:  # a dataclass that is a list, say
+            made = copy.copy(value)
         for name in _attributes(value):
             object.__setattr__(made, name, replace(getattr(value, name)))
         return made
@@ -351,11 +386,11 @@ def over_arrays(value: Any, made: dict[int, tuple[Any, Tensor]], depth: int = 0)
     """`value` with tensors in place of arrays, also of those in containers; itself where it has none. `made` is what an array, by
     its identity, has become.
     """
-    if isinstance(value, np.ndarray):
+    if is_a(value, np.ndarray):
         if id(value) not in made:
             made[id(value)] = value, Tensor(value)
         return made[id(value)][1]
-    if depth == _DEEP or type(value) in PLAIN or isinstance(value, (Lazy, Module, UOp)):
+    if depth == _DEEP or type(value) in PLAIN or is_a(value, (Lazy, Module, UOp)):
         return value
     changed = False
 
@@ -414,11 +449,11 @@ class Stands:
         return {self.leaves[self.given.leaves[leaf]]: k for k, leaf in enumerate(leaves) if leaf is not None}
 
     def _replaced(self, value: Any) -> Any:
-        if isinstance(value, Lazy):
+        if is_a(value, Lazy):
             return self.tensors[id(value)]
-        if isinstance(value, np.ndarray):
+        if is_a(value, np.ndarray):
             return self.tensors[id(self.given.array(value))]
-        if isinstance(value, UOp):
+        if is_a(value, UOp):
             return substitute([value], self.binds)[0]
         if id(value) not in self.given.containers or id(value) in self.kept:
             return value

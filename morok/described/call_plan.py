@@ -14,11 +14,12 @@ from morok.described.call_arguments import Arguments, Stands, is_without_memory,
 from morok.described.description import Described, built, is_same_array
 from morok.described.overlaps import Spans
 from morok.described.reach import Reach
+from morok.described.turns import TURN
+from morok.described.value_keys import is_a
 from morok.errors import UsageError
 from morok.ir.graph import substitute
 from morok.ir.op import Op
 from morok.ir.uop import UOp
-from morok.locks import WRITES
 from morok.passes.rangeify.state import MOVEMENT
 from morok.runtime.buffer import Buffer
 from morok.runtime.device import device as find_device
@@ -196,7 +197,7 @@ class Part:
         """The memory of each output after an execution, for the caller's use; None for an output that is an input's memory."""
         try:
             execution = self.idle.pop()
-        except IndexError:  # other threads use all executions
+        except IndexError:  # other threads use all executions, or the plan has been released
             execution = self._made()
         plan = execution.plan
         buffers, use = plan.buffers, plan._use
@@ -295,7 +296,8 @@ class Plan:
         reached = [t for t in reach.tensors if not (own := leaves_of(t.uop)) or any(leaf.serial in watched for leaf in own)]
         written = [t for t, _ in self._in_place if t is not None]
         self.tensors = list({id(t): t for t in (*reached, *written, *self._kept.values())}.values())
-        self._nodes = [t.uop for t in self.tensors]
+        known = {id(t): node for t, node in made.nodes}  # another thread may have written to them since
+        self._nodes = [known.get(id(t), t.uop) for t in self.tensors]
         self._changes = -1  # registry.changes at the last check of the nodes
         self.held = Counter([node.serial for node in self._nodes])
         self._holders: tuple[tuple[int, int], list[int]] = ((0, 0), [])
@@ -341,11 +343,16 @@ class Plan:
         changed = [t for t, node in zip(self.tensors, self._nodes, strict=True) if t.uop is not node]
         realize([t for t in changed if stored_buffer(t.uop) is None and constant(t.uop) is None], asked=False)
 
+    def release(self) -> None:
+        """None; the memory of this plan is given back. The next call gets other memory."""
+        for part in self._parts:
+            part.idle.clear()
+
     def run(self, call: Arguments, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The result of a call."""
         if not self._in_place and not self._becomes:
             return self._run(call, args, kwargs)
-        with WRITES:
+        with TURN:
             return self._run(call, args, kwargs)
 
     def _run(self, call: Arguments, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -448,7 +455,7 @@ class Plan:
                 return [*call.containers.values()][what]
             if kind == "node":
                 return substitute([what], dict(zip(self.binds, call.binds, strict=True)))[0]
-            return what.copy() if isinstance(what, np.ndarray) and not any(what is a for a in self._arrays) else what
+            return what.copy() if is_a(what, np.ndarray) and not any(what is a for a in self._arrays) else what
 
         for tensor, number, k in self._becomes:
             t = tensor if tensor is not None else given[number or 0]
@@ -544,7 +551,7 @@ def _allocated(leaf: UOp) -> Buffer:
 
 def _arrays(pattern: Any) -> list[Any]:
     found: list[Any] = []
-    built(pattern, lambda kind, what: found.append(what) if isinstance(what, np.ndarray) else None)
+    built(pattern, lambda kind, what: found.append(what) if is_a(what, np.ndarray) else None)
     return found
 
 

@@ -7,17 +7,24 @@ import functools
 import os
 import sys
 import sysconfig
+from collections import Counter
 from collections.abc import Iterator
 from importlib.util import resolve_name
+from itertools import pairwise
 from types import CodeType, GetSetDescriptorType, MemberDescriptorType
 from typing import Any, Final
 
 _LIBRARIES: Final = tuple({sysconfig.get_paths()[k] + os.sep for k in ("stdlib", "platstdlib", "purelib", "platlib")})
 LOOKUPS: Final = frozenset({
-    "getattr", "hasattr", "vars", "dir", "globals", "eval", "exec", "__dict__", "__getattribute__", "attrgetter", "methodcaller",
-    "getmembers", "getattr_static", "__import__", "import_module", "modules",
+    "getattr", "hasattr", "setattr", "delattr", "vars", "dir", "globals", "locals", "eval", "exec", "compile", "FunctionType",
+    "__dict__", "__dir__", "__getattribute__", "__setattr__", "__delattr__", "__getstate__", "__reduce__", "__reduce_ex__",
+    "__subclasses__", "attrgetter", "methodcaller", "getmembers", "getattr_static", "__import__", "import_module", "modules",
+    "_getframe", "format", "format_map", "vformat", "asdict", "astuple", "replace", "wraps", "update_wrapper",
 })  # fmt: skip
 """Names in code that looks up other names, which may be computed texts."""
+SETS: Final = "="
+"""What is among the names of code that sets or deletes attributes."""
+_SPELLING: Final = ("FORMAT_VALUE", "FORMAT_SIMPLE", "FORMAT_WITH_SPEC", "CONVERT_VALUE")
 
 
 def top(module: str) -> str:
@@ -45,13 +52,55 @@ def global_names(code: CodeType) -> tuple[str, ...]:
 
 @functools.lru_cache(maxsize=1024)
 def names_of(code: CodeType) -> frozenset[str]:
-    """The names of attributes, globals and imports, and the texts, in a function's code and in that of functions inside it."""
+    """The names of attributes, globals and imports, and the texts, in a function's code and in that of functions inside it; what
+    its operators look up by names that they have not.
+    """
     found: set[str] = set()
     for inner in _codes(code):
         found.update(part for name in inner.co_names for part in name.split("."))
-        for constant in inner.co_consts:
-            found.update(v for v in (constant if isinstance(constant, (tuple, frozenset)) else (constant,)) if type(v) is str)
+        found.update(_texts(inner.co_consts))
+        for i in dis.get_instructions(inner):
+            if i.opname in _SPELLING or i.argrepr in ("%", "%="):
+                found.add("__format__")
+            elif i.opname in ("STORE_ATTR", "DELETE_ATTR"):
+                found.add(SETS)
+            elif i.opname in ("CONTAINS_OP", "COMPARE_OP"):  # lists are compared by `==` of what they contain, also by `<`
+                found.add("__eq__")
+            elif i.opname == "MATCH_CLASS":
+                found.add("__match_args__")
+    if code.co_name in ("__setattr__", "__delattr__"):  # for the object itself, of which all attributes count
+        found -= {"__setattr__", "__delattr__"}
+    if code.co_qualname.startswith("__create_fn__.<locals>."):  # of a dataclass: it compares and names the class, no more
+        found -= {"type", "__class__", "__qualname__", "__eq__"}
     return frozenset(found)
+
+
+@functools.lru_cache(maxsize=1024)
+def only_set(code: CodeType) -> frozenset[str]:
+    """The names of attributes that a method sets in its object, and has for nothing else."""
+    found: Counter[str] = Counter()
+    instructions = list(dis.get_instructions(code))
+    for before, i in pairwise(instructions):
+        if i.opname == "STORE_ATTR" and before.opname == "LOAD_FAST" and before.argval == code.co_varnames[0]:
+            found[i.argval] += 1
+    used = Counter(i.argval for inner in _codes(code) for i in dis.get_instructions(inner) if i.argval in found)
+    return frozenset(n for n, k in found.items() if used[n] == k)
+
+
+def _texts(constants: tuple[object, ...] | frozenset[object]) -> Iterator[str]:
+    for constant in constants:
+        if type(constant) is str:
+            yield constant
+        elif isinstance(constant, (tuple, frozenset)):
+            yield from _texts(constant)
+
+
+@functools.lru_cache(maxsize=1024)
+def has_own_class(code: CodeType) -> bool:
+    """True if a method takes its class, `__class__`, otherwise than for `super()`."""
+    names = [(i.opname, i.argval) for inner in _codes(code) for i in dis.get_instructions(inner)]
+    taken = sum(name == "__class__" and op in ("LOAD_DEREF", "LOAD_CLASSDEREF") for op, name in names)
+    return bool(taken > sum(op == "LOAD_SUPER_ATTR" for op, _ in names))
 
 
 @functools.lru_cache(maxsize=1024)
@@ -78,7 +127,7 @@ def imported(code: CodeType, package: str) -> tuple[str, ...]:
 @functools.lru_cache(maxsize=1024)
 def members(kind: type[object]) -> tuple[tuple[str, MemberDescriptorType], ...]:
     """(name, descriptor) of the attributes that the objects of a class have in slots, or may have."""
-    found = [(n, m) for base in kind.__mro__ for n, m in vars(base).items() if isinstance(m, MemberDescriptorType)]
+    found = [(n, m) for base in kind.__mro__ for n, m in vars(base).items() if type(m) is MemberDescriptorType]
     return tuple(
         (n, m) for n, m in found if n not in ("__weakref__", "__dictoffset__", "__weaklistoffset__", "__vectorcalloffset__")
     )
@@ -94,7 +143,7 @@ def slots(value: object) -> tuple[str, ...]:
 def dict_of(kind: type[object]) -> GetSetDescriptorType | None:
     """The descriptor by which Python itself reads the `__dict__` of the objects of a class, whatever the class defines."""
     found = [vars(base).get("__dict__") for base in kind.__mro__]
-    return next((d for d in found if isinstance(d, GetSetDescriptorType)), None)
+    return next((d for d in found if type(d) is GetSetDescriptorType), None)
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:

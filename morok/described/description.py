@@ -19,7 +19,8 @@ from morok.caller import caller
 from morok.described.call_arguments import Stands, rebuilt
 from morok.described.left_behind import settle
 from morok.described.reach import Reach
-from morok.described.value_keys import is_value, same, value_key
+from morok.described.turns import without_turn
+from morok.described.value_keys import is_a, is_value, same, value_key, word_of
 from morok.errors import JitArgumentError, JitDifferenceError, JitEffectError
 from morok.ir.dtype import DType, dtypes
 from morok.ir.graph import toposort
@@ -59,13 +60,16 @@ class Write:
 
 @dataclass(slots=True)
 class Described:
-    """One description: its result (see `Pattern`), the new tensors in it, the writes, the record, the arguments' Bind nodes."""
+    """One description: its result (see `Pattern`), the new tensors in it, the writes, the record, the arguments' Bind nodes, the
+    tensors that the function reaches with their nodes before.
+    """
 
     pattern: Any
     new: list[New]
     writes: list[Write]
     noted: Description
     binds: list[UOp]
+    nodes: list[tuple[Lazy, UOp]]
     normal: Normal = field(init=False)
 
     def __post_init__(self) -> None:
@@ -95,7 +99,7 @@ class Pattern:
         self.noted = noted
 
     def of(self, value: Any) -> Any:
-        if isinstance(value, Lazy):
+        if is_a(value, Lazy):
             if id(value) in self.given:
                 return "given", self.given[id(value)]
             if not self.noted.is_own(value):
@@ -108,9 +112,9 @@ class Pattern:
             return "new", at
         if id(value) in self.containers:
             return "container", self.containers[id(value)]
-        if isinstance(value, UOp):
+        if is_a(value, UOp):
             return "node", value
-        if id(value) in self.reached or isinstance(value, np.ndarray) or _is_constant(value):
+        if id(value) in self.reached or is_a(value, np.ndarray) or _is_constant(value):
             return "value", value
         if id(value) in self.made:
             return "again", self.made[id(value)]
@@ -120,18 +124,18 @@ class Pattern:
         except RecursionError:
             raise JitArgumentError("a result contains itself", place=caller(), expected="no container in itself") from None
         if made is None:
-            raise _unable(f"returns a new {type(value).__name__}")
+            raise _unable(f"returns a new {word_of(type(value))}")
         self.made[id(value)] = len(self.made)
         return "parts", made, tuple(parts)
 
 
 def _is_constant(value: Any) -> bool:
     """True if a value in a result stands for itself: nobody can change it, and no call makes another one."""
-    if isinstance(value, (frozenset, slice)):
-        return all(map(_is_constant, value if isinstance(value, frozenset) else (value.start, value.stop, value.step)))
-    if isinstance(value, (tuple, types.MethodType)):
+    if is_a(value, (frozenset, slice)):
+        return all(map(_is_constant, value if is_a(value, frozenset) else (value.start, value.stop, value.step)))
+    if is_a(value, (tuple, types.MethodType)):
         return False
-    return is_value(value) or isinstance(value, (DType, enum.Enum, type, types.FunctionType, types.ModuleType))
+    return is_value(value) or is_a(value, (DType, enum.Enum, type, types.FunctionType, types.ModuleType))
 
 
 def _unable(what: str) -> JitArgumentError:
@@ -178,7 +182,8 @@ def _described(
     """The result of described(), in its record."""
     before, loaded = Reach(roots), frozenset(sys.modules)
     stands.keep(before.ids)
-    arrays = [(path, value, _sum_of(value)) for path, value in before.values.items() if isinstance(value, np.ndarray)]
+    nodes = [(t, t.uop) for t in before.tensors]
+    arrays = [(path, value, _sum_of(value)) for path, value in before.values.items() if is_a(value, np.ndarray)]
     with noted.active():
         args, kwargs = stands.anew(shifted)
         noted.stands = {k: (weakref.ref(t), t._mark) for k, t in stands.tensors.items() if k not in stands.kept}
@@ -214,7 +219,7 @@ def _described(
         raise _effect(name, f"writes to an array that it reaches: {rewritten}")
     _refuse_lost(noted, [*[n.uop for n in new], *[w.uop for w in writes]], name)
     _refuse_leaks(noted, stands, name)
-    return Described(shape, new, writes, noted, list(stands.binds.values()))
+    return Described(shape, new, writes, noted, list(stands.binds.values()), nodes)
 
 
 def _called(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], noted: Description) -> Any:
@@ -222,7 +227,8 @@ def _called(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[st
     would have had the elements.
     """
     try:
-        result = function(*args, **kwargs)
+        with without_turn():
+            result = function(*args, **kwargs)
     except Exception as problem:
         if noted.refused is None or problem is noted.refused:
             raise
@@ -316,12 +322,12 @@ def _same_pattern(a: Any, b: Any, binds: dict[UOp, UOp]) -> bool:
     if a[0] == "parts":
         if type(a[1]) is not type(b[1]) or len(a[2]) != len(b[2]):
             return False
-        if isinstance(a[1], dict) and [*map(value_key, a[1])] != [*map(value_key, b[1])]:
+        if is_a(a[1], dict) and [*map(value_key, a[1])] != [*map(value_key, b[1])]:
             return False
         return all(_same_pattern(v, w, binds) for v, w in zip(a[2], b[2], strict=True))
     if a[0] == "node":
         return a[1] is b[1].substitute(binds)
-    if isinstance(a[1], np.ndarray) and isinstance(b[1], np.ndarray):
+    if is_a(a[1], np.ndarray) and is_a(b[1], np.ndarray):
         return a[1] is b[1] or (a[1].dtype == b[1].dtype and a[1].shape == b[1].shape and a[1].tobytes() == b[1].tobytes())
     return same(a[1], b[1])
 

@@ -16,11 +16,12 @@ from morok.described.call_arguments import Arguments, Stands, apart, is_over, le
 from morok.described.call_plan import Plan
 from morok.described.description import Described, agree, described, lazies
 from morok.described.reach import Reach
+from morok.described.turns import TURN
+from morok.described.value_keys import is_a, word_of
 from morok.errors import JitDifferenceError, JitError, MorokError, UsageError
 from morok.ir.uop import UOp
-from morok.locks import WRITES
 from morok.passes.appended import appended_key
-from morok.tensor.describing import current
+from morok.tensor.describing import current, descriptions, planning, refuse_elsewhere
 from morok.tensor.realize import is_watched, realize
 from morok.tensor.tensor import Tensor
 
@@ -28,10 +29,11 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 MOST: Final = 64  # most plans of one function
-_REPLACED: Final = 4  # most plans of one key for other tensors that the function reaches, since a plan keeps its own alive
+WARM: Final = 8  # most plans of one function that keep memory: those used last
+_REPLACED: Final = 4  # most plans of one key for other tensors or arrays that the function reaches: a plan keeps its own alive
 _RETRIES: Final = 4  # most descriptions repeated after computing tensors that the function reaches
 _uses: Final = itertools.count(1)
-_OWN: Final = frozenset({"__wrapped__", "_plans", *functools.WRAPPER_ASSIGNMENTS})
+_OWN: Final = frozenset({"__wrapped__", "_plans", "_warm", *functools.WRAPPER_ASSIGNMENTS})
 
 
 class Jitted(Generic[P, R]):
@@ -42,6 +44,7 @@ class Jitted(Generic[P, R]):
         self.__wrapped__: Callable[P, R] = function
         functools.update_wrapper(self, function, updated=())
         self._plans: dict[Hashable, tuple[Plan, ...]] = {}
+        self._warm: tuple[Plan, ...] = ()  # the plans that keep memory, the last one used first
 
     def __getattr__(self, name: str) -> Any:
         if name in _OWN:  # not set yet
@@ -82,6 +85,9 @@ class Jitted(Generic[P, R]):
         if current() is not None or is_watched():  # inside another description, or observed: call the function itself
             return self._inlined(args, kwargs)
         call = Arguments(args, kwargs)
+        if descriptions:
+            for node in call.leaves:
+                refuse_elsewhere(node)
         key = (call.key, all_key(), appended_key())
         for plan in self._plans.get(key, ()):
             if plan.fits(call):
@@ -89,7 +95,16 @@ class Jitted(Generic[P, R]):
         else:
             plan, call = self._found(key, call, args, kwargs)
         plan.used = next(_uses)
+        if self._warm[0] is not plan:
+            self._warmed(plan)
         return cast(R, plan.run(call, args, kwargs))
+
+    def _warmed(self, plan: Plan) -> None:
+        """None; a plan that is used keeps its memory, and the one that was not used for longest gives its own back."""
+        warm = (plan, *[p for p in self._warm if p is not plan])
+        for old in warm[WARM:]:
+            old.release()
+        self._warm = warm[:WARM]
 
     def _inlined(self, args: Any, kwargs: Any) -> R:
         """The value of a call without a plan: arrays are tensors there, too."""
@@ -109,22 +124,30 @@ class Jitted(Generic[P, R]):
 
     def _found(self, key: Hashable, call: Arguments, args: Any, kwargs: Any) -> tuple[Plan, Arguments]:
         """(plan, call) if the quick check found no plan: one that fits by comparing values, or a new one."""
-        with WRITES:  # for one description at a time, and until its plan is made
-            plans = self._plans.get(key, ())
-            reach = Reach(self._roots(call))
-            for plan in plans:
-                if plan.reach.difference(reach):
-                    continue
-                plan.compute()
-                if plan.fits_tensors(call):
-                    plan.reach = reach
-                    return plan, call
-            plan = self._described(call, args, kwargs)
-            self._keep(key, plan)
-            return plan, call
+        with TURN:
+            plan = self._fitting(key, call, Reach(self._roots(call)))
+            if plan is not None:
+                return plan, call
+            with planning():
+                made = self._described(call, args, kwargs)
+            plan = self._fitting(key, call, made.reach)  # another thread may have described, for which the function has waited
+            if plan is None:
+                self._keep(key, made)
+            return plan or made, call
+
+    def _fitting(self, key: Hashable, call: Arguments, reach: Reach) -> Plan | None:
+        """A plan for the values that the function reaches; None if there is none."""
+        for plan in self._plans.get(key, ()):
+            if plan.reach.difference(reach):
+                continue
+            plan.compute()
+            if plan.fits_tensors(call):
+                plan.reach = reach
+                return plan
+        return None
 
     def _roots(self, call: Arguments) -> list[tuple[str, Any]]:
-        words = [v.__name__ if isinstance(v, type) else type(v).__name__ for v in call.roots]
+        words = [word_of(v if is_a(v, type) else type(v)) for v in call.roots]
         return [(self.name, self.__wrapped__), *[(f"an argument ({w})", v) for w, v in zip(words, call.roots, strict=True)]]
 
     def _described(self, call: Arguments, args: Any, kwargs: Any) -> Plan:
@@ -160,7 +183,7 @@ class Jitted(Generic[P, R]):
     def _keep(self, key: Hashable, plan: Plan) -> None:
         plan.used = next(_uses)
         others = sorted(self._plans.get(key, ()), key=lambda p: -p.used)
-        replaced = [p for p in others if p.reach.tensor_ids != plan.reach.tensor_ids]
+        replaced = [p for p in others if p.reach.data_ids != plan.reach.data_ids]
         kept = [p for p in others if p not in replaced[_REPLACED - 1 :]]
         plans = {**self._plans, key: (plan, *kept)}
         while sum(map(len, plans.values())) > MOST:
@@ -170,6 +193,8 @@ class Jitted(Generic[P, R]):
             if not plans[chosen]:
                 del plans[chosen]
         self._plans = plans
+        self._warm = (plan, *[p for p in self._warm if any(p in found for found in plans.values())])
+        self._warmed(plan)
 
 
 def _shared(call: Arguments, made: Described, stands: Stands) -> set[int]:

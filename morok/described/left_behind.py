@@ -1,7 +1,8 @@
 """Tensors that a failed description has left somewhere: in an attribute, a list, a frame of the exception.
 
 They become what the function would have left without jit: tensors of the call's arguments and of random numbers. Only writes are
-undone: a failed call writes nothing, so where such a tensor has elements that the function wrote, it has the values themselves.
+undone, as a failed call writes nothing. A tensor that stands for an argument has the argument's elements, as they are; one that
+was made of elements which the function wrote has the values themselves.
 """
 
 from __future__ import annotations
@@ -36,8 +37,10 @@ def settle(noted: Description, stands: Stands) -> None:
             made[node] = src[1]
         else:
             made[node] = node if src == node.src else node.replace(src)
+    given = {id(r()): stands.given.tensors[key] for key, (r, _) in noted.stands.items()}
     for t, node in zip(alive, nodes, strict=True):
-        registry.put(t, made[node])
+        argument = given.get(id(t))
+        registry.put(t, made[node] if argument is None else argument.uop)
     registry.adopt(noted)
 
 

@@ -8,7 +8,8 @@ libraries; objects of NumPy, of Morok (but modules, tensors and jitted functions
 packages further away than what the function and its arguments hold directly. A package that the function, or the class of an
 argument, is of is no library.
 
-Of a module, the globals are watched whose names the code that is reached has as names or texts; all, if that code looks names up.
+Of a module, an object, a function and a class, those globals and attributes are watched whose names the code that is reached has,
+as `used_names` says.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ import types
 import weakref
 from collections import Counter, OrderedDict, deque
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from itertools import chain, repeat
 from operator import attrgetter, call, is_
 from typing import Any, Final
@@ -31,8 +33,9 @@ from typing import Any, Final
 import numpy as np
 
 from morok.arguments import shown
-from morok.described.code_names import LOOKUPS, dict_of, global_names, imported, is_library, members, names_of, top
-from morok.described.value_keys import PLAIN, same
+from morok.described.code_names import dict_of, global_names, has_own_class, imported, members, names_of, top
+from morok.described.used_names import Names
+from morok.described.value_keys import PLAIN, is_a, same
 from morok.ir.dtype import DType
 from morok.ir.uop import UOp
 from morok.nn.module import Module
@@ -46,10 +49,12 @@ _DESCRIPTORS: Final = (
     types.MethodDescriptorType,
     types.ClassMethodDescriptorType,
 )
+_RUNNING: Final = (types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType)
 _LEAVES: Final = frozenset(
-    {*PLAIN, float, complex, range, np.ndarray, DType, UOp, Variable, types.CodeType, types.GeneratorType, *_DESCRIPTORS}
+    {*PLAIN, float, complex, range, np.ndarray, DType, UOp, Variable, types.CodeType, *_RUNNING, *_DESCRIPTORS}
 )
 _ROWS: Final = (list, tuple, set, frozenset, deque)
+_CONTAINERS: Final = frozenset({tuple, frozenset, dict})  # which refer to nothing but what they contain
 _RAW: Final = (bytearray, array.array, memoryview)
 _OPAQUE: Final = frozenset({
     "_abc", "_asyncio", "_io", "_random", "_thread", "abc", "ast", "asyncio", "bz2", "codecs", "concurrent", "csv", "ctypes",
@@ -58,7 +63,7 @@ _OPAQUE: Final = frozenset({
     "subprocess", "tarfile", "tempfile", "threading", "time", "traceback", "typing", "unittest", "uuid", "warnings", "zipfile",
     "zoneinfo",
 })  # fmt: skip
-_CACHED: Final = type(is_library)  # a function with `functools.cache`: what it holds may change with each call
+_CACHED: Final = type(names_of)  # a function with `functools.cache`: what it holds may change with each call
 _state_of: Final = attrgetter("__code__", "__defaults__", "__kwdefaults__", "__dict__")  # of a function, what may be replaced
 _PYTHONS: Final = frozenset({
     "__abstractmethods__", "__annotate__", "__annotate_func__", "__annotations__", "__annotations_cache__", "__dict__", "__doc__",
@@ -72,38 +77,61 @@ _TOLERANT: Final = contextlib.suppress(Exception)  # of code of the user's, as a
 _OURS: Final = "morok"
 
 
+@dataclass(slots=True)
+class _Space:
+    """A place whose values are watched by name: the globals of a module, the attributes of an object, function or class.
+
+    found   the dict
+    owner   the object, function or class; None for a module
+    slots   the attributes in slots: the names and descriptors
+    known   the names that are watched
+    is_all  True if all names that count are to be watched; False for the globals of a function, of which it has the names itself
+    """
+
+    path: str
+    found: dict[str, Any]
+    distance: int
+    owner: Any
+    slots: dict[str, Any] = field(default_factory=dict)
+    known: set[str] = field(default_factory=set)
+    is_all: bool = False
+
+
 class Reach:
     """A snapshot of the values that these objects can reach.
 
     values   path, in words -> value; a path is numbered where several places have the same words, as an attribute of an object
              and of its class, or two arguments of one class
     tensors  the distinct tensors among the values
-    ids      the ids of all objects among the values; `tensor_ids` are those of the tensors
+    ids      the ids of all objects among the values; `data_ids` are those of the tensors and arrays
     """
 
     def __init__(self, roots: Iterable[tuple[str, Any]]) -> None:
         roots = list(roots)
         self.values: dict[str, Any] = {}
         self.tensors: list[Lazy] = []
-        self._own = {name for _, root in roots for name in _packages(root)}
+        self._names = Names({name for _, root in roots for name in _packages(root)})
         self._places: Counter[str] = Counter()  # of each path
         self._seen: dict[int, Any] = {}
+        self._spaces: dict[tuple[int, int], _Space] = {}  # by the ids of the dict and the owner
         self._keyed: list[Iterable[Any]] = []  # dicts, whose keys are compared
         self._views: list[Iterable[Any]] = []
         self._watched: list[Any] = []  # objects, of which all that they refer to is compared
+        self._partly: list[Any] = []  # objects, of which the class and the dict are compared
+        self._typed: list[dict[str, Any]] = []  # dicts, of which the classes of the values are compared
         self._slots: tuple[list[Any], list[Any]] = ([], [])  # attributes in slots: the descriptors, and the objects
-        self._globals: tuple[list[dict[str, Any]], list[str]] = ([], [])  # globals: the modules' dicts, and the names
+        self._named: tuple[list[dict[str, Any]], list[str]] = ([], [])  # values by name: the dicts, and the names
         self._functions: list[types.FunctionType] = []
         self._calls: list[Any] = []  # functions without arguments, whose values are compared
         self._raw: list[tuple[Any, bytes | None]] = []  # objects compared by their bytes
-        self._names = {"__getattr__"}  # all names and texts in the code that is reached
-        self._known: dict[int, set[str]] = {}  # the names watched of a module, by the id of its dict
-        self._spaces: dict[int, tuple[dict[str, Any], int]] = {}  # modules that are reached as objects, and how far away
-        self._pending: deque[tuple[str, Any, int]] = deque((p, v, 0) for p, v in roots)
+        self._pending: deque[tuple[str, Any, int, bool]] = deque((p, v, 0, False) for p, v in roots)
         self._walk()
+        for space in self._spaces.values():
+            self._watch(space)
         self.ids = frozenset(self._seen)
-        self.tensor_ids = frozenset(map(id, self.tensors))
-        for made in (self._seen, self._places, self._known, self._spaces, self._names):
+        arrays = [v for v in self.values.values() if is_a(v, np.ndarray)]
+        self.data_ids = frozenset(map(id, (*self.tensors, *arrays)))
+        for made in (self._seen, self._places, self._spaces):
             made.clear()
         self._referring = tuple(self._watched)
         self._referents = gc.get_referents(*self._referring)
@@ -112,27 +140,66 @@ class Reach:
     def _walk(self) -> None:
         while self._pending:
             while self._pending:
-                path, value, distance = self._pending.popleft()
+                path, value, distance, is_own = self._pending.popleft()
                 with _TOLERANT:
-                    self._visit(path, value, distance)
-            if self._names & LOOKUPS:
+                    self._visit(path, value, distance, is_own)
+            self._names.settle()
+            if self._names.looks:
                 self._texts_of_modules()
-            for found, distance in list(self._spaces.values()):
-                self._named(found, [n for n in found if self._is_used(n)], distance)
+            for space in [s for s in self._spaces.values() if s.is_all]:
+                self._use(space, [n for n in (*space.found, *space.slots) if n not in space.known and self._is_used(space, n)])
 
-    def _is_used(self, name: str) -> bool:
-        return name in self._names or (not name.startswith("__") and not self._names.isdisjoint(LOOKUPS))
+    def _is_used(self, space: _Space, name: str) -> bool:
+        if space.owner is None:
+            return self._names.is_global(name)
+        if is_a(space.owner, type):
+            return name not in _PYTHONS and self._names.of_class(name, space.owner)
+        return self._names.is_attribute(name, space.found.get(name), space.owner)
+
+    def _use(self, space: _Space, names: Iterable[str]) -> None:
+        """Visit the values of these names, which are to be watched in a place."""
+        new = [n for n in names if n not in space.known]
+        space.known.update(new)
+        for n in new:
+            found = space.found.get(n, _ABSENT)
+            if n in space.slots:
+                found = _read(space.slots[n], space.owner)
+            if found is not _ABSENT:
+                is_own = is_a(space.owner, type) and is_a(found, types.FunctionType) and found.__code__.co_name == n
+                self._below([(f"{space.path}.{n}", found)], space.distance, is_own)
+
+    def _watch(self, space: _Space) -> None:
+        """Watch the values of a place whose names are known: one by one, or all at once where all of an object's are."""
+        owner, known = space.owner, space.known
+        is_object = owner is not None and not is_a(owner, (type, types.FunctionType))
+        if is_object:
+            (self._watched if known.issuperset(space.found) and known.issuperset(space.slots) else self._partly).append(owner)
+            for name in known & space.slots.keys():
+                self._slots[0].append(space.slots[name])
+                self._slots[1].append(owner)
+            if self._names.walks and is_a(owner, Module):
+                self._typed.append(space.found)
+        names = [n for n in known if n not in space.slots]
+        if is_object and known.issuperset(space.found):
+            self._watched.append(space.found)
+        else:
+            self._named[0].extend([space.found] * len(names))
+            self._named[1].extend(names)
 
     def _texts_of_modules(self) -> None:
         """Visit the loaded modules whose names are texts in code that looks names up."""
-        for name in sorted(self._names & sys.modules.keys()):
-            if not self._is_foreign(name) and id(sys.modules[name]) not in self._seen:
-                self._pending.append((name, sys.modules[name], 1))
+        for name in sorted(self._names.found & sys.modules.keys()):
+            if not self._names.is_foreign(name) and id(sys.modules[name]) not in self._seen:
+                self._below([(name, sys.modules[name])], 0)
 
     def _elements(self) -> Iterator[Any]:
         there = [*self._views]
-        if self._globals[0]:
-            there.append(map(dict.get, *self._globals, repeat(_ABSENT)))
+        if self._named[0]:
+            there.append(map(dict.get, *self._named, repeat(_ABSENT)))
+        if self._partly:
+            there += [map(type, self._partly), map(_own, self._partly)]
+        if self._typed:
+            there.append(map(type, chain.from_iterable(map(dict.values, self._typed))))
         if self._slots[0]:
             there.append(map(_read, *self._slots))
         if self._functions:
@@ -171,74 +238,94 @@ class Reach:
         moved = next((a for a, b in zip(self.values, other.values, strict=True) if a != b), None)
         return "" if moved is None else f"{moved} has another place"
 
-    def _is_foreign(self, module: Any) -> bool:
-        """True if the module of this name belongs to a library that neither the function nor an argument is of."""
-        name = str(module)
-        return is_library(name) and top(name) not in self._own
-
-    def _visit(self, path: str, value: Any, distance: int) -> None:
+    def _visit(self, path: str, value: Any, distance: int, is_own: bool) -> None:
+        """Watch and visit what a value refers to; `is_own` is True for the class of an object or class, for a base of it, and
+        for a method under its own name, which the code may not have itself.
+        """
         self._places[path] += 1
         path = path if self._places[path] == 1 else f"{path} ({self._places[path]})"
         self.values[path] = value
         kind = type(value)
         if kind in _LEAVES:
-            if kind is str:
-                self._names.add(value)
+            self._leaf(value)
             return
+        if is_a(value, type) and not is_own:
+            self._names.add_class(value)
+        elif is_a(value, classmethod):
+            self._names.found.add("__class__")
+        elif is_a(value, types.FunctionType) and not is_own:
+            self._names.add_function(value.__code__)
         if id(value) in self._seen:
             return
         self._seen[id(value)] = value
-        if _is(value, _RAW):
+        if is_a(value, _RAW):
             self.values[path] = content = _bytes(value)
             self._raw.append((value, content))
         elif not self._is_special(path, value, distance):
-            if kind not in (tuple, frozenset, dict) and not _is(value, (Lazy, BaseException)):
-                self._watched.append(value)
             self._container(path, value, distance)
             self._object(path, value, distance)
 
+    def _leaf(self, value: Any) -> None:
+        """Note the names that a value has which refers to nothing."""
+        if type(value) is str:
+            self._names.found.add(value)
+        elif is_a(value, _DESCRIPTORS):
+            self._names.found.add(value.__name__)
+        elif is_a(value, _RUNNING) or (is_a(value, np.ndarray) and value.dtype.hasobject):
+            self._names.add_unknown()
+
     def _is_special(self, path: str, value: Any, distance: int) -> bool:
         """True if an object is a module, function or class, or stands for another object: this has visited it then."""
-        if _is(value, types.ModuleType):
-            if not self._is_foreign(value.__name__):
-                self._space(vars(value), distance)
-        elif _is(value, types.FunctionType):
+        if is_a(value, types.ModuleType):
+            if self._names.is_foreign(value.__name__):
+                self._names.add_library(value.__name__)
+            else:
+                self._space(value.__name__, vars(value), distance)
+                self._below([(f"the class of {path}", type(value))], distance, True)
+        elif is_a(value, types.FunctionType):
             self._function(path, value, distance)
-        elif _is(value, type):
+        elif is_a(value, type):
             self._class(path, value, distance)
-        elif _is(value, (types.BuiltinMethodType, types.MethodWrapperType)):
+        elif is_a(value, (types.BuiltinMethodType, types.MethodWrapperType)):
+            if value.__name__ != "__new__":  # a class has it, too
+                self._names.found.add(value.__name__)
+            if is_a(value.__self__, types.ModuleType) and not self._names.is_foreign(value.__self__.__name__):
+                self._names.add_unknown()  # an extension of the user's in another language
             self._below([(f"{path}.__self__", value.__self__)], distance)
-        elif _is(value, types.MethodType):
+        elif is_a(value, types.MethodType):
             self._below([(path, value.__func__), (f"{path}.__self__", value.__self__)], distance - 1)
-        elif _is(value, weakref.ref):
+        elif is_a(value, weakref.ProxyTypes):
+            self._calls.append(functools.partial(_behind, value))
+            self._below([(f"{path}.__self__", _behind(value))], distance)
+        elif is_a(value, weakref.ref):
             self._calls.append(value)
             self._below([(f"{path}()", value())], distance)
-        elif _is(value, contextvars.ContextVar):
+        elif is_a(value, contextvars.ContextVar):
             self._calls.append(functools.partial(value.get, _ABSENT))
             if (found := value.get(_ABSENT)) is not _ABSENT:
                 self._below([(f"{path}.get()", found)], distance)
-        elif _is(value, _CACHED) or (top(str(type(value).__module__)) == _OURS and hasattr(value, "__wrapped__")):
+        elif is_a(value, _CACHED) or (top(str(type(value).__module__)) == _OURS and hasattr(value, "__wrapped__")):
             self._below([(path, value.__wrapped__)], distance - 1)
         else:
             return False
         return True
 
-    def _below(self, found: Iterable[tuple[str, Any]], distance: int) -> None:
-        self._pending.extend((path, value, distance + 1) for path, value in found)
+    def _below(self, found: Iterable[tuple[str, Any]], distance: int, is_own: bool = False) -> None:
+        self._pending.extend((path, value, distance + 1, is_own) for path, value in found)
 
     def _container(self, path: str, value: Any, distance: int) -> None:
         """Watch and visit what a tensor, dict or row of values contains."""
-        if _is(value, Lazy):
+        if is_a(value, Lazy):
             self.tensors.append(value)
-        elif _is(value, dict):
+        elif is_a(value, dict):
             self._dict(path, value, "[{}]", distance)
-        elif _is(value, _ROWS):
-            base: Any = next(kind for kind in _ROWS if _is(value, kind))  # a class may iterate in another way
+        elif is_a(value, _ROWS):
+            base: Any = next(kind for kind in _ROWS if is_a(value, kind))  # a class may iterate in another way
             self._below([(f"{path}[{k}]", v) for k, v in enumerate(base.__iter__(value))], distance)
 
     def _dict(self, path: str, found: dict[Any, Any], spelling: str, distance: int) -> None:
         """Watch and visit the keys and values of a dict."""
-        keys = found if _is(found, OrderedDict) else dict.keys(found)  # it has an order of its own
+        keys = found if is_a(found, OrderedDict) else dict.keys(found)  # it has an order of its own
         self._keyed.append(keys) if all(type(k) is str for k in keys) else self._views.append(keys)
         if found:
             self._watched.append(found)
@@ -247,39 +334,35 @@ class Reach:
                 self._below([(f"a key of {path}", k)], distance)
             self._below([(path + spelling.format(_spelled(k) if "[" in spelling else k), dict.__getitem__(found, k))], distance)
 
-    def _space(self, found: dict[str, Any], distance: int) -> None:
-        """Watch the names of a module, and those of its globals that are used (see `_walk`)."""
-        if id(found) not in self._spaces:
-            self._spaces[id(found)] = found, distance
+    def _space(self, path: str, found: dict[str, Any], distance: int, owner: Any = None, is_all: bool = True) -> _Space:
+        """The place of a dict. Its keys are watched if all names that count are; `_walk` finds out which these are."""
+        space = self._spaces.setdefault((id(found), id(owner)), _Space(path, found, distance, owner))
+        if is_all and not space.is_all:
+            space.is_all, space.distance = True, distance
             self._keyed.append(found)
-            self._named(found, [n for n in found if self._is_used(n)], distance)
-
-    def _named(self, found: dict[str, Any], names: Iterable[str], distance: int) -> None:
-        """Watch these names in a module's dict, and visit their values."""
-        known = self._known.setdefault(id(found), set())
-        new = [n for n in names if n not in known]
-        known.update(new)
-        self._globals[0].extend([found] * len(new))
-        self._globals[1].extend(new)
-        module = found.get("__name__", "")
-        self._below([(f"{module}.{n}", found[n]) for n in new if n in found], distance)
+        return space
 
     def _function(self, path: str, f: types.FunctionType, distance: int) -> None:
         self._functions.append(f)
-        if self._is_foreign(f.__globals__.get("__name__", "")):  # it may be around a function, and keep its own state beside that
+        module = f.__globals__.get("__name__", "")
+        if self._names.is_foreign(module):  # it may be around a function, and keep its own state beside that
+            self._names.add_alias(f.__name__)
+            self._names.add_library(module)
             self._below([(f"{path}.{n}", v) for n, v in f.__dict__.items() if n.startswith("__") or n[0] != "_"], distance)
             self._watched.append(f.__dict__)
+            inner = [c for cell in f.__closure__ or () for c in gc.get_referents(cell)]
+            self._below([(f"{path}: a function", v) for v in inner if is_a(v, (types.FunctionType, types.MethodType))], distance)
             return
-        self._dict(path, f.__dict__, ".{}", distance)
+        self._space(path, f.__dict__, distance, f)
         code, closure = f.__code__, f.__closure__ or ()
-        self._names |= names_of(code)
+        self._names.add_code(code)
         self._below([(f"{path}.__code__", code)], distance)
         self._watched.extend(closure)
         for name, cell in zip(code.co_freevars, closure, strict=True):
-            self._below([(f"{path}: {name}", content) for content in gc.get_referents(cell)], distance)
-        self._named(f.__globals__, global_names(code), distance)
-        if not names_of(code).isdisjoint({"globals", "eval", "exec"}):
-            self._space(f.__globals__, distance)
+            is_own = name == "__class__" and not has_own_class(code)
+            self._below([(f"{path}: {name}", content) for content in gc.get_referents(cell)], distance, is_own)
+        looks_up = not names_of(code).isdisjoint({"globals", "eval", "exec"})
+        self._use(self._space(module, f.__globals__, distance, is_all=looks_up), global_names(code))
         self._below([(f"{path}: default {k}", v) for k, v in enumerate(f.__defaults__ or ())], distance)
         if f.__kwdefaults__:
             self._dict(f"{path}: default ", f.__kwdefaults__, "{}", distance)
@@ -288,30 +371,43 @@ class Reach:
                 self._below([(name, sys.modules[name])], distance)
 
     def _class(self, path: str, value: type, distance: int) -> None:
-        if self._is_foreign(value.__module__):
+        if self._names.is_foreign(value.__module__):
+            self._names.add_library(value.__module__)
             return
         self._watched.append(value)
-        self._keyed.append(vars(value))
-        self._views.append(vars(value).values())
-        self._below([(f"{path}.{k}", v) for k, v in vars(value).items() if k not in _PYTHONS], distance)
-        self._below([(f"{path}.{base.__name__}", base) for base in value.__bases__], distance)
-        self._below([(f"the class of {path}", type(value))], distance)
+        self._names.is_open(value)
+        if not self._names.is_foreign(type(value).__module__):  # its methods have the class
+            self._names.add_class(value)
+        for found in gc.get_referents(vars(value)):
+            self._space(path, found, distance, value)
+        self._below([(f"{path}.{base.__name__}", base) for base in value.__bases__], distance, True)
+        self._below([(f"the class of {path}", type(value))], distance, True)
 
     def _object(self, path: str, value: Any, distance: int) -> None:
         """Watch and visit the attributes of an object, and visit its class."""
-        kind, package = type(value), top(str(type(value).__module__))
-        if self._is_foreign(kind.__module__) and not _is(value, Module):
-            if _is(value, threading.local):  # each thread has other attributes
+        kind: Any = type(value)
+        package = top(str(kind.__module__))
+        is_open = self._names.is_open(kind)
+        if not is_open and kind not in _CONTAINERS and not is_a(value, (Lazy, BaseException)):
+            self._watched.append(value)
+        if self._names.is_foreign(kind.__module__) and not is_a(value, Module):
+            self._names.add_object(value)
+            if is_a(value, threading.local):  # each thread has other attributes
                 self._calls.append(functools.partial(_own, value))
             elif package in _OPAQUE or package == _OURS:
                 return
             if package not in sys.stdlib_module_names:
                 if distance > 1:
                     return
-            elif not _is(value, (dict, *_ROWS, BaseException)):
+            elif not is_a(value, (dict, *_ROWS, BaseException)):
                 self._inside(path, value, distance)
-        self._attributes(path, value, distance)
-        self._below([(kind.__name__, kind)], distance)
+        if is_open:
+            own = _own(value)
+            space = self._space(path, {} if own is None else own, distance, value)
+            space.slots = dict(members(kind))
+        else:
+            self._attributes(path, value, distance)
+        self._below([(kind.__name__, kind)], distance, True)
 
     def _inside(self, path: str, value: Any, distance: int) -> None:
         """Watch and visit what an object of Python's own packages refers to, other than its attributes and class."""
@@ -320,19 +416,15 @@ class Reach:
         self._below([(f"{path}: {k}", v) for k, v in enumerate(found)], distance)
 
     def _attributes(self, path: str, value: Any, distance: int) -> None:
+        """Watch and visit all attributes of an object."""
         kind: Any = type(value)
-        for name, member in () if _is(value, Lazy) else members(kind):
+        for name, member in () if is_a(value, Lazy) else members(kind):
             self._slots[0].append(member)
             self._slots[1].append(value)
             if (found := _read(member, value)) is not _ABSENT:
                 self._below([(f"{path}.{name}", found)], distance)
         if (own := _own(value)) is not None:
             self._dict(path, own, ".{}", distance)
-
-
-def _is(value: Any, kinds: type | tuple[type, ...]) -> bool:
-    """True if a value is of these classes, whatever it says itself, as mocks and proxies do by `__class__`."""
-    return issubclass(type(value), kinds)
 
 
 def _bytes(value: Any) -> bytes | None:
@@ -351,23 +443,31 @@ def _read(member: Any, value: Any) -> Any:
         return _ABSENT
 
 
+def _behind(proxy: Any) -> Any:
+    """The object that a weak proxy stands for; None if it is gone."""
+    try:
+        return proxy.__sizeof__.__self__
+    except (AttributeError, ReferenceError):
+        return None
+
+
 def _own(value: Any) -> Any:
     """The dict of an object's attributes, read past what its class defines; None if it has none."""
     kind: Any = type(value)
     if (found := dict_of(kind)) is None:
-        return threading.local.__getattribute__(value, "__dict__") if _is(value, threading.local) else None
+        return threading.local.__getattribute__(value, "__dict__") if is_a(value, threading.local) else None
     try:
         own = found.__get__(value)
     except (AttributeError, TypeError):
         return None
-    return own if _is(own, dict) else None
+    return own if is_a(own, dict) else None
 
 
 def _packages(root: Any) -> Iterator[str]:
     """The package of a function or class, and of an object's class, unless it is Python's, NumPy or Morok."""
-    root = root.__func__ if _is(root, types.MethodType) else root
-    at = root if _is(root, (type, types.FunctionType)) else type(root)
-    name = root.__name__ if _is(root, types.ModuleType) else str(at.__module__)
+    root = root.__func__ if is_a(root, types.MethodType) else root
+    at = root if is_a(root, (type, types.FunctionType)) else type(root)
+    name = root.__name__ if is_a(root, types.ModuleType) else str(at.__module__)
     if top(name) not in sys.stdlib_module_names | {_OURS, "builtins", "numpy"}:
         yield top(name)
 
@@ -377,4 +477,4 @@ def _spelled(key: Any) -> str:
 
 
 def _said(value: Any) -> str:
-    return "another tensor" if _is(value, Lazy) else shown(value)
+    return "another tensor" if is_a(value, Lazy) else shown(value)

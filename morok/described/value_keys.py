@@ -44,8 +44,24 @@ _SPELLED: Final = frozenset(
         uuid.UUID,
     }
 )
+_WORD: Final = vars(type)["__name__"]
 _METHODS: Final = (types.BuiltinMethodType, types.MethodWrapperType)
 _VALUES: Final = PLAIN | _SPELLED | {float, complex, slice, range, tuple, frozenset, types.MethodType}
+
+
+def is_a(value: Any, kinds: type | tuple[type, ...]) -> bool:
+    """True if a value is of these classes, whatever it says itself, as mocks and proxies do by `__class__`."""
+    return issubclass(type(value), kinds)
+
+
+def word_of(kind: type) -> str:
+    """The name of a class, whatever its metaclass says."""
+    return str(_WORD.__get__(kind))
+
+
+def key_of(kind: type) -> Hashable:
+    """A key for a class, whatever equality and hash its metaclass has."""
+    return kind if type(kind) is type else id(kind)
 
 
 def value_key(value: Any) -> Hashable:
@@ -62,9 +78,9 @@ def value_key(value: Any) -> Hashable:
         return kind, struct.pack("<d", value)
     if kind is complex:
         return kind, struct.pack("<dd", value.real, value.imag)
-    if isinstance(value, np.generic):
+    if is_a(value, np.generic):
         return kind, value.dtype.str, value.tobytes()
-    if kind in (slice, range):
+    if kind is slice or kind is range:
         return kind, *[value_key(v) for v in (value.start, value.stop, value.step)]
     if kind is tuple:
         return kind, *[value_key(v) for v in value]
@@ -72,29 +88,31 @@ def value_key(value: Any) -> Hashable:
         return kind, *map(value_key, value)  # in the order in which it is iterated over
     if kind is types.MethodType:
         return kind, id(value.__func__), id(value.__self__)
-    if isinstance(value, _METHODS):
+    if is_a(value, _METHODS):
         return kind, value.__name__, id(value.__self__)
-    if isinstance(value, Variable):
+    if is_a(value, Variable):
         return kind, value.node
-    if kind in _SPELLED or isinstance(value, np.dtype):
-        return kind, value, repr(value)
-    if isinstance(value, (DType, UOp, Lazy, Module, np.ndarray, enum.Enum, type)):
-        return kind, id(value)
+    if kind is decimal.Decimal:
+        return kind, repr(value)
+    if is_a(value, (DType, UOp, Lazy, Module, np.ndarray, enum.Enum, type)):
+        return key_of(kind), id(value)
     try:
         hash(value)
-    except TypeError:
+    except Exception:
         raise JitArgumentError(
-            f"an argument of a jitted function is of type {kind.__name__}, which has no hash",
+            f"an argument of a jitted function is of type {word_of(kind)}, which has no hash",
             place=caller(),
             expected="tensors, arrays, modules, numbers, texts; lists, tuples, dicts and dataclasses of them",
             hint="a frozenset in place of a set, a Module for an object with tensors and changing attributes",
         ) from None
-    return kind, id(value)
+    if kind in _SPELLED or is_a(value, np.dtype):
+        return kind, value, repr(value)
+    return key_of(kind), id(value)
 
 
 def is_value(value: Any) -> bool:
     """True if a value has a key without its id, because it cannot change, as far as what it contains is such a value."""
-    return type(value) in _VALUES or isinstance(value, (np.generic, np.dtype, Variable, *_METHODS))
+    return type(value) in _VALUES or is_a(value, (np.generic, np.dtype, Variable, *_METHODS))
 
 
 def same(a: Any, b: Any) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
+import os
 import weakref
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -34,6 +35,16 @@ _UNKNOWN: Final = object()  # key in a Buffer node's memo: the description, in w
 _current: Final[contextvars.ContextVar[Description | None]] = contextvars.ContextVar("morok description", default=None)
 current: Final = _current.get
 descriptions: Final[list[Description]] = []  # those that any thread is at
+_planning: Final[contextvars.ContextVar[bool]] = contextvars.ContextVar("morok planning", default=False)
+
+
+def _forget() -> None:
+    """None; in a forked child nothing is described but by the thread that has forked."""
+    mine = current()
+    descriptions[:] = [d for d in descriptions if d is mine]
+
+
+os.register_at_fork(after_in_child=_forget)
 
 
 def unknown(node: UOp, what: str) -> UOp:
@@ -74,6 +85,8 @@ def refuse_elsewhere(node: UOp) -> None:
     """JitEffectError if a node depends on unknown values, although this thread or task describes nothing: the function that is
     described has started it. While nothing is described this need not be asked.
     """
+    if _planning.get():
+        return
     for n in unvisited(node, _DEPENDS):
         remember(n, _DEPENDS, stands_for(n) or next((word for s in n.src if (word := s.memo[_DEPENDS])), None))
     what: str | None = node.memo[_DEPENDS]
@@ -86,6 +99,16 @@ def refuse_elsewhere(node: UOp) -> None:
                 hint="start the thread with the function's context: contextvars.copy_context().run",
             )
         )
+
+
+@contextlib.contextmanager
+def planning() -> Iterator[None]:
+    """A context in which this thread or task makes a plan of what it has described, whose nodes depend on unknown values."""
+    token = _planning.set(True)
+    try:
+        yield
+    finally:
+        _planning.reset(token)
 
 
 def described_as(tensor: Lazy) -> UOp:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import decimal
 import io
 import math
 import struct
@@ -696,3 +697,133 @@ def test_dataclasses_are_keys_by_their_fields() -> None:
     for rate in (1, 1.0, True, 2, 1):
         np.testing.assert_array_equal(f(x, Options(rate)).numpy(), x.numpy() * rate)
     assert f.plans == 4
+
+
+class Unhashable:
+    """An object whose hash raises."""
+
+    def __hash__(self) -> int:
+        raise ValueError("no hash")
+
+
+class Closed:
+    """An object that has nothing, and says so in its own way."""
+
+    def __getattribute__(self, name: str) -> Any:
+        raise KeyError(name)
+
+
+class ClosedClass(type):
+    """A class that has nothing but what a class has."""
+
+    def __getattr__(cls, name: str) -> Any:
+        raise KeyError(name)
+
+
+class OfClosedClass(metaclass=ClosedClass):
+    """An object of such a class."""
+
+
+class WithFields(tuple[int, ...]):
+    """A tuple that is no named tuple."""
+
+    _fields = ("a",)
+
+
+@dataclasses.dataclass
+class Reading:
+    """A dataclass that reads what it has not from a dict."""
+
+    x: Any
+
+    def __getattr__(self, name: str) -> Any:
+        raise KeyError(name)
+
+
+@dataclasses.dataclass
+class Uncopied:
+    """A dataclass that is not copied."""
+
+    x: Any
+
+    def __copy__(self) -> Any:
+        raise ValueError("no copy")
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise ValueError("no copy")
+
+
+@dataclasses.dataclass
+class Hidden:
+    """A dataclass with an attribute that raises."""
+
+    x: Any
+
+    def __getattribute__(self, name: str) -> Any:
+        if name == "x":
+            raise ValueError("hidden")
+        return object.__getattribute__(self, name)
+
+
+STRANGE: dict[str, Callable[[], Any]] = {
+    "object": Closed,
+    "class": lambda: ClosedClass("Made", (), {}),
+    "object of a class": OfClosedClass,
+    "tuple with fields": lambda: WithFields((1, 2)),
+    "signaling NaN": lambda: decimal.Decimal("sNaN"),
+    "NaN": lambda: decimal.Decimal("NaN"),
+}
+
+
+@pytest.mark.parametrize("wrap", [lambda v: v, lambda v: [v], lambda v: {"a": (v,)}])
+@pytest.mark.parametrize("name", STRANGE)
+def test_arguments_whose_own_code_raises(name: str, wrap: Callable[[Any], Any]) -> None:
+    f = morok.jit(lambda x, v: (x * 2, v))
+    given = wrap(STRANGE[name]())
+    for _ in range(2):
+        assert f(tensor(2), given)[1] is given
+    assert f.plans == 1
+
+
+@pytest.mark.parametrize("kind", [Reading, Uncopied])
+def test_dataclasses_whose_own_code_raises(kind: Any) -> None:
+    f = morok.jit(lambda d: kind(d.x * 2))
+    for k in range(3):
+        assert f(kind(tensor(2, seed=k))).x.tolist() == (tensor(2, seed=k) * 2).tolist()
+        assert f(kind(tensor(2, seed=k).numpy())).x.tolist() == (tensor(2, seed=k) * 2).tolist()
+    assert f.plans == 2
+
+
+UNSEEN: dict[str, Callable[[], Any]] = {
+    "object": Unhashable,
+    "in a list": lambda: [Unhashable()],
+    "in a slice": lambda: slice(Unhashable()),
+    "under a key": lambda: {Closed(): Unhashable()},
+    "hidden": lambda: Hidden(1),
+}
+
+
+@pytest.mark.parametrize("name", UNSEEN)
+def test_arguments_that_no_key_can_have(name: str) -> None:
+    with pytest.raises(JitArgumentError, match=r"no hash|raises ValueError") as found:
+        morok.jit(lambda x, v: x)(tensor(2), UNSEEN[name]())
+    here(found.value, "morok.jit(lambda x, v: x)(tensor(2), UNSEEN[name]())")
+
+
+def test_a_result_that_cannot_be_looked_into() -> None:
+    with pytest.raises(JitArgumentError, match="raises ValueError"):
+        morok.jit(lambda x: Hidden(x))(tensor(2))
+
+
+def test_classes_that_are_equal_to_others() -> None:
+    class Same(type):
+        def __eq__(cls, other: object) -> bool:
+            return True
+
+        def __hash__(cls) -> int:
+            return 1
+
+    kinds = [Same("Kind", (), {"gain": float(k)}) for k in (2, 3)]
+    f = morok.jit(lambda x, v: x * v.gain)
+    for kind in (*kinds, *[k() for k in kinds]):
+        np.testing.assert_array_equal(f(tensor(2), kind).numpy(), tensor(2).numpy() * np.float32(kind.gain))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 import morok
 from morok import Tensor
 from morok.errors import JitEffectError, JitError, JitValueError, UsageError
+from morok.runtime.buffer import Block
 from morok.tensor.realize import watching
 
 Function = Callable[..., Any]
@@ -338,6 +340,39 @@ def test_a_tensor_left_behind_keeps_its_elements() -> None:
     assert (x.tolist(), g.tolist(), kept.t.tolist()) == ([100, 200], [7, 6], [7, 10])
 
 
+def writes_it(x: Tensor) -> None:
+    x.assign(x * 3)
+
+
+def writes_into_it(x: Tensor) -> None:
+    x[0] = 9.0
+
+
+@pytest.mark.parametrize("write", [writes_it, writes_into_it, lambda x: None])
+@pytest.mark.parametrize(
+    "make", [lambda: vector(1, 2), lambda: Tensor.full((2,), 4.0), lambda: vector(1, 2) + 1, lambda: vector(1, 2).flip(0)]
+)
+def test_an_argument_left_behind_has_its_elements(make: Callable[[], Tensor], write: Function) -> None:
+    kept, x = Kept(), make()
+    before = x.tolist()
+
+    @morok.jit
+    def f(x: Tensor) -> None:
+        write(x)
+        kept.t = x
+        raise KeyError
+
+    with pytest.raises((KeyError, UsageError)):  # a view of a tensor in use is not written
+        f(x)
+    assert x.tolist() == before
+    if kept.t is not None:
+        assert kept.t.tolist() == before
+        x.assign(x * 100)
+        assert (kept.t.tolist(), x.tolist()) == (before, [100 * v for v in before])
+        kept.t[0] = 5.0
+        assert (kept.t.tolist(), x.tolist()) == ([5.0, before[1]], [100 * v for v in before])
+
+
 @pytest.mark.parametrize("make", [lambda: morok.nn.Linear(2, 2), lambda: morok.nn.Embedding(2, 2)], ids=["linear", "embedding"])
 def test_layers_that_a_function_makes(make: Callable[[], morok.nn.Module]) -> None:
     def program(jit: Callable[[Function], Function]) -> list[Any]:
@@ -346,3 +381,25 @@ def test_layers_that_a_function_makes(make: Callable[[], morok.nn.Module]) -> No
         return [np.round(f(vector(1, 0)).numpy(), 5).tolist() for _ in range(2)]
 
     alike(program)
+
+
+def test_plans_that_are_not_used_give_their_memory_back() -> None:
+    settings, x, size = {"gain": 0.0}, Tensor(np.ones((512, 512), np.float32)).realize(), 4 * 512 * 512
+
+    @morok.jit
+    def by_object(x: Tensor) -> Tensor:
+        return (x * settings["gain"]).exp()
+
+    by_argument = morok.jit(lambda x, gain: (x * gain).exp())
+
+    def blocks() -> int:
+        gc.collect()
+        return sum(isinstance(b, Block) and b.nbytes >= size for b in gc.get_objects())
+
+    for way in (by_object, lambda x: by_argument(x, settings["gain"])):
+        before = blocks()
+        for gain in [*range(20), *range(20)]:
+            settings["gain"] = -float(gain)
+            np.testing.assert_allclose(way(x).numpy()[3, 3:5], np.exp(np.float32(-gain)), rtol=1e-5)
+            assert blocks() <= before + 8 + 1  # of the plans used last, and of the result
+    assert by_object.plans == by_argument.plans == 20

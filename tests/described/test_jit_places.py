@@ -558,6 +558,10 @@ def test_plans_of_one_key_are_kept_too() -> None:
         holder.weight = one(k)
         assert g(one()).item() == k
     assert g.plans == 4  # each keeps a weight alive
+    for k in range(8):
+        holder.weight = np.array([k], np.float32)
+        assert g(one()).item() == k
+    assert g.plans == 4
 
 
 def test_what_is_no_function_gets_no_self() -> None:

@@ -1,0 +1,78 @@
+"""Turns of threads: one describes a function, or runs a plan that writes, at a time.
+
+The function itself runs without the lock while it is described, since it may wait for another thread, which calls a jitted
+function or forks the process. Other threads wait for it, as its description would see what they write, but for a second at most.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections.abc import Iterator
+from typing import Final
+
+from morok.locks import WRITES
+
+PATIENCE: Final = 1.0  # seconds
+
+_running: Final[list[tuple[int, threading.Event]]] = []  # functions that run to be described: the thread; set if nobody waits
+
+
+class _Turn:
+    """A context in which this thread has its turn; a thread may have it several times over."""
+
+    def __enter__(self) -> None:
+        WRITES.__enter__()
+        try:
+            while (found := _others()) is not None:
+                _wait(found)
+        except BaseException:
+            WRITES.__exit__()
+            raise
+
+    def __exit__(self, *_: object) -> None:
+        WRITES.__exit__()
+
+
+TURN: Final = _Turn()
+
+
+def _others() -> threading.Event | None:
+    """The event of a function of another thread for which this thread has to wait; None if there is none."""
+    if not _running:
+        return None
+    me = threading.get_ident()
+    return next((done for thread, done in list(_running) if thread != me and not done.is_set()), None)
+
+
+def _wait(done: threading.Event) -> None:
+    WRITES.__exit__()
+    try:
+        done.wait(PATIENCE)
+        done.set()  # others need not wait, too
+    finally:
+        WRITES.__enter__()
+
+
+@contextlib.contextmanager
+def without_turn() -> Iterator[None]:
+    """A context for a function that is described, inside a turn: it may wait for other threads."""
+    entry = threading.get_ident(), threading.Event()
+    _running.append(entry)
+    WRITES.__exit__()
+    try:
+        yield
+    finally:
+        entry[1].set()
+        WRITES.__enter__()
+        _running.remove(entry)
+
+
+def _forget() -> None:
+    """None; in a forked child no function runs but those of the thread that has forked."""
+    me = threading.get_ident()
+    _running[:] = [entry for entry in _running if entry[0] == me]
+
+
+os.register_at_fork(after_in_child=_forget)
