@@ -63,6 +63,21 @@ def root_of(p: S.Pattern) -> str:
 
 
 @once_a_rule
+def keeps_stores(rule: CheckedRule) -> bool:
+    """Truth of a rule making no store beside one of its pattern that may be done all the same: for a store below the root other
+    nodes of the graph may wait, too, and nothing orders it and another one. What is made in place of a store that is the root,
+    and goes away with it, is ordered as that was.
+    """
+    if not built_in(rule.dialect):
+        return True
+    pattern, target = rule.syntax.pattern, rule.syntax.target
+    stores = [p for p in S.walk(pattern) if "Store" in S.ops_matched(p)]
+    made = [e for e in S.walk(target, *rule.syntax.clauses) if "Store" in S.ops_at(e)]
+    in_its_place = root_of(pattern) == "Store" and len(made) == 1 and made[0] is target
+    return not made or in_its_place or len(stores) == (root_of(pattern) == "Store")
+
+
+@once_a_rule
 def about_launches(rule: CheckedRule) -> bool:
     """True if a rule asks what the hardware runs, itself or in its helpers' contracts. Then it looks at no dtype."""
     asked = [*rule.syntax.clauses, *(c for e in rule.externs.values() for c in e.ensures)]

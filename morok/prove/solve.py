@@ -17,7 +17,7 @@ from morok.prove.smt.ring import refuted_as_polynomials
 from morok.prove.smt.session import Died, Session, session
 from morok.prove.smt.simplifier import rebuilt
 from morok.prove.smt.sorts import BOOL
-from morok.prove.smt.term_graphs import kinds, unknowns, without_arithmetic
+from morok.prove.smt.term_graphs import kinds, unknowns, without_arithmetic, without_shifts
 from morok.prove.symbol import Symbol
 
 QUICK_BUDGET: Final = 100_000
@@ -48,7 +48,8 @@ def ask(conditions: Sequence[Expr], budget: int, earlier: Answers | None = None,
     An answer to the very same question in `earlier` is taken, unless it is SAT and a `model` is wanted.
 
     Products of unknown bit vectors are compared as polynomials first. Where the solver gives up, it is asked again with all
-    arithmetic forgotten: conditions that cannot hold for any functions in its place cannot hold for these.
+    arithmetic forgotten, if there are floats, or with shifts by unknown amounts: conditions that cannot hold for any functions in
+    their place cannot hold for these.
     """
     plain = [c for c in conditions if c is not TRUE]
     if refuted(plain) or refuted_as_polynomials(plain):
@@ -57,9 +58,12 @@ def ask(conditions: Sequence[Expr], budget: int, earlier: Answers | None = None,
     if forgotten is not None and refuted(forgotten):
         return Result(Answer.UNSAT)
     found = _ask(plain, budget, earlier, model)
-    if found.answer is not Answer.UNKNOWN or forgotten is None:
+    if found.answer is not Answer.UNKNOWN:
         return found
-    less = _ask(forgotten, min(budget, QUICK_BUDGET), earlier, False)
+    weaker = without_shifts(plain) if forgotten is None else forgotten
+    if weaker is None:
+        return found
+    less = _ask(weaker, QUICK_BUDGET, earlier, False)
     return replace(less if less.answer is Answer.UNSAT else found, resources=found.resources + less.resources)
 
 

@@ -11,7 +11,7 @@ from morok.ir.interpret import run
 from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.prove import smt
-from morok.prove.obligations import prove_instances, theory_of
+from morok.prove.obligations import prove_any, prove_instances, theory_of
 from morok.prove.progress import Progress
 
 BUDGET = 20_000  # solver units: a wrong proof by an encoding that assumes too much is a quick one
@@ -109,3 +109,56 @@ def test_a_store_of_what_was_loaded_is_missed() -> None:
         without.setdefault(node, UOp.new(node.op, tuple(without[s] for s in node.src), node.arg, node.dtype))
     assert left_by(program) == [[5, 8, 9]]
     assert left_by(without[program]) != left_by(program)
+
+
+REMADE = {
+    "behind a value": "After(x: i32 x 1, Store(Index(b: ptr(i32), i: index x 1), Mul(v: i32 x 1, 1)))"
+    " ~> After(x, Store(Index(b, i), v))",
+    "behind storage": "Load(Index(After(b: ptr(i32), Store(Index(b, i: i16 x 1), v: i32 x 1)), j: index x 1)): i32 x 1"
+    " ~> Load(Index(After(b, Store(Index(b, Cast(i, i32)), v)), j))",
+    "beside itself": "After(x: i32 x 1, s @ Store(Index(b: ptr(i32), i: i16 x 1), v: i32 x 1))"
+    " ~> After(x, s, Store(Index(b, Cast(i, i32)), v))",
+    "in loops": "End(Store(Index(b: ptr(i32), i: index x 1), Mul(v: i32 x 1, 1)), r) ~> End(Store(Index(b, i), v), r)",
+    "in a group": "Group(Store(Index(b: ptr(i32), i: index x 1), Mul(v: i32 x 1, 1))) ~> Store(Index(b, i), v)",
+    "in a let": "After(x: i32 x 1, Store(Index(b: ptr(i32), i: index x 1), Mul(v: i32 x 1, 1)))"
+    " let s = Store(Index(b, i), v) ~> After(x, s)",
+}
+
+
+@pytest.mark.parametrize("text", REMADE.values(), ids=REMADE)
+def test_a_store_is_not_made_in_place_of_one_that_may_be_done_too(text: str) -> None:
+    (rule,) = check_text(f'group g "one"\n\nr: {text}\n').rules()
+    progress = Progress(BUDGET, keep=False, first_search=False)
+    smt.forget()
+    prove_any(rule, theory_of(rule), progress)
+    assert progress.unknown or progress.refuted
+
+
+def test_a_store_in_place_of_the_root_is() -> None:
+    for text in (
+        "Store(Index(b: ptr(i32), i: index x 1), Mul(v: i32 x 1, 1)) ~> Store(Index(b, i), v)",
+        "Store(Index(After(b: ptr(i32), s @ Store(Index(b, j: index x 1), w: i32 x 1)), i: index x 1), Mul(v: i32 x 1, 1))"
+        " ~> Store(Index(After(b, s), i), v)",
+    ):
+        (rule,) = check_text(f'group g "one"\n\nr: {text}\n').rules()
+        progress = Progress(BUDGET, keep=False, first_search=False)
+        smt.forget()
+        prove_any(rule, theory_of(rule), progress)
+        assert progress.covered
+        assert not progress.unknown
+
+
+def test_two_stores_of_one_value_are_in_no_order() -> None:
+    """Why: another node may wait for the store that the pattern has, and then both are done."""
+    one, v = UOp.const(1, dtypes.i32), UOp.var("v", dtypes.i32, 3, 3)
+    was, made = (MEMORY.index(0).store(value) for value in (v * one, v))
+    out = UOp.new(Op.DefineGlobal, (), 1, dtypes.i32.ptr(1)).index(0)
+    for store, left in ((was, [3, 8, 9]), (made, None)):
+        buffers = {0: [7, 8, 9], 1: [0]}
+        program = UOp.sink(was, out.store(UOp.new(Op.After, (MEMORY, store)).index(0).load()))
+        if left is None:
+            with pytest.raises(UndefinedError):
+                run(program, buffers, {"v": 3})
+        else:
+            run(program, buffers, {"v": 3})
+            assert buffers[0] == left

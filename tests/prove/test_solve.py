@@ -20,7 +20,7 @@ from morok.prove.obligations import prove_rule
 from morok.prove.semantics.floats import FORMATS
 from morok.prove.smt import Expr, process, session, smtlib
 from morok.prove.smt.propagate import refuted
-from morok.prove.smt.term_graphs import constants, kinds, without_arithmetic
+from morok.prove.smt.term_graphs import constants, kinds, without_arithmetic, without_shifts
 from morok.prove.solve import Answers, Asserted, ask, obligation
 from morok.prove.symbol import Symbol
 
@@ -130,6 +130,19 @@ def test_arithmetic_is_forgotten_and_congruence_kept() -> None:
     weaker = without_arithmetic([X + 1 == X + 2])
     assert weaker is not None
     assert ask(weaker, 100_000).answer is Answer.SAT
+
+
+def test_shifts_by_any_amount_are_forgotten_and_amounts_compared() -> None:
+    x, a, b = (smt.BitVec(name(n), 64) for n in "xab")
+    near = [smt.ULT(a, 30), smt.ULT(b, 30)]
+    for shifted in (lambda x, by: x << by, lambda x, by: x >> by, smt.LShR):
+        forgotten = without_shifts([*near, shifted(shifted(x, a), b) != shifted(x, b + a)])
+        assert forgotten is not None
+        assert ask(forgotten, 200_000).answer is Answer.UNSAT
+        weaker = without_shifts([*near, shifted(shifted(x, a), b) != shifted(x, a)])
+        assert weaker is not None
+        assert ask(weaker, 200_000).answer is Answer.SAT
+    assert without_shifts([x << 3 == a, a + b == x]) is None
 
 
 def test_questions_that_differ_in_names_alone_are_one_and_cost_the_same() -> None:

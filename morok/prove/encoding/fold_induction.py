@@ -94,7 +94,7 @@ class Folds(Ranges):
     def fold_loops(self, part: Any) -> tuple[Any, ...]:
         if isinstance(part, S.PVar) and (part.ignored or part.name not in self.names):
             return (self.any_loops(part.name),)
-        if isinstance(part, S.EName) and isinstance(found := self.names.get(part.name), (Loops, Loop)):
+        if isinstance(part, (S.PVar, S.EName)) and isinstance(found := self.names.get(part.name), (Loops, Loop)):
             return (found,)
         items = list(part.items) if isinstance(part, (S.PList, S.EList)) else part if isinstance(part, list) else None
         if items is None:

@@ -226,16 +226,19 @@ def _no_axis(e: S.Expr) -> str:
 
 def free_names(rule: S.Rule, fact: str = "free_of") -> frozenset[tuple[str, str]]:
     """The pairs that the guards state in `free_of(x, r)`, and in conjunctions of it for all x, or r, of a sequence."""
-    found: set[tuple[str, str]] = set()
-    for e in conditions(rule):
-        found.update(_pair(fact, e, {}))
-        c = e.args[0] if isinstance(e, S.ECall) and e.name == "all" and len(e.args) == 1 else None
-        if isinstance(c, S.EComprehension) and c.condition is None and isinstance(c.sequence, S.EName) and len(c.names) == 1:
-            item, several = c.names[0], c.sequence.name
-            for said in conjuncts(c.body):
-                if item in names_in(said):  # of no items at all, what does not speak of them is not said
-                    found.update(_pair(fact, said, {item: several}))
-    return frozenset(found)
+    return frozenset(pair for e in conditions(rule) for pair in _pairs(fact, e, {}))
+
+
+def _pairs(fact: str, e: S.Expr, items: dict[str, str]) -> list[tuple[str, str]]:
+    """The pairs that a condition states, and conjunctions of it for all items of sequences, by the names of the sequences."""
+    if not items.keys() <= names_in(e):
+        return []  # of no items at all, what does not speak of them is not said
+    found = _pair(fact, e, items)
+    c = e.args[0] if isinstance(e, S.ECall) and e.name == "all" and len(e.args) == 1 else None
+    if isinstance(c, S.EComprehension) and c.condition is None and isinstance(c.sequence, S.EName) and len(c.names) == 1:
+        within = {**items, c.names[0]: c.sequence.name}
+        found += [pair for said in conjuncts(c.body) for pair in _pairs(fact, said, within)]
+    return found
 
 
 def _pair(fact: str, e: S.Expr, items: dict[str, str]) -> list[tuple[str, str]]:

@@ -30,16 +30,20 @@ class Ranges(Fragments):
         self.ended: dict[int, tuple[Node, tuple[Loop, ...]]] = {}
 
     def call(self, e: S.ECall) -> Any:
-        xs = e.args[0] if e.name == "all" and len(e.args) == 1 else None
-        if (
-            isinstance(xs, S.EComprehension)
-            and isinstance(xs.sequence, S.EName)
-            and isinstance(self.names.get(xs.sequence.name), Loops)
-        ):
-            if all(isinstance(c, S.ECall) and c.name == "free_of" for c in conjuncts(xs.body)):
+        if (said := self.said_of_loops(e)) is not None:
+            if all(isinstance(c, S.ECall) and c.name == "free_of" for c in said):
                 return Truth(self.world.fresh("free_of", smt.BoolSort()))  # what it says of names, `free_names` has read
             raise Unsupported("a condition on every loop")
         return super().call(e)
+
+    def said_of_loops(self, e: S.Expr) -> list[S.Expr] | None:
+        """The conditions on every one of some loops, and of others for each of these; None where it is no such condition."""
+        xs = e.args[0] if isinstance(e, S.ECall) and e.name == "all" and len(e.args) == 1 else None
+        if not isinstance(xs, S.EComprehension) or not isinstance(xs.sequence, S.EName):
+            return None
+        if not isinstance(self.names.get(xs.sequence.name), Loops):
+            return None
+        return [one for c in conjuncts(xs.body) for one in self.said_of_loops(c) or [c]]
 
     def op_range(self, parts: dict[str, Any], at: S.Syntax) -> Node:
         end = self.value_of(parts["end"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from collections.abc import Sequence as Seq
 from dataclasses import replace
 from typing import Any, Final
@@ -87,7 +88,7 @@ class Memory(Movement):
         width = self.element_lanes(places[0].buffer, isinstance(buffer, View), len(places), at)
         places = [replace(p, lane=k) for p in places for k in range(width)]
         dtype = places[0].buffer.dtype
-        node = Node(tuple(self.read(p, dtype, self.zero_of(dtype), TRUE) for p in places), dtype, Made("Index", ()))
+        node = Node(tuple(self.read(p, dtype, Term(self.zero_of(dtype))) for p in places), dtype, Made("Index", ()))
         self.places[id(node)] = tuple(places)
         self.kept.append(node)
         return node
@@ -144,27 +145,35 @@ class Memory(Movement):
             raise Unsupported("an operand that may be absent")
         return found if isinstance(found, Node) else None
 
-    def read(self, p: Place, dtype: str, otherwise: Expr, otherwise_defined: Expr) -> Term:
-        """The element at a place: an access outside the buffer is undefined, one at an Invalid place is `otherwise`."""
-        cell = self.cell(p, dtype)
-        return Term(choose(p.valid, cell.value, otherwise), both(p.defined, choose(p.valid, cell.defined, otherwise_defined)))
+    def read(self, p: Place, dtype: str, other: Term, effects: Effects = frozenset()) -> Term:
+        """The element at a place, once more effects are done: an access outside the buffer has no value, one at an Invalid place
+        is `other`.
+        """
+        cell, other = self.cell(p, dtype, effects), self.later(other, dtype, effects)
+        return Term(choose(p.valid, cell.value, other.value), both(p.defined, choose(p.valid, cell.defined, other.defined)))
 
-    def cell(self, p: Place, dtype: str) -> Term:
+    def cell(self, p: Place, dtype: str, effects: Effects) -> Term:
         """The element at a place, behind a store what this stores."""
         there = p.buffer.behind
-        if there is None:
+        effects |= frozenset() if there is None else there.effects
+        if there is None or there.unknown:
             sorts = (i.sort for i in p.indices)
             cells = smt.Function(Symbol("cell", p.buffer.name, len(p.indices), *p.part), *sorts, self.sort(dtype))
-            return Term(cells(*p.indices), self.within(p))
-        before = replace(p, buffer=there.before)
-        found = self.cell(before, dtype)
+            return self.later(Term(cells(*p.indices), self.within(p)), dtype, effects)
+        found = self.cell(replace(p, buffer=there.before), dtype, effects)
+        met = either(*(self.hit(at, p) for at in there.beside))
         for at, v in zip(there.places, there.values, strict=True):
-            here = both(at.valid, self.same_place(at, before))
-            found = Term(choose(here, v.value, found.value), choose(here, v.defined, found.defined))
-        return self.later(found, dtype, there.effects)
+            here, stored = self.hit(at, p), self.later(v, dtype, effects)
+            defined = both(choose(here, stored.defined, found.defined), negation(both(here, met)))
+            found = Term(choose(here, stored.value, found.value), defined)
+        return found
+
+    def hit(self, at: Place, p: Place) -> Expr:
+        """The condition that a place of some storage is another one, whatever is done between."""
+        return both(at.valid, self.same_place(at, replace(p, buffer=at.buffer)))
 
     def within(self, p: Place) -> Expr:
-        if p.buffer.behind is not None:
+        if p.buffer.behind is not None and not p.buffer.behind.unknown:
             return self.within(replace(p, buffer=p.buffer.behind.before))
         if p.buffer.shape is not None and len(p.buffer.shape) == len(p.indices):
             return both(*(smt.And(i >= 0, i < n) for i, n in zip(p.indices, p.buffer.shape, strict=True)))
@@ -183,12 +192,13 @@ class Memory(Movement):
         places = consecutive(places, lanes)
         if alt is not None and len(alt.lanes) not in (1, len(places)):
             raise Inapplicable
-        terms = []
-        for i, p in enumerate(places):
-            other = None if alt is None else alt.lanes[i] if len(alt.lanes) > 1 else alt.lanes[0]
-            zero = self.zero_of(place.dtype) if other is None else other.value
-            terms.append(self.read(p, place.dtype, zero, TRUE if other is None else other.defined))
-        return Node(tuple(terms), place.dtype)
+        others = (Term(self.zero_of(place.dtype)),) if alt is None else alt.lanes
+        others = others if len(others) > 1 else others * len(places)
+
+        def loaded(effects: Effects) -> tuple[Term, ...]:
+            return tuple(self.read(p, place.dtype, other, effects) for p, other in zip(places, others, strict=True))
+
+        return self.seen_behind(Node(loaded(frozenset()), place.dtype), loaded)
 
     def op_store(self, parts: dict[str, Any], at: S.Syntax) -> Node:
         """A statement: what it does is the place and the value, or nothing at an Invalid place."""
@@ -286,37 +296,73 @@ class Memory(Movement):
         waits = self.many(parts.get("deps"))
         if not waits:
             return x
-        self.done_before([n.term.defined for n in waits if isinstance(n, Node) and n.dtype == "void"], at)
+        nodes = [n for n in waits if isinstance(n, Node)]
+        self.done_before([n.term.defined for n in nodes if n.dtype == "void"], at)
+        done = frozenset((n.dtype, t.value) for n in nodes for t in n.lanes)
+        if len(done) < len(set(map(id, nodes))):
+            raise Unsupported("two statements that do the same, in no order")
         if isinstance(x, Buffer):
-            return self.storage_behind(x, waits)
+            return self.storage_behind(x, waits, done)
         if not isinstance(x, Node):
             raise Unsupported("a view after something")
-        before, lanes = self.behind.get(id(x), (frozenset(), x.lanes))
-        effects = before | {(n.dtype, t.value) for n in waits if isinstance(n, Node) for t in n.lanes}
+        dtype, lanes = x.dtype, x.lanes
+        then = self.behind.get(id(x)) or (lambda effects: tuple(self.later(t, dtype, effects) for t in lanes))
         self.world.exact = False  # it need not depend on them
-        node = Node(tuple(self.later(t, x.dtype, effects) for t in lanes), x.dtype)
-        self.behind[id(node)] = effects, lanes
+        return self.seen_behind(Node(then(done), dtype), lambda effects: then(done | effects))
+
+    def seen_behind(self, node: Node, then: Callable[[Effects], tuple[Term, ...]]) -> Node:
+        """The node, of which it is noted what it is once more effects are done: all of them together, and in no order."""
+        self.behind[id(node)] = then
         self.kept.append(node)
         return node
 
-    def storage_behind(self, b: Buffer, waits: Seq[Any]) -> Buffer:
-        """Storage once a store into it is done. What other statements do to it is not known, nor the order of several."""
-        places, values = self.stored.get(id(waits[0]), ((), ())) if len(waits) == 1 else ((), ())
-        if b.behind is not None or not places or any(p.buffer is not b for p in places):
-            raise Unsupported("storage after more than one store into it")
-        effects = frozenset((waits[0].dtype, t.value) for t in waits[0].lanes)
+    def storage_behind(self, b: Buffer, waits: Seq[Any], effects: Effects) -> Buffer:
+        """Storage once statements are done: what stores leave there, in whatever order they are named. Of another statement it is
+        not known what it does, nor whether it is done before a store, unless the storage of that waits for it.
+        """
+        done = frozenset(map(id, waits))
+        self.kept += waits
         self.world.exact = False
-        made = Stored(b, places, values, effects)
-        found: Buffer = self.world.once(
-            ("behind", b.name, *sorted((dtype, e.number) for dtype, e in effects)),
-            lambda: replace(b, name=Symbol("after", b.name, self.another()), behind=made),
-        )
+
+        def made() -> Buffer:
+            now = b
+            for n in waits:
+                now = self.behind_store(now, n) if id(n) in self.stored else now
+            last = Stored(now, effects=effects, done=_done(now) | done, unknown=not done <= _done(now))
+            return replace(b, name=Symbol("after", b.name, self.another()), behind=last)
+
+        by_number = sorted((dtype, e.number) for dtype, e in effects)
+        found: Buffer = self.world.once(("behind", b.name, *by_number), made)
         return found
+
+    def behind_store(self, b: Buffer, statement: Node) -> Buffer:
+        """Storage once a store into it is done, too.
+
+        It is known where the store comes behind all that is done before, or besides only before other stores: of two that do not
+        wait for each other no place is the same. A store that has no place orders nothing (docs/ops.md).
+        """
+        places, values = self.stored[id(statement)]
+        if id(statement) in _done(b):
+            return b
+        own = places[0].buffer
+        if any(p.buffer is not own for p in places) or _root(own) != _root(b):
+            raise Unsupported("storage after a store into another")
+        before, beside = b, _since(b, _done(own))
+        if _done(b) <= _done(own):
+            if _done(own) != _done(b) and not all(is_true(p.valid) for p in places):
+                raise Unsupported("storage after a store that may have no place, and waits for others")
+            before, beside = own, ()
+        if beside is None or not _done(own) <= _done(before):
+            raise Unsupported("storage after a store, and what may be done before it or behind")
+        done = _done(before) | {id(statement)}
+        return replace(b, name=Symbol("after", b.name, self.another()), behind=Stored(before, places, values, beside, done=done))
 
     def later(self, t: Term, dtype: str, effects: Effects) -> Term:
         """A node once these effects, in whatever order, are done: another value than before, which may have come to be there, or
         to be Invalid.
         """
+        if not effects:
+            return t
         if t.allows is not None:
             raise Unsupported("the bits of a NaN behind something")
         by_number = sorted(effects, key=lambda e: e[1].number)
@@ -337,3 +383,26 @@ class Memory(Movement):
     op_contiguous = op_detach
 
     op_contiguousbackward = op_detach
+
+
+def _done(b: Buffer) -> frozenset[int]:
+    """The statements that are done before storage is looked at."""
+    return frozenset() if b.behind is None else b.behind.done
+
+
+def _root(b: Buffer) -> Symbol:
+    """The name of storage as it is before any statement is done."""
+    while b.behind is not None:
+        b = b.behind.before
+    return b.name
+
+
+def _since(b: Buffer, done: frozenset[int]) -> tuple[Place, ...] | None:
+    """The places of the stores that storage is behind, beyond those that are done; None where it is behind something else."""
+    found: list[Place] = []
+    while not _done(b) <= done:
+        if b.behind is None or b.behind.unknown:
+            return None
+        found += b.behind.places
+        b = b.behind.before
+    return tuple(found)

@@ -36,7 +36,7 @@ class Operands(Freedom):
     """A rule about structure: its parts.
 
     phase       how a Reduce is read: "base" as its identity, "first" over one iteration, "before" and "after" one step
-    behind      by the identity of a node that waits for effects: these, and what its lanes are without them
+    behind      by the identity of a node that is read, or waits for effects: what its lanes are once more of these are done
     stored      the places and values of a statement that stores, lane by lane, by its identity
     kept        what tables know by identity, so that no other object gets the same
     introduced  how many ranges and shapes were made so far: each is an unknown of its own
@@ -58,7 +58,7 @@ class Operands(Freedom):
         self.folds: list[Fold] = []
         self.lane_counts: dict[str, int] = {}
         self.expect: int | None = None  # the length that a sequence of operands must have
-        self.behind: dict[int, tuple[Effects, tuple[Term, ...]]] = {}
+        self.behind: dict[int, Callable[[Effects], tuple[Term, ...]]] = {}
         self.stored: dict[int, tuple[tuple[Place, ...], tuple[Term, ...]]] = {}
         self.kept: list[Any] = []
         self.introduced = 0
@@ -75,7 +75,7 @@ class Operands(Freedom):
     def lanes_of(self, ty: Ty) -> int:
         if isinstance(ty.lanes, int):
             return ty.lanes
-        return 1 if self.one_lane else self.lane_count(ty.lanes)
+        return 1 if self.one_lane or (ty.fixed and ty.element == "void") else self.lane_count(ty.lanes)
 
     def lane_count(self, lanes: str) -> int:
         """The number of lanes that the nodes of one kind are read at now."""

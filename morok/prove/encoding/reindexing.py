@@ -5,7 +5,7 @@ iterations are the same, in the same order, if this expression maps the new inde
 lexicographic order, and there are as many of both: a map that keeps the order is injective, and between finite sets of one size
 then a bijection. What the body computes plays no part, nor what it finds in memory: each iteration finds what it has found. New
 ranges must be new: nothing that remains may depend on them. Where a Group closes the body several times, or the op of a fold
-joins folds of it and single iterations, the iterations of each piece come before those of the next, and together are as many.
+joins folds of it and single iterations, the iterations of one piece come before those of another, and together are as many.
 What a fold folds is a function of the iteration (docs/ops.md); but the statements of a Group are done in any order, and so the
 iterations of its pieces must be independent of one another (`independent`).
 
@@ -27,7 +27,7 @@ from morok.prove.encoding.fold_induction import OF_TRUTHS, has_lanes_of_source
 from morok.prove.encoding.loop_dependence import conditions, free_names
 from morok.prove.encoding.obligation import Obligation
 from morok.prove.encoding.structure import StructureEncoder
-from morok.prove.encoding.structure_parts import Loop
+from morok.prove.encoding.structure_parts import Loop, Loops
 from morok.prove.kinds import CONSTANT, Node
 from morok.prove.rule_syntax import names_in
 from morok.prove.semantics.numbers import Num
@@ -142,6 +142,8 @@ class ReindexingEncoder(StructureEncoder):
         return getattr(part, "name", "") if part is not None else "none"
 
     def listed(self, part: Any) -> list[Any]:
+        if isinstance(part, S.EName) and isinstance(self.names.get(part.name), Loops):
+            return [part]
         items = part.items if isinstance(part, (S.PList, S.EList)) else part
         if not isinstance(items, (list, tuple)):
             raise Unsupported("ranges of this form")
@@ -187,7 +189,7 @@ class ReindexingEncoder(StructureEncoder):
         old, new = old[kept:], slots[kept:]
         before = [s.loop for s in old if s.loop is not None]
         after = [s.loop for s in new if s.loop is not None]
-        alone = not slots and not remaining  # one iteration
+        alone = not new and (self.fold != "none" or not remaining)  # one iteration, in a fold of the loops that remain
         if not before or not (after or alone) or len(before) != len(old) or len(after) != len(new):
             raise Unsupported("loops of unknown ends")
         for loop in (*before, *after):
@@ -286,7 +288,7 @@ class ReindexingEncoder(StructureEncoder):
     def questions(self, pieces: list[Piece]) -> Obligation:
         """The new ranges have ends and are as many, their map leads into the old ones, and every step leads to a later one.
 
-        Of several pieces each ends before the next begins, so that no iteration is done twice; together they are as many.
+        Of two pieces one ends before the other begins, so that no iteration is done twice; together they are as many.
         """
         n, out = self.numbers, self.out
         old = pieces[0].old
@@ -306,10 +308,13 @@ class ReindexingEncoder(StructureEncoder):
             counts = [self.times([self.iterations(x) for x in p.new[:m]]) for p, m in zip(pieces, reached, strict=True)]
             many = self.times([self.iterations(x) for x in old[:k]])
             out.lemmas.append((f"nothing is done more often than {k} loops are", (*known, *some), self.total(counts) <= many))
-        for k, (p, q) in enumerate(itertools.pairwise(pieces)):
-            last, first = ([self.world.number_of("index", t) for t in terms] for terms in (p.maps[2], q.maps[1]))
+        for (k, p), (j, q) in itertools.combinations(enumerate(pieces, 1), 2):
+            (first, last), (begin, end) = (
+                [[self.world.number_of("index", t) for t in terms] for terms in x.maps[1:3]] for x in (p, q)
+            )
             some = [n.compare("<", n.const(0), self.iterations(x))[1] for x in (*p.new, *q.new)]
-            out.lemmas.append((f"piece {k + 1} ends before the next begins", (*known, *some), self.earlier(last, first)))
+            apart = either(self.earlier(last, begin), self.earlier(end, first))
+            out.lemmas.append((f"piece {k} is done before piece {j}, or behind it", (*known, *some), apart))
         out.premises, out.applicable, out.claim = known, known, TRUE
         if len(pieces) > 1 and isinstance(self.names.get(self.folded_name), Node):
             self.begins(pieces, known)

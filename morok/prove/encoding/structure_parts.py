@@ -49,17 +49,23 @@ class Buffer:
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """The effect of a statement on storage.
+    """The effect of statements on storage.
 
     before  the storage as it is without
-    places  of each lane, and values; of none where nothing is known of the statement but its effects
+    places  of each lane of the last of them, and values
+    beside  the places of stores before it that it does not wait for, nor they for it: none of them is one of its own
     effects all that must be done before the storage is looked at
+    done    the statements that are done before, by their identities: those of `before`, this one, and what its storage waits for
+    unknown nothing is known of what stands there
     """
 
     before: Buffer
-    places: tuple[Place, ...]
-    values: tuple[Term, ...]
-    effects: Effects
+    places: tuple[Place, ...] = ()
+    values: tuple[Term, ...] = ()
+    beside: tuple[Place, ...] = ()
+    effects: Effects = frozenset()
+    done: frozenset[int] = frozenset()
+    unknown: bool = False
 
 
 @dataclass(frozen=True, slots=True)

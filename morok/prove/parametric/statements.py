@@ -128,7 +128,7 @@ def same(setting: Setting, here: Expr, pattern: Statement, target: Statement) ->
     there = setting.iteration(smt.Const(Symbol("fixed", "there"), laws.ITERATION))
     for e in (here, there):
         _said(setting, pattern, e)
-    if target.grouped and pattern.ordered:
+    if pattern.ordered and (target.grouped or _of_fewer_lanes(target, pattern)):
         if pattern.loops != target.loops:
             raise Unsupported("stores in no order within other loops")
         same_memory(setting, here, pattern, target)  # at each iteration, and so at all of them
@@ -157,6 +157,12 @@ def same(setting: Setting, here: Expr, pattern: Statement, target: Statement) ->
         setting.claim(smt.Or(*found))
         del setting.guard[-2:]
     setting.guard.pop()
+
+
+def _of_fewer_lanes(target: Statement, pattern: Statement) -> bool:
+    """Truth of a store having fewer lanes than another one: of what that stores something is stored over, or twice."""
+    few, many = target.count.known, pattern.count.known
+    return target.ordered and few is not None and many is not None and 0 < few < many
 
 
 def _said(setting: Setting, s: Statement, e: Expr) -> None:
@@ -188,7 +194,7 @@ def same_memory(setting: Setting, here: Expr, pattern: Statement, target: Statem
             setting.guard.append(_last(setting, one, here, lane, place))
         missing = smt.Bool(setting.symbol("missing"))
         no_match = _no_match(setting, other, here, place, value)
-        setting.for_all(other.count, no_match, missing, _places(other, here), _items(other))
+        _at_every_lane(setting, other, here, no_match, missing)
         setting.claim(smt.Not(missing))
         if one.ordered:
             setting.guard.pop()
@@ -202,8 +208,16 @@ def _last(setting: Setting, s: Statement, here: Expr, lane: Integer, place: Expr
     def elsewhere(k: Integer) -> Expr:
         return smt.Implies(k.term > lane.term, smt.Not(s.effect(here, k)[0] == place))
 
-    setting.for_all(s.count, elsewhere, last, _places(s, here), _items(s))
+    _at_every_lane(setting, s, here, elsewhere, last)
     return last
+
+
+def _at_every_lane(setting: Setting, s: Statement, here: Expr, holds: Callable[[Integer], Expr], only_if: Expr) -> None:
+    """A premise at every lane of a statement, where `only_if` holds."""
+    if s.count.known is None:
+        setting.for_all(s.count, holds, only_if, _places(s, here), _items(s))
+    for k in range(s.count.known or 0):
+        setting.premise(smt.Implies(only_if, holds(integer(k))))
 
 
 def _items(s: Statement) -> AtItems:

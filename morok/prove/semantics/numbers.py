@@ -22,6 +22,7 @@ from morok.prove.symbol import Symbol
 
 WIDEST: Final = 4096  # a shift beyond this has no value (language.md), so no power of two beyond it either
 POWERS: Final = 64  # exponents tried where nothing else bounds them
+AMOUNTS: Final = 128  # exponents that are gone through where it is known that there are no others: sums of two amounts
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,7 @@ class Num:
     """A number: its value, whether the operation that made it has one, and for bounds whether it is infinite.
 
     bits    the number is known to be that of a dtype of so many bits, so that a power of two among them is one of so many
+    span    the least and the greatest number that it can be under the premises, where that is plain
     """
 
     value: Expr
@@ -36,6 +38,7 @@ class Num:
     minus_infinity: Expr = FALSE
     plus_infinity: Expr = FALSE
     bits: int = 0
+    span: tuple[int, int] | None = None
 
     @property
     def finite(self) -> Expr:
@@ -44,6 +47,10 @@ class Num:
 
 COMPARE: Final[dict[str, Callable[[int, int], bool]]] = {
     "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
+}  # fmt: skip
+
+MONOTONE: Final[dict[str, Callable[[int, int], int]]] = {
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "min": min, "max": max,
 }  # fmt: skip
 
 
@@ -240,7 +247,7 @@ class Arithmetic:
         n = self.n
         if op in ("+", "-", "*"):
             compute = {"+": n.add, "-": n.sub, "*": n.mul}[op]
-            return Num(compute(a.value, b.value), exist)
+            return Num(compute(a.value, b.value), exist, span=self._spanned(op, a, b))
         if op in ("//", "%", "tdiv", "tmod"):
             nonzero = negation(self.eq(b.value, n.const(0)))
             q = n.floordiv(a.value, b.value) if op in ("//", "%") else n.tdiv(a.value, b.value)
@@ -252,7 +259,8 @@ class Arithmetic:
             return self._shift(op, a, b, exist)
         if op in ("min", "max"):
             less = n.lt(a.value, b.value)
-            return Num(n.choose(less, a.value, b.value) if op == "min" else n.choose(less, b.value, a.value), exist)
+            value = n.choose(less, a.value, b.value) if op == "min" else n.choose(less, b.value, a.value)
+            return Num(value, exist, span=self._spanned(op, a, b))
         if op == "gcd":
             x, y = n.known(a.value), n.known(b.value)
             if x is not None and y is not None:
@@ -271,16 +279,31 @@ class Arithmetic:
                 return Num(n.const(0), FALSE)
             power = n.const(1 << amount)
             return Num(n.mul(a.value, power) if op == "<<" else n.floordiv(a.value, power), exist)
-        top = POWERS if not b.bits else min((1 << b.bits) - 1, POWERS)
-        if b.bits and self._shiftable(b):
-            top = b.bits - 1
+        bottom, top = 0, POWERS if not b.bits else min((1 << b.bits) - 1, POWERS)
+        span = self._span(b)
+        if span is not None and span[1] < AMOUNTS:
+            bottom, top = (max(end, 0) for end in span)
         elif self.world.place != "values":  # the amount of a Shl, which has no value beyond its width
             self.world.tries(Extent("shift", self.world.place, 0, top))
         power = n.const(1 << top)
-        for k in range(top - 1, -1, -1):
+        for k in range(top - 1, bottom - 1, -1):
             power = n.choose(n.eq(b.value, n.const(k)), n.const(1 << k), power)
         exist = both(exist, smt.Not(n.lt(b.value, n.const(0))), smt.Not(n.lt(n.const(top), b.value)))
         return Num(n.mul(a.value, power) if op == "<<" else n.floordiv(a.value, power), exist)
+
+    def _span(self, a: Num) -> tuple[int, int] | None:
+        """The least and the greatest number that it can be, where that is plain: of a numeral, and of an amount of a shift."""
+        if a.value.head == "value":
+            return (self.n.read(a.value),) * 2
+        return (0, a.bits - 1) if a.bits and self._shiftable(a) else a.span
+
+    def _spanned(self, op: str, a: Num, b: Num) -> tuple[int, int] | None:
+        """The same of what an operation that is monotone in each operand, where the other is one number, makes of two."""
+        of_a, of_b = self._span(a), self._span(b)
+        if of_a is None or of_b is None:
+            return None
+        ends = [MONOTONE[op](x, y) for x in of_a for y in of_b]
+        return min(ends), max(ends)
 
     def _shiftable(self, b: Num) -> bool:
         """True if a premise is that values of the number's dtype can be shifted by it."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from morok.prove.smt.sorts import BOOL
 from morok.prove.smt.terms import Expr, make, numeral
 
 Rule = Callable[[Expr, tuple[Expr, ...]], Expr | None]
@@ -66,6 +67,22 @@ def _by_numeral(shift: Callable[[Expr, int], Expr]) -> Rule:
     return lambda e, args: shift(args[0], args[1].data) if args[1].head == "value" else None
 
 
+def _joined(shift: Rule) -> Rule:
+    """The rule for shifts of one kind, two of which are one by the sum of their amounts: by all places where that has no room."""
+
+    def rule(e: Expr, args: tuple[Expr, ...]) -> Expr | None:
+        inner, by = args
+        if inner.head != e.head or by.head == inner.args[1].head == "value":
+            return shift(e, args)
+        first = inner.args[1]
+        total = make("bvadd", (first, by), by.sort)
+        room = make("bvule", (first, total), BOOL)
+        far = numeral(by.sort, (1 << by.sort.width) - 1)
+        return make(e.head, (inner.args[0], make("ite", (room, total, far), by.sort)), e.sort)
+
+    return rule
+
+
 def exponent(a: Expr) -> int | None:
     """The exponent of a numeral that is a power of two; None of any other term."""
     return a.data.bit_length() - 1 if a.head == "value" and a.data and not a.data & (a.data - 1) else None
@@ -80,9 +97,9 @@ def _by_power(shift: Callable[[Expr, int], Expr]) -> Rule:
 
 
 RULES: Final[dict[str, Rule]] = {
-    "bvshl": _by_numeral(left),
-    "bvlshr": _by_numeral(right),
-    "bvashr": _by_numeral(_signed_right),
+    "bvshl": _joined(_by_numeral(left)),
+    "bvlshr": _joined(_by_numeral(right)),
+    "bvashr": _joined(_by_numeral(_signed_right)),
     "bvudiv": _by_power(right),
     "bvurem": _by_power(lambda a, by: masked(a, (1 << by) - 1)),
 }

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from morok.prove.smt.build import Const
-from morok.prove.smt.simplifier import rebuilt
+from morok.prove.smt.build import Const, Function
+from morok.prove.smt.simplifier import rebuilt, simplify
 from morok.prove.smt.sorts import Kind
 from morok.prove.smt.terms import Applicable, Expr
 from morok.prove.symbol import Symbol
 
+SHIFTS: Final = frozenset({"bvshl", "bvlshr", "bvashr"})
 LOGIC: Final = frozenset({"and", "or", "not", "=>", "=", "ite", "xor", "distinct"})
 
 
@@ -65,3 +66,20 @@ def without_arithmetic(conditions: Sequence[Expr]) -> list[Expr] | None:
 
     found = rebuilt(conditions, {}, unknown)
     return found if computed else None
+
+
+def without_shifts(conditions: Sequence[Expr]) -> list[Expr] | None:
+    """The conditions, simplified, with shifts by amounts that are no numerals as some function of the bits and the amount.
+
+    Equal amounts are then enough, however wide the bits are; every model of the conditions is one of the result. None if none are
+    so shifted.
+    """
+    found = [simplify(c) for c in conditions]
+    moved = [at for at in subterms(found) if at.head in SHIFTS and at.args[1].head != "value"]
+    if not moved:
+        return None
+    known: dict[int, Expr] = {}
+    for at in sorted(moved, key=lambda at: at.number):
+        some = Function(Symbol("function", at.head), at.sort, at.sort, at.sort)
+        known[id(at)] = some(*rebuilt(at.args, known))
+    return rebuilt(found, known)
