@@ -23,7 +23,7 @@ LOOKUPS: Final = frozenset({
 })  # fmt: skip
 """Names in code that looks up other names, which may be computed texts."""
 SETS: Final = "="
-"""What is among the names of code that sets or deletes attributes."""
+"""The name that code which sets or deletes attributes has besides its own."""
 _SPELLING: Final = ("FORMAT_VALUE", "FORMAT_SIMPLE", "FORMAT_WITH_SPEC", "CONVERT_VALUE")
 
 

@@ -330,7 +330,7 @@ class _Walk:
         return known
 
     def read_outside(self, module: str) -> list[Any]:
-        """What counts of a module of Python's that may read what is outside: it is another in each process."""
+        """The parts of a module of Python's that may read what is outside of the process: others in each process."""
         self.closed.add(f"Python's {module}")
         return [module, _THIS_PROCESS]
 

@@ -1,6 +1,6 @@
-"""What code of others says of terms. It is asked of unknowns that stand for these, which are then put in.
+"""Calls of others' code about terms: it is given unknowns that stand for them, and the terms are put into its result.
 
-So what it says holds of values: it cannot see how a term is written, nor say something else of one that no trial has met.
+So its result holds of values: the code cannot see how a term is written, nor say something else of one that no trial has met.
 """
 
 from __future__ import annotations
@@ -20,12 +20,18 @@ _OURS: Final = "morok.prove.semantics"
 
 def asked(world: Any, function: Callable[..., Any], *arguments: Any) -> Any:
     """The result of a function, asked of unknowns in place of the terms that it is given, if it is one of others'."""
-    if str(getattr(function, "__module__", "")).startswith(_OURS):
+    if _is_ours(function):
         return function(*arguments)
     try:
         return _StandIns(world, numerals=False).result(function, arguments)
     except Unsupported:  # as of a shift by what is no number
         return _StandIns(world, numerals=True).result(function, arguments)
+
+
+def _is_ours(function: Any) -> bool:
+    """True for code of the prover, by where it was defined: `__module__` is what a wrapper says of itself."""
+    scope = getattr(getattr(function, "__func__", function), "__globals__", {})
+    return str(scope.get("__name__", "")).rpartition(".")[0] == _OURS
 
 
 class _StandIns:

@@ -169,6 +169,14 @@ class EqualIfDeep(IntegerWorld):
         return smt.TRUE if depth(target.value) > 6 else IntegerWorld.equal(self, dtype, target, pattern)
 
 
+class WrappedIfDeep(EqualIfDeep):
+    """The same world, whose method says that it is the one of the prover that it wraps."""
+
+    @functools.wraps(IntegerWorld.equal)
+    def equal(self, dtype: str, target: Any, pattern: Any) -> Any:
+        return super().equal(dtype, target, pattern)
+
+
 class EqualOfResults(IntegerWorld):
     """The same of what ops give alone."""
 
@@ -197,6 +205,7 @@ class TurnedIfUnknown(IntegerWorld):
 
 
 Deep = _theory(lambda ops, numeric: [Encoding(EqualIfDeep)])
+Wrapped = _theory(lambda ops, numeric: [Encoding(WrappedIfDeep)])
 AllEqual = _theory(lambda ops, numeric: [Encoding(EqualWorld)])
 OffByOne = _theory(lambda ops, numeric: [Encoding(OffWorld)])
 Turned = _theory(lambda ops, numeric: [Encoding(TurnedWorld)])

@@ -1,4 +1,4 @@
-"""What an op means is what its dialect declares: ops of other dialects may be called as any op of Morok."""
+"""Ops of other dialects that are called as ops of Morok: their meaning is what their dialect declares."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a dialect's code says of terms holds of values: how a term is written it cannot see."""
+"""Dialects whose code looks at how a term is written: it is asked of unknowns, and cannot see that."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ def lying(**state: Any) -> Saturating:
     [
         (lying(theory="mistaken:Deep"), f"{DEEP} ~> Add(Add(Add(y, x), z), z)", "refuted"),
         (lying(theory="mistaken:Deep"), f"{DEEP} ~> Add(w, Add(Add(y, x), z))", "proved"),
+        (lying(theory="mistaken:Wrapped"), f"{DEEP} ~> Add(Add(Add(y, x), z), z)", "refuted"),
         (with_op(dialect(), "Add", solver="mistaken:less_where_deep"), f"Add({DEEP}, {DEEP}) ~> 0", "refuted"),
         (with_op(dialect(), "Add", solver="mistaken:less_where_deep"), f"{DEEP} ~> Add(w, Add(Add(y, x), z))", "proved"),
     ],
@@ -45,7 +46,7 @@ def test_terms_are_said_by_their_values(made: Saturating, rule: str, expected: s
     ("rule", "expected"), [("Sub(Neg(x), Neg(y)) ~> 0", "refuted"), ("Sub(Neg(Add(x, y)), Neg(Add(y, x))) ~> 0", "proved")]
 )
 def test_an_unknown_of_each_operand(rule: str, expected: str) -> None:
-    """What is assumed of a result is assumed of its own operand."""
+    """An assumption of a result is one about its own operand."""
     made = with_op(dialect(), "Neg", evaluate=lambda d, a: a // 2, solver="mistaken:half_in_terms")
     assert verify(made) == []
     assert verdict(made, rule) == expected

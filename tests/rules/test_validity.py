@@ -95,7 +95,7 @@ def test_a_gate_on_a_load() -> None:
 
 
 def test_a_gate_leaves_loops_as_long_as_they_are() -> None:
-    """Where the gate is open, a loop over min(m, 3) would be one over m. But it is one loop inside and outside of the gate."""
+    """A loop over min(m, 3) would be one over m where the gate is open, but it is one loop inside and outside of the gate."""
     m = UOp.var("m", dtypes.index, 1, 5)
     loop = UOp.range(UOp.new(Op.Min, (m, UOp.const(3))), 1)
     assert validity.given(m < 4, m // 4 * 6 + loop) is loop

@@ -108,7 +108,7 @@ class Reading(ABC):
             self.needed = outer
 
     def said(self, name: str, *arguments: Any) -> Any:
-        """What the world says by the method of that name."""
+        """The result of the world's method of that name."""
         return stand_ins.asked(self.world, getattr(self.world, name), *arguments)
 
     def equal(self, dtype: str, target: Term, pattern: Term) -> Expr:
