@@ -48,7 +48,6 @@ SECOND_OPEN = {
 }
 SECOND_NOT_REFUTED = {
     "lanes.interleaved_to_eight": "bounded",
-    "lanes.five_of_one": "bounded",
     "lanes.same_sums": "unknown",
     "lanes.cut_by_code": "unknown",
     "axes.turned_where_alike": "unknown",

@@ -26,6 +26,7 @@ TWINS = {
     "concat.rule03": ("sources: [b, c], axis: k }", "sources: [c, b], axis: k }"),
     "concat.rule05": (" v)", " zero(y))"),
     "concat.rule06": (" v)", " zero(y))"),
+    "dyupslice.rule02": ("ends: e }, v)", "ends: e }, zero(x))"),
     "dyslice.rule05": ("Add(i, j) for i, j in zip(b, c)", "Add(i, i) for i, j in zip(b, c)"),
     "reduce.rule01": ("0..rank(x) + rank(y)", "0..rank(x) + rank(x)"),
     "reduce.rule08": ("[shape(x)[k] for k in others([a[k] for k in c], rank(x))]", "[shape(x)[k] for k in others(c, rank(x))]"),
