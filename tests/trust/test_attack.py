@@ -28,7 +28,7 @@ SHOWN = {
     "symbols coincide": 182, "infinite arithmetic": 575, "negative places": 1735, "ragged pairs": 723, "exact targets": 90,
     "extents ignored": 3, "dialects unverified": 269, "types untested": 69, "evaluators forgotten": 429,
     "branches ahead": 88, "dtypes forgotten": 190, "logarithms of all": 415, "nothing overflows": 175,
-    "contracts believed": 73, "shifts by any amount": 379, "NaN equals itself": 117, "zeros without signs": 2,
+    "contracts believed": 713, "shifts by any amount": 379, "NaN equals itself": 117, "zeros without signs": 2,
     "zeros alike": 156, "zeros read alike": 2, "any index fits": 8, "folds of floats are exact": 17,
     "items of folds regrouped": 617, "divisors of infinity": 335,
     "divided by infinity": 291, "axes as they are": 366, "inverses forgotten": 856, "numbers as written": 506,
@@ -49,6 +49,7 @@ def test_every_hole_is_found(name: str, monkeypatch: pytest.MonkeyPatch, tmp_pat
     with monkeypatch.context() as patch:
         patch.setattr(campaign, "_starts", lambda _: iter([range(SHOWN[name], SHOWN[name] + 1)]))
         report = campaign.run(SEED, 1, None, jobs=1, small=False)
+    assert not report.errors  # of a hole that no longer fits what it patches, say
     if not report.findings:
         report = campaign.run(SEED, MOST, None, jobs=1, enough=1, small=False)
     assert report.findings, f"{report.rules} rules, and none of them shows it"
