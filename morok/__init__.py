@@ -14,16 +14,19 @@ if TYPE_CHECKING:
     from typing import Any
 
     import morok.accuracy.machine_values
+    import morok.optimize.stage
     import morok.prove.admission
     from morok.ir.dtype import dtypes as dtypes
     from morok.ir.uop import UOp as UOp
     from morok.marks import helper as helper
+    from morok.passes.optimizer import Optimizer
     from morok.prove.attack.machine_code import Machine
     from morok.prove.measuring import Measuring
     from morok.rewrite.gate import Gate
 
     _gate: Gate = morok.prove.admission
     _machine: Machine = morok.accuracy.machine_values
+    _optimizer: Optimizer = morok.optimize.stage
     _measuring: Measuring = morok.accuracy  # checked here: each part satisfies the Protocol of the lower floor
 
 # Names load with their modules on first use, so that `import morok` costs nothing.
@@ -62,6 +65,8 @@ hand_in(
         "pickled nodes": "morok.ir.pickling",
         "dialect morok": "morok.ir.morok_dialect:MOROK",
         "verification": "morok.prove.verified:mistakes",
+        "bounds check": "morok.prove.bounds_check:check",
+        "optimizer": "morok.optimize.stage",
         "gate": "morok.prove.admission",
         "machine": "morok.accuracy.machine_values",
         "measuring": "morok.accuracy",

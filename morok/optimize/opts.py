@@ -128,13 +128,6 @@ _REDUCED: Final = frozenset({AxisType.Reduce, AxisType.GroupReduce})
 MAX_LANES: Final = 256  # most lanes of a kernel: the product over its vectorized axes
 
 
-def vectors(ast: UOp, target: Target) -> Target:
-    """The target, with vectors of as many 32-bit lanes as the optimization LANES of a kernel sets."""
-    opts = (isinstance(ast.arg, KernelInfo) and ast.arg.opts) or ()
-    lanes = [o.arg for o in opts if isinstance(o, Opt) and o.op is OptOp.LANES]
-    return replace(target, vector_bytes=4 * lanes[0]) if lanes else target
-
-
 class _KernelFacts:
     """Cached facts about one form of a kernel.
 

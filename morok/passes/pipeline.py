@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from morok import config
 from morok.errors import UnprovedRuleError
+from morok.handed import part
 from morok.ir.maker import maker
 from morok.ir.op import Op
 from morok.ir.uop import UOp
@@ -275,8 +276,7 @@ def _lower(ast: UOp, target: Target, observer: Observer | None, trial: RuleSet |
 
 def _check_accesses(ast: UOp, program: Program) -> None:
     """OutOfBoundsError if an access of the kernel may be outside of its buffer. The only part of lowering that uses a solver."""
-    from morok.prove.bounds_check import check  # lazy: loads the solver, under MOROK_CHECK alone
-
+    check: Callable[[Program, str], None] = part("bounds check")  # loads the solver
     check(program, kernel_name(ast))
 
 

@@ -6,11 +6,8 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from morok import config
-from morok.errors import OptError
 from morok.ir.op import Op
 from morok.ir.uop import UOp
-from morok.optimize import heuristics
-from morok.optimize.opts import Opt, Scheduler, read, vectors
 from morok.passes import index_set_splitting, local, prefix_scan_registers, range_stages, reduce, register_accumulators
 from morok.passes import linearize as _linearize
 from morok.passes import lower_index as _lower_index
@@ -21,8 +18,9 @@ from morok.passes.axis_expansion import AxisOrder, refuse_unrolled
 from morok.passes.gpudims import Launch
 from morok.passes.index_set_splitting import CutStores
 from morok.passes.node_order import nodes_of
+from morok.passes.optimizer import optimizer
 from morok.passes.range_splitting import MergedRanges, RangeIds
-from morok.passes.target import KernelInfo, Target
+from morok.passes.target import Target
 from morok.rewrite import library
 from morok.rewrite.engine import InitialSubstitution, graph_rewrite
 from morok.rewrite.ruleset import RuleSet
@@ -94,19 +92,7 @@ def set_apart(ast: UOp, target: Target) -> UOp:
 
 
 def apply_opts(ast: UOp, target: Target) -> UOp:
-    """The kernel after the optimizations in its Sink, else those of MOROK_OPTS, else (without MOROK_NOOPT) the heuristics."""
-    info = ast.arg if isinstance(ast.arg, KernelInfo) else KernelInfo()
-    given = info.opts if info.opts is not None else read(config.OPTS.value) or None
-    if given is None:
-        return Scheduler(ast, target).kernel() if config.NOOPT.value else heuristics.optimize(ast, target)
-    scheduler = Scheduler(ast, target)
-    for opt in given:
-        assert isinstance(opt, Opt)
-        try:
-            scheduler.apply(opt)
-        except OptError as wrong:
-            raise OptError(f"kernel {info.name}: {wrong.message}", expected=wrong.expected, hint=wrong.hint) from None
-    return scheduler.kernel()
+    return optimizer().optimized(ast, target)
 
 
 def axis_order(ast: UOp, target: Target) -> AxisOrder:
@@ -123,7 +109,7 @@ def separate_loops(ast: UOp, target: Target) -> UOp:
 
 
 def accumulators(ast: UOp, target: Target) -> Accumulators | None:
-    return Accumulators.of(ast, vectors(ast, target))
+    return Accumulators.of(ast, optimizer().vectors(ast, target))
 
 
 def share_loops(ast: UOp, target: Target) -> UOp:
@@ -144,7 +130,7 @@ def split_accesses(ast: UOp, target: Target) -> UOp:
 
 
 def widths(ast: UOp, target: Target) -> Widths:
-    return Widths.of(ast, vectors(ast, target), simplify, config.DEVECTORIZE.value)
+    return Widths.of(ast, optimizer().vectors(ast, target), simplify, config.DEVECTORIZE.value)
 
 
 def lower_names(ast: UOp, target: Target) -> UOp:
@@ -169,7 +155,7 @@ def names(ast: UOp, target: Target) -> InitialSubstitution | None:
 
 
 def cut_registers(ast: UOp, target: Target) -> UOp:
-    return register_accumulators.cut_registers(ast, vectors(ast, target))
+    return register_accumulators.cut_registers(ast, optimizer().vectors(ast, target))
 
 
 def order_loops(ast: UOp, target: Target) -> UOp:

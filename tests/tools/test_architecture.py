@@ -92,6 +92,9 @@ def test_the_floors_import_what_the_page_says() -> None:
     for name, below in stated.items():
         used = {floor(other) for m in of_floor(name) for other in imports(m) if other != "morok"}
         assert used - GROUND - {name, "remembered"} == below, name
+    order = list(stated)
+    leads_up = {(name, b) for name, below in stated.items() for b in below if order.index(b) > order.index(name)}
+    assert leads_up == {("ir", "prove")}  # solver functions, by import path
 
 
 @cache
