@@ -6,6 +6,7 @@ import contextlib
 import json
 import mmap
 import os
+import resource
 import select
 import signal
 import sys
@@ -126,10 +127,6 @@ def _serve(work: Callable[[Callable[[str], None]], Any], said: mmap.mmap, writin
 
 
 def _limit() -> None:
-    try:
-        import resource  # lazy: not on every system
-    except ImportError:
-        return
     with contextlib.suppress(OSError, ValueError):
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         resource.setrlimit(resource.RLIMIT_FSIZE, (FILES, FILES))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Hashable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from morok.caller import caller
 from morok.dialect import Dialect
@@ -53,16 +53,18 @@ class Part(Protocol):
 
 def mentions(rule: CheckedRule, op: str) -> bool:
     """True if the op of this name occurs in the rule's pattern, in a clause or in its target."""
-    from morok.dsl.syntax import ops_named  # lazy: compiled rules run without the syntax module
-
-    return op in ops_named(rule.syntax.pattern, *rule.syntax.clauses, rule.syntax.target)
+    return op in _ops_named(rule.syntax.pattern, *rule.syntax.clauses, rule.syntax.target)
 
 
 def names_in_pattern(rule: CheckedRule, op: str) -> bool:
     """True if the op of this name occurs in the rule's pattern."""
-    from morok.dsl.syntax import ops_named  # lazy: as above
+    return op in _ops_named(rule.syntax.pattern)
 
-    return op in ops_named(rule.syntax.pattern)
+
+def _ops_named(*parts: Any) -> frozenset[str]:
+    from morok.dsl.syntax import ops_named  # lazy: compiled rules run without the syntax module
+
+    return ops_named(*parts)
 
 
 NO_LIMITS: Final[Mapping[str, Limits]] = {}

@@ -26,6 +26,7 @@ from morok.passes.kernels import dependencies, split_kernels
 from morok.passes.rangeify import rangeify
 from morok.passes.rangeify.state import MOVEMENT, Decision
 from morok.runtime.device import device as find_device
+from morok.runtime.memory import parallel_groups
 from morok.tensor.base import namesakes
 
 if TYPE_CHECKING:
@@ -132,8 +133,6 @@ def decided(
     cuts      decisions given in advance: State.overrides
     observed  True if MOROK_DEBUG=ir prints the stages
     """
-    from morok.runtime.memory import parallel_groups  # lazy: loaded with the runtime
-
     COUNTERS.schedules += 1
     most = most_buffers(device)
     inputs = len(normal.buffers)

@@ -10,6 +10,7 @@ from morok.dsl.lint import lint
 from morok.dsl.parse import MAX_ERRORS, read
 from morok.errors import MorokError, RuleError
 from morok.marks import trust
+from morok.prove.lint import findings as solver_lint
 from morok.rewrite.examples import run_examples
 from morok.tools.output import emit_json
 from morok.tools.rule_paths import packed_files
@@ -31,10 +32,8 @@ def run(args: argparse.Namespace) -> int:
         rules += sum(1 for _ in checked.rules())
         found = lint(checked)
         if args.strict:
-            from morok.prove.lint import findings as asked  # lazy: loads the solver
-
             said = {(f.code, f.place) for f in found}
-            found += [f for f in asked(checked) if (f.code, f.place) not in said]
+            found += [f for f in solver_lint(checked) if (f.code, f.place) not in said]
         findings += found
         if args.trust_helpers and checked.syntax.helpers is not None:
             trust(checked.syntax.helpers)

@@ -188,3 +188,15 @@ def test_imports_are_seen_wherever_they_are() -> None:
     assert at("morok.load_rules") == at("morok.rewrite.library.load_rules") == "morok.rewrite.library"
     assert "morok.prove.workers" in imports("morok.prove.api")  # inside a function
     assert "morok.nn.linear" in imports("morok.nn")  # by a string that is put together
+
+
+def test_an_import_inside_a_function_says_why_and_there_are_few() -> None:
+    inside = set()
+    for module, path in MODULES.items():
+        text = path.read_text(encoding="utf-8")
+        lines = text.splitlines()
+        functions = [n for n in ast.walk(ast.parse(text)) if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef))]
+        found = [n for f in functions for n in ast.walk(f) if isinstance(n, (ast.Import, ast.ImportFrom))]
+        assert [n.lineno for n in found if "lazy" not in lines[n.lineno - 1]] == [], module
+        inside |= {(module, n.lineno) for n in found}
+    assert len(inside) <= 60
