@@ -20,7 +20,7 @@ from typing import Any, Final, Generic, TypeVar
 from morok.arguments import DEVICES, choice, path, real_or_none, several, shown
 from morok.caller import caller
 from morok.errors import ConfigError, Place
-from morok.names import nearest
+from morok.names import did_you_mean, nearest
 
 T = TypeVar("T")
 
@@ -382,7 +382,7 @@ def _warn_of_strangers() -> None:
     known = {f"MOROK_{name}" for name in _BY_NAME}
     for name in sorted(n for n in os.environ if n.startswith("MOROK_") and n not in known):
         near = _near(name.removeprefix("MOROK_"))
-        hint = f"did you mean {' or '.join(f'MOROK_{n}' for n in near)}?" if near else "`morok config` lists the settings"
+        hint = did_you_mean([f"MOROK_{n}" for n in near], "`morok config` lists the settings")
         said = f"changes nothing: {ABSENT[name]}" if name in ABSENT else f"is no setting of Morok; {hint}"
         place = _caller()
         at = ("morok", 1) if place is None else (place.file, place.line)  # None: called by a command, not a program
@@ -427,12 +427,11 @@ def settings(**values: Any) -> Iterator[None]:
     for name, value in values.items():
         setting = _BY_NAME.get(name.upper())
         if setting is None:
-            near = _near(name.upper())
             raise ConfigError(
                 f"there is no setting {name!r}",
                 place=_caller(),
                 expected=", ".join(s.name.lower() for s in SETTINGS),
-                hint=f"did you mean {' or '.join(n.lower() for n in near)}?" if near else "",
+                hint=did_you_mean([n.lower() for n in _near(name.upper())]),
             )
         if value is not None or setting.default is not None:
             try:

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import codecs
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 SHOWN: Final = "morok.shown"  # error handler of streams: writes a name's bytes unchanged, other unencodable characters as escapes
 
 
 def nearest(name: str, known: Iterable[str], most: int = 1) -> list[str]:
-    """Up to `most` of the `known` names that are similar to a wrong one, the best first."""
+    """Up to `most` different ones of the `known` names that are similar to a wrong one, the best first."""
     import difflib  # lazy: only mistakes need it
 
-    return difflib.get_close_matches(name, known, most, 0.6)
+    return difflib.get_close_matches(name, dict.fromkeys(known), most, 0.6)
+
+
+def did_you_mean(close: Sequence[str], otherwise: str = "") -> str:
+    """A hint that asks whether one of these names was meant; without names the other hint."""
+    return f"did you mean {' or '.join(close)}?" if close else otherwise
 
 
 def readable(name: str) -> str:

@@ -9,7 +9,6 @@ a function from its module. Modules are found where Python would find them, in f
 from __future__ import annotations
 
 import ast
-import difflib
 import functools
 import importlib
 import importlib.machinery
@@ -19,6 +18,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
+
+from morok.names import did_you_mean, nearest
 
 MARKS: Final = frozenset({"morok.helper", "morok.marks.helper"})
 LONGEST: Final = 4_000_000  # characters; a longer module is an error
@@ -310,8 +311,7 @@ def _definition(found: Outline, name: str) -> Definition:
     module, file = found.module, found.file
     places = found.bound.get(name)
     if not places:
-        near = difflib.get_close_matches(name, found.helpers(), 2)
-        raise Unreadable(f"{module} has no function {name}", f"did you mean {' or '.join(near)}?" if near else "")
+        raise Unreadable(f"{module} has no function {name}", did_you_mean(nearest(name, found.helpers(), 2)))
     statement, nested = places[0]
     where = f"{Path(file).name}:{statement.lineno}"
     if len(places) > 1:

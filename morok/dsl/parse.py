@@ -7,7 +7,6 @@ does not parse, a line in it that begins like a rule without its name is a mista
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,6 +21,7 @@ from morok.dsl.grammar import parser
 from morok.dsl.lexer import MAX_DEPTH, Comment, Tok, Vocabulary, check_text, tokenize
 from morok.dsl.syntax_builder import Mistake
 from morok.errors import MorokError, Place, RuleError, RuleLimitError, RuleSyntaxError
+from morok.names import did_you_mean, nearest
 
 MAX_ERRORS: Final = 100
 
@@ -53,10 +53,10 @@ def excerpt(text: str, line: int, column: int, width: int = 1) -> str:
 
 def suggest(name: str, known: Iterable[str]) -> str:
     """`did you mean ...?`, or nothing."""
-    options = list(known)
-    close = difflib.get_close_matches(name, options, 3, 0.6)
+    options = dict.fromkeys(known)
+    close = nearest(name, options, 3)
     close += [o for o in options if o.lower() == name.lower() and o not in close]
-    return f"did you mean {' or '.join(close[:3])}?" if close else ""
+    return did_you_mean(close[:3])
 
 
 # Phrases for sets of accepted tokens, tried in order: (tokens that must all be accepted, tokens that the phrase covers, phrase).

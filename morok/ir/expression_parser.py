@@ -30,17 +30,18 @@ from morok.ir.text import (
 )
 from morok.ir.uop import UOp, vconst
 from morok.locks import PARSER
-from morok.names import nearest
+from morok.names import did_you_mean, nearest
 
 # The parser contains its builder, so that it parses one text at a time.
 _GRAMMAR: Final = Path(__file__).with_name("expression.lark")
 
 # The terminals of the grammar in words.
-_SAID: Final = {
-    "REF": "%name", "NUMBER": "a number", "NAME": "a name", "STRING": "a string", "LPAR": "(", "RPAR": ")", "COMMA": ",",
-    "COLON": ":", "SEMICOLON": ";", "EQUAL": "=", "LSQB": "[", "RSQB": "]", "LANES": "lanes (x4)", "PTR": "ptr",
-    "$END": "the end", "__ANON_0": "..=",
+_TOKENS: Final = {
+    "REF": "%name", "NUMBER": "a number", "NAME": "a name", "STRING": "a string", "LPAR": "`(`", "RPAR": "`)`", "COMMA": "`,`",
+    "COLON": "`:`", "SEMICOLON": "`;`", "EQUAL": "`=`", "LSQB": "`[`", "RSQB": "`]`", "LANES": "lanes (x4)", "PTR": "ptr",
+    "$END": "the end", "__ANON_0": "`..=`",
 }  # fmt: skip
+_OPERATORS: Final = frozenset("+-*/%&|^<>~!")
 
 
 class _Literal:
@@ -422,8 +423,7 @@ def _signature(op: Op) -> str:
 
 def _nearest(name: str) -> str:
     names = {n.lower(): n for n in Op.__members__}
-    close = nearest(name.lower(), names)
-    return f"did you mean {names[close[0]]}?" if close else ""
+    return did_you_mean([names[n] for n in nearest(name.lower(), names)])
 
 
 @functools.cache
@@ -458,8 +458,10 @@ def _refuse(text: str, file: str, problem: UnexpectedInput) -> NoReturn:
     else:
         what = f"unexpected {text[at : at + 1]!r}"
         names = getattr(problem, "allowed", None) or set()
-    expected = ", ".join(sorted(_SAID.get(n, n) for n in names if n not in ("COMMENT",) and not n.startswith("__IGNORE")))
-    raise _error(text, file, at, what, expected) from None
+    operator = what.startswith("unexpected") and text[at : at + 1] in _OPERATORS
+    hint = "an operation is written as an op with operands, such as Add(x, 1)" if operator else ""
+    expected = ", ".join(sorted(_TOKENS.get(n, n) for n in names if n not in ("COMMENT",) and not n.startswith("__IGNORE")))
+    raise _error(text, file, at, what, expected, hint) from None
 
 
 def _check_size(text: str, file: str) -> None:

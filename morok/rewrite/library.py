@@ -15,7 +15,7 @@ from morok.dialect import Node
 from morok.dsl.file_bytes import read_bytes
 from morok.errors import DuplicateRuleError, Place, RuleError, UnknownNameError, UnprovedRuleError, UsageError
 from morok.locks import RULES
-from morok.names import nearest, readable
+from morok.names import did_you_mean, nearest, readable
 from morok.out_of_memory import needs_memory
 from morok.rewrite import engine, folders, gate
 from morok.rewrite.files import GroupPart, RuleFile
@@ -64,8 +64,7 @@ def _group_homes() -> dict[str, Path]:
 def _home_of(group_name: str) -> Path:
     found = _group_homes().get(group_name)
     if found is None:
-        near = nearest(group_name, _group_homes(), 2)
-        hint = f"did you mean {' or '.join(near)}?" if near else "`morok rules` lists them"
+        hint = did_you_mean(nearest(group_name, _group_homes(), 2), "`morok rules` lists them")
         raise UnknownNameError(f"there is no built-in rule group {group_name!r}", place=caller(), hint=hint)
     return found
 

@@ -12,7 +12,7 @@ from morok.dialect import Dialect, Node
 from morok.errors import IRTypeError, UnknownRuleError, UsageError
 from morok.interrupts import check
 from morok.locks import RULES
-from morok.names import nearest
+from morok.names import did_you_mean, nearest
 from morok.rewrite import matchers
 from morok.rewrite.matcher import Matcher, first_match, serial_of
 from morok.rewrite.parts import Listed, Part, Standing, several_dialects
@@ -140,7 +140,7 @@ class RuleSet:
         if len(exact) != 1:
             what = f"{len(found)} rules have the name" if found else "there is no rule"
             close = [r.name for r, *_ in found] or nearest(str(name), self.names, 3)
-            hint = f"did you mean {' or '.join(close)}?" if close else "the set's names are in `rules.names`"
+            hint = did_you_mean(close, "the set's names are in `rules.names`")
             raise UnknownRuleError(f"{what} {name!r}", place=caller(), expected="group.rule", hint=hint)
         rule, part, place = exact[0]
         return SingleRule(rule, part.standing, part.limits.get(place))

@@ -12,7 +12,7 @@ from typing import Final, NoReturn
 
 from morok import __version__
 from morok.errors import MorokError, UsageError
-from morok.names import SHOWN, nearest
+from morok.names import SHOWN, did_you_mean, nearest
 from morok.out_of_memory import no_memory
 
 # name -> one line of help; its options are in morok.tools.options.NAME, and morok.tools.NAME has `run(args) -> exit status`
@@ -97,9 +97,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     if name != "run" and isinstance(sys.stdout, io.TextIOWrapper):  # `run` leaves the program's output unchanged
         sys.stdout.reconfigure(errors=SHOWN)
     if name not in COMMANDS:
-        close = nearest(name, COMMANDS)
-        hint = f"; did you mean {close[0]}?" if close else ""
-        print(f"morok: there is no command {name!r}{hint}\n\n{_help()}", end="", file=sys.stderr)
+        said = [f"there is no command {name!r}", did_you_mean(nearest(name, COMMANDS))]
+        print(f"morok: {'; '.join(filter(None, said))}\n\n{_help()}", end="", file=sys.stderr)
         return 2
     as_json = "--json" in args and name not in PROGRAMS
     try:

@@ -12,7 +12,7 @@ from morok import errors
 from morok.dsl.check import check_file
 from morok.dsl.format import format_rule
 from morok.errors import MorokError, UsageError
-from morok.names import nearest
+from morok.names import did_you_mean, nearest
 from morok.prove import ledger, promises
 from morok.prove.answers import DEFAULT_BUDGET
 from morok.prove.api import prove
@@ -71,9 +71,7 @@ def _near(wanted: str, paths: list[str]) -> str:
         known = [e.name for e in catalogue()]
     short = {name.split(".", k)[-1]: name for name in reversed(known) for k in range(name.count("."), -1, -1)}
     close = list(dict.fromkeys(short[c] for c in nearest(wanted, short, 6)))[:3]
-    if close:
-        return f"did you mean {' or '.join(close)}?"
-    return "`morok rules` lists the built-in ones; --rules names a file of yours"
+    return did_you_mean(close, "`morok rules` lists the built-in ones; --rules names a file of yours")
 
 
 def _sources(name: str) -> list[dict[str, str]]:

@@ -63,6 +63,7 @@ MISTAKES = {
         "the dtype of an integer constant must be int | index, not float",
         "hint: write -1.0",
     ],
+    "a: Add(x, y) if vmim(x) > 0 ~> x": ["MRK103", "there is no op, function or helper `vmim`", "did you mean vmin?"],
     "a: Ad(x, y) ~> x": ["MRK103", "there is no op `Ad`", "did you mean", "Add"],
     "a: Neg(x) ~> neg(x)": ["MRK103", "no op, function or helper `neg`", "Neg"],
     "a: Reduce { sorc: x, .. } ~> x": ["MRK103", "Reduce has no field `sorc`", "did you mean src?"],
