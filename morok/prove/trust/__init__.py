@@ -1,1 +1,4 @@
-"""Checks on the prover itself: mutants of rules, firing on random graphs, a second solver. No verdict depends on this package."""
+"""Checks by evaluation and by others: rules fired on random graphs, mutants of rules, a second solver.
+
+Proofs at every size count only where the firing of rules on random graphs agrees.
+"""
