@@ -29,9 +29,12 @@ def findings(checked: CheckedFile) -> list[MorokError]:
     if kept is not None:
         rows = json.loads(kept)
     else:
-        from morok.prove.lint.asked import asked  # lazy: loads the solver
+        from morok.prove.lint.solver_findings import solver_findings  # lazy: loads the solver
 
-        rows = [[k.__name__, message, *(getattr(span, f) for f in _FIELDS), hint] for k, message, span, hint in asked(checked)]
+        rows = [
+            [k.__name__, message, *(getattr(span, f) for f in _FIELDS), hint]
+            for k, message, span, hint in solver_findings(checked)
+        ]
         store.save(key, json.dumps(rows).encode())
     return [_error(checked.path, text, row) for row in rows]
 

@@ -16,7 +16,7 @@ from morok.prove.lint.termination import unordered
 Finding = tuple[type[LintError], str, S.Span, str]
 
 
-def asked(checked: CheckedFile) -> list[Finding]:
+def solver_findings(checked: CheckedFile) -> list[Finding]:
     """Every finding in a file, in the order of its lines: one for all rules that a template makes."""
     found: dict[tuple[Any, ...], Finding] = {}
     for group in checked.groups:
