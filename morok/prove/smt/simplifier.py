@@ -112,7 +112,11 @@ def _walk(root: Expr, done: dict[int, tuple[Expr, Expr]], pairs: Sequence[tuple[
             todo.extend(waiting)
             continue
         todo.pop()
-        done[id(at)] = at, simpler(at, tuple([done[id(a)][1] for a in at.args]))
+        args = tuple([done[id(a)][1] for a in at.args])
+        if pairs and all(map(_is, args, at.args)):
+            done[id(at)] = at, _walk(at, _simple, ())  # nothing was put in: it is what it is anywhere
+        else:
+            done[id(at)] = at, simpler(at, args)
     return done[id(root)][1]
 
 
