@@ -15,7 +15,7 @@ def beside(rule: CheckedRule, operands: Sequence[S.Expr]) -> Mapping[int, S.Expr
 
 
 def is_constant(rule: CheckedRule, e: S.Expr) -> bool:
-    """Truth of an operand being a value that becomes a constant, or one of a dtype that is written."""
+    """True if an operand is a value that becomes a constant, or has a dtype that the rule states."""
     if isinstance(e, S.ECall) and e.name == "const":
         return isinstance(e.args[1], S.EType)
     return rule.sorts.get(id(e)) in (Sort.VALUE, Sort.OTHER)

@@ -64,7 +64,7 @@ def root_of(p: S.Pattern) -> str:
 
 @once_a_rule
 def keeps_stores(rule: CheckedRule) -> bool:
-    """Truth of a rule making no store beside one of its pattern that may be done all the same: for a store below the root other
+    """True if a rule makes no store beside one of its pattern that may still be done: for a store below the root other
     nodes of the graph may wait, too, and nothing orders it and another one. What is made in place of a store that is the root,
     and goes away with it, is ordered as that was.
     """

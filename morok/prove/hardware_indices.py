@@ -48,7 +48,7 @@ def pairs(r: UOp) -> Iterator[tuple[UOp, UOp]]:
 
 
 def count_both(ranges: tuple[UOp, UOp], numbers: tuple[UOp, UOp]) -> bool:
-    """Truth of two numbers taking each pair of values of two ranges equally often, over all values of the hardware's indices. One
+    """True if two numbers take each pair of values of two ranges equally often, over all values of the hardware's indices. One
     index has one length.
     """
     specials = list(dict.fromkeys(n for number in numbers for n in number.toposort() if n.op is Op.Special))

@@ -30,7 +30,7 @@ class Place(enum.IntEnum):
 
 @once_a_rule
 def keeps_places(rule: CheckedRule) -> bool:
-    """Truth of a rule making the same place of a node that may be one; or a load from it, which nothing takes for a place."""
+    """True if a rule makes the same place of a node that may be a place, or a load from it, which no op takes for a place."""
     if not isinstance(rule.dialect, HasPlaces):
         return True
     forms = _Forms(rule, rule.dialect)
@@ -109,7 +109,7 @@ class _Forms:
         return Place.SURELY if op in self.ops.places else max(below, default=Place.PERHAPS)
 
     def kept(self, e: Any, least: Place) -> bool:
-        """Truth of what is made being a place, as surely as what was matched."""
+        """True if the built node is a place wherever the matched one is."""
         match e:
             case S.EName(name=name):
                 if name in self.made:
@@ -130,7 +130,7 @@ class _Forms:
         return False
 
     def _each_kept(self, e: S.EComprehension, least: Place) -> bool:
-        """Truth of each item of a comprehension being a place, where those that it goes over are."""
+        """True if each item of a comprehension is a place where the items that it iterates over are."""
         was = dict(self.made)
         self.made |= dict.fromkeys(e.names, e.sequence)
         try:

@@ -188,7 +188,7 @@ class Folds(Ranges):
         return replace(stepped, defined=both(stepped.defined, state.defined, body.term.defined))
 
     def begins_anew(self) -> bool:
-        """Truth of a fold of the rule having no value over no iterations: its first iteration continues none of its states."""
+        """True if a fold of the rule has no value over no iterations: its first iteration continues none of its states."""
         return any(is_false(self.identity(f.op, f.dtype).defined) for f in self.folds)
 
     def state(self, dtype: str) -> Term:

@@ -68,7 +68,7 @@ class Pointwise(Sequences):
         return lanes
 
     def serves_any(self, n: Node) -> bool:
-        """Truth of a node of one lane being made with as many as what is beside it."""
+        """True if a node of one lane is built with as many lanes as the operands beside it."""
         return n.made is not None and n.made.op in (CONSTANT, INVALID) and not n.made.fields
 
     def relaxed(self, info: OpInfo, d: Any, nodes: Seq[Node], lane: int) -> Term | None:

@@ -124,7 +124,7 @@ def _place_of(e: S.Expr) -> tuple[str, str] | None:
 
 
 def _goes_over(e: S.Expr, c: S.EName) -> bool:
-    """Truth of `0..len(c)`."""
+    """True if the expression is `0..len(c)`."""
     match e:
         case S.ERange(start=S.ENumber(value=0), stop=S.ECall(name="len", args=(name,)), inclusive=False):
             return bool(name == c)
@@ -132,7 +132,7 @@ def _goes_over(e: S.Expr, c: S.EName) -> bool:
 
 
 def _closes_nothing(e: S.Expr | None, loop: str) -> bool:
-    """Truth of `len(axes(loop)) == 0`."""
+    """True if the condition is `len(axes(loop)) == 0`."""
     match e:
         case S.ECompare(
             ops=("==",),
@@ -143,12 +143,12 @@ def _closes_nothing(e: S.Expr | None, loop: str) -> bool:
 
 
 def without_axes(e: S.EComprehension) -> bool:
-    """Truth of `[r for r in rs if len(axes(r)) == 0]`: the loops that close no axes."""
+    """True if the expression is `[r for r in rs if len(axes(r)) == 0]`: the loops that close no axes."""
     return len(e.names) == 1 and e.body == S.EName(e.names[0]) and _closes_nothing(e.condition, e.names[0])
 
 
 def of_each(e: S.EComprehension) -> bool:
-    """Truth of `axes(r) for r in rs`: what each loop closes."""
+    """True if the expression is `axes(r) for r in rs`: the axes that each loop closes."""
     return len(e.names) == 1 and e.condition is None and e.body == S.ECall("axes", (S.EName(e.names[0]),))
 
 
@@ -167,7 +167,7 @@ def covered(e: S.Expr) -> tuple[S.Expr, S.Expr] | None:
 
 
 def asked_of_nodes(rule: S.Rule) -> bool:
-    """Truth of a rule asking for the axes of anything but single loops, of those that its pattern gives one name."""
+    """True if a rule asks for axes of anything but single loops that its pattern names."""
     everything = list(S.walk(rule.pattern, rule.target, *rule.clauses))
     loops = {
         at.value.name for at in everything if isinstance(at, S.PField) and at.name == "ranges" and isinstance(at.value, S.PVar)
@@ -181,14 +181,14 @@ def asked_of_nodes(rule: S.Rule) -> bool:
 
 
 def _asks_axes(at: S.Syntax, name: str | None = None) -> bool:
-    """Truth of `axes(x)` or `inside(x)`: of this name, or of anything."""
+    """True if the expression is `axes(x)` or `inside(x)`, for this name or for any."""
     if not isinstance(at, S.ECall) or at.name not in ("axes", "inside"):
         return False
     return name is None or (at.name == "axes" and at.args == (S.EName(name),))
 
 
 def says_no_axes(e: S.Expr, loops: str) -> bool:
-    """Truth of `all(len(axes(r)) == 0 for r in loops)`, or of the same as a sum."""
+    """True if the condition is `all(len(axes(r)) == 0 for r in loops)`, or the same as a sum."""
     found = quantified(all_empty(e) or e, "all")
     return found is not None and found.sequence == S.EName(loops) and _closes_nothing(found.body, found.names[0])
 

@@ -123,7 +123,7 @@ def _sequences(r: Reading, what: str) -> Items:
 
 
 def _is_nested(extern: S.Extern, name: str) -> bool:
-    """Truth of a contract going over what it goes over a result for."""
+    """True if a contract iterates over the list over which it iterates for a result."""
     for e in S.walk(*extern.ensures):
         match e:
             case S.EComprehension(body=body, names=(one,), sequence=S.EName(name=n)) if n == name:
@@ -133,7 +133,7 @@ def _is_nested(extern: S.Extern, name: str) -> bool:
 
 
 def _is_of_axes(extern: S.Extern, name: str) -> bool:
-    """Truth of a contract asking a result for the ids of axes, `c[i][0]`."""
+    """True if a contract asks a result for the ids of axes, `c[i][0]`."""
     for e in S.walk(*extern.ensures):
         match e:
             case S.EIndex(sequence=S.EIndex(sequence=S.EName(name=n)), index=S.ENumber()) if n == name:

@@ -36,8 +36,7 @@ def agreement(s: Setting, dtype: str, one: Expr, other: Expr) -> list[Expr]:
 
 
 def relate(s: Setting, dtype: str, one: Expr, other: Expr) -> bool:
-    """Truth of it being said that a term of the pattern, where it has a value, is one of the target, where what they are made of
-    is the same.
+    """True if a law was added: a term of the pattern that has a value equals one of the target where their parts are equal.
     """
     said = False
     for a, b in _branches(one, other) if s.elements.proves is not None else ():
@@ -84,7 +83,7 @@ def _related(s: Setting, dtype: str, one: Expr, other: Expr) -> bool:
 
 
 def _may_be(a: Expr, b: Expr) -> bool:
-    """Truth of two terms being one, or of one function at places that may be the same."""
+    """True if two terms are one, or apply one function at places that may be equal."""
     return a is b or (a.head == b.head == "apply" and a.data is b.data)
 
 

@@ -58,7 +58,7 @@ def value(r: Reading, e: S.Expr) -> Any:
 
 
 def _is_condition(e: S.Expr) -> bool:
-    """Truth of an expression being read as a condition, by `truth`."""
+    """True if an expression is read as a condition, by `truth`."""
     match e:
         case S.EBinary(op="and" | "or") | S.ECompare() | S.EUnary(op="not"):
             return True

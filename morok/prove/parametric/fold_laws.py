@@ -166,7 +166,7 @@ def _taken_apart(s: Setting, t: Expr, f: Folded) -> bool:
 
 
 def _is_fold(s: Setting, t: Expr, f: Folded) -> bool:
-    """Truth of a term being a fold by the same op."""
+    """True if a term is a fold by the same op."""
     return t in s.folded and (s.folded[t].by.op, s.folded[t].by.dtype) == (f.by.op, f.by.dtype)
 
 

@@ -205,7 +205,7 @@ def _of_values(folding: str, dtype: str) -> str:
 
 
 def regroups(r: Reading, op: str, dtype: str) -> bool:
-    """Truth of the order of a fold meaning nothing, or being left open by all that a rule's pattern is.
+    """True if the order of a fold has no effect on its value, or the pattern leaves it open.
 
     The greatest and the least of numbers are so in any order. A fold of truths has no value where one of them has none, while And
     and Or may have one: it is no combination of these.
@@ -227,13 +227,13 @@ def _dtypes(r: Reading, dtype: str) -> list[Any]:
 
 
 def may_regroup(r: Reading) -> bool:
-    """Truth of a rule's pattern being one fold of lanes that are taken and joined: no op computes what is folded."""
+    """True if a rule's pattern is one fold of lanes that are only taken and joined: no op computes the folded elements."""
     dialect = r.rule.dialect
     return one_fold(r) and all(op == "Reduce" or dialect.ops[op].role in ("take", "join") for op in _matched(r))
 
 
 def one_fold(r: Reading) -> bool:
-    """Truth of a rule's pattern being one fold, and none within."""
+    """True if a rule's pattern is one fold, with none inside."""
     pattern = r.rule.syntax.pattern
     while isinstance(pattern, S.PBind):
         pattern = pattern.inner
@@ -259,7 +259,7 @@ def _loops(r: Reading, part: Any) -> list[Loops]:
 
 
 def _says_no_axes(rule: S.Rule, name: str) -> bool:
-    """Truth of a guard saying that no loop of this name closes axes."""
+    """True if a guard says that no loop of this name closes axes."""
     conditions = (c for clause in rule.clauses if isinstance(clause, S.If) for c in conjuncts(clause.condition))
     return any(says_no_axes(c, name) for c in conditions)
 

@@ -223,7 +223,7 @@ def _about_elements(s: Setting) -> None:
 
 
 def _is_of_lanes(s: Setting, t: Expr) -> bool:
-    """Truth of a term being about no unknowns but the lanes at which sides are compared."""
+    """True if the only unknowns of a term are the lanes at which the sides are compared."""
     compared = [lane.term for lane in s.lanes if lane.term not in s.origins]
     return all(any(a is c for c in compared) for a in subterms([t]) if a.head == "const")
 

@@ -36,7 +36,7 @@ SEQUENCES: Final = frozenset({"seq", "ints", "bools", "pairs", "several"})
 
 @once_a_rule
 def lane_by_lane(rule: CheckedRule) -> bool:
-    """Truth of a rule having only what these lines allow."""
+    """True if a rule has only what these tables allow."""
     ops = rule.dialect.ops
     if not built_in(rule.dialect):
         return False
@@ -59,7 +59,7 @@ def lane_by_lane(rule: CheckedRule) -> bool:
 
 
 def covered(rule: CheckedRule, extent: Extent) -> bool:
-    """Truth of an extent being one that such a rule needs no more of: one lane and two were tried, and its only rank."""
+    """True if an extent is enough for such a rule: one lane and two were tried, and its only rank."""
     if extent.what == "rank":
         rank = _rank_read(rule)
         return rank is not None and extent.least <= rank <= extent.most
@@ -76,12 +76,12 @@ def _rank_read(rule: CheckedRule) -> int | None:
 
 
 def _reads_lanes(p: S.PConst) -> bool:
-    """Truth of a constant whose lanes are bound as a list."""
+    """True if the lanes of a constant are bound as a list."""
     return p.kind in ("vconst", "anyconst") and p.bound is not None and not p.bound.startswith("_")
 
 
 def _loads_only_what_it_builds(rule: CheckedRule) -> bool:
-    """Truth of every Load being one of the target with no dtype of its own: it has as many lanes as its place."""
+    """True if each Load stands in the target and has no dtype of its own, so that it has as many lanes as its place."""
     pattern = {op for p in S.walk(rule.syntax.pattern) for op in S.ops_matched(p)}
     made = [e for e in S.walk(rule.syntax.target) if isinstance(e, S.ECall) and e.name == "Load"]
     structs = [e for e in S.walk(rule.syntax.target) if isinstance(e, S.EStruct) and e.op == "Load"]
@@ -89,7 +89,7 @@ def _loads_only_what_it_builds(rule: CheckedRule) -> bool:
 
 
 def _of_one_product(rule: CheckedRule) -> bool:
-    """Truth of all products of matrices being of one layout and of two operands, by names that stand nowhere else."""
+    """True if all products of matrices have one layout and the same two operands, named nowhere else."""
     everything = list(S.walk(rule.syntax.pattern, rule.syntax.target, *rule.syntax.clauses))
     products: list[dict[str, S.Syntax | None]] = []
     for at in everything:
@@ -128,7 +128,7 @@ def _allowed(rule: CheckedRule, call: S.ECall) -> bool:
 
 
 def _of_every_lane(extern: S.Extern) -> bool:
-    """Truth of a contract saying what it says lane by lane: it counts nothing, goes over no list, and denies nothing."""
+    """True if a contract holds lane by lane: it counts nothing, iterates over no list, and negates nothing."""
     return all(_says_of_lanes(at) for at in S.walk(*extern.requires, *extern.ensures))
 
 

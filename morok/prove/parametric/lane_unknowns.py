@@ -47,7 +47,7 @@ class Lanes:
         self.known[name] = self.setting.count(count)
 
     def is_open(self, ty: Ty) -> bool:
-        """Truth of nothing being known of these lanes yet."""
+        """True if nothing is known of these lanes yet."""
         return isinstance(ty.lanes, str) and ty.lanes not in self.stands and ty.lanes not in self.known
 
     def of_items(self, name: str, symbol: Symbol, ty: Ty, length: Integer) -> Callable[[Integer], Integer]:

@@ -64,7 +64,7 @@ def index(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
 
 
 def _of_numbers(r: Reading, buffer: Any) -> bool:
-    """Truth of storage having numbers: a rule that names a pointer is about one to numbers, other storage may be of vectors."""
+    """True if the elements of storage are numbers: a pointer named by a rule points to numbers, other storage may hold vectors."""
     return not r.built_in or bool(getattr(r.type(buffer), "pointer", False))
 
 
@@ -92,7 +92,7 @@ def _indexed(r: Reading, parts: Parts, buffer: Vector, gate: Vector | None) -> V
 
 
 def _are_numbers(r: Reading, part: Any) -> bool:
-    """Truth of indices being integers, none of which may be Invalid."""
+    """True if all indices are integers, none of which may be Invalid."""
     if "Invalid" in ops_of(r.rule):
         return False
     written = list(part.items) if isinstance(part, (S.PList, S.EList)) else part if isinstance(part, list) else [part]

@@ -35,7 +35,7 @@ def closed(r: Reading, part: Any) -> list[Loops]:
 
 
 def _is_group(item: Any) -> bool:
-    """Truth of a part being a Group, and no name that is spelled so."""
+    """True if a part is a Group, and not a variable of that name."""
     return S.ops_at(item) == ("Group",)
 
 

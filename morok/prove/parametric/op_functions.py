@@ -61,12 +61,12 @@ def _inexact() -> frozenset[str]:
 
 
 def exact(r: Reading, dtype: str) -> bool:
-    """Truth of a dtype having only integers that wrap, or truths."""
+    """True if the values of a dtype are integers that wrap, or bools."""
     return all(d == "bool" or (d[0] in "iu" and d[1:].isdigit()) for d in r.rule.domains.get(dtype, (dtype,)))
 
 
 def wraps(r: Reading, dtype: str) -> bool:
-    """Truth of a dtype having only integers that wrap."""
+    """True if the values of a dtype are integers that wrap."""
     return exact(r, dtype) and "bool" not in r.rule.domains.get(dtype, (dtype,))
 
 

@@ -75,7 +75,7 @@ class Integer:
         return total
 
     def same(self, other: Integer | int) -> bool:
-        """Truth of both being one polynomial."""
+        """True if both are the same polynomial."""
         return self.terms == integer(other).terms
 
     def split(self, factors: Monomial) -> tuple[Integer, Integer]:

@@ -33,7 +33,7 @@ class Asks(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """Truth of a rule having been shown to hold at every size; where it was not, why."""
+    """Result of a proof at every size: true if the rule was shown to hold; otherwise the reason."""
 
     holds: bool
     why: str = ""
@@ -61,7 +61,7 @@ def parametric_proof(rule: CheckedRule, ask: Asks, proves: Proves | None = None)
 
 
 def never_met(rule: CheckedRule, ask: Asks) -> bool:
-    """Truth of what is known of pattern and guards being a contradiction at every size, at each choice among the alternatives."""
+    """True if pattern and guards contradict each other at every size, at each choice among the alternatives."""
     if not within_reach(rule):
         return False
     choices = Choices()
@@ -175,7 +175,7 @@ def _questions(rule: CheckedRule, choices: Choices, ask: Asks, proves: Proves | 
 
 
 def within_reach(rule: CheckedRule) -> bool:
-    """Truth of a rule saying all of its result: not within a tolerance, nor under what it assumes of floats."""
+    """True if a rule fixes its result: it has no tolerance, and assumes nothing about floats."""
     return rule.syntax.within is None and not rule.syntax.assuming
 
 

@@ -180,9 +180,9 @@ class Reading:
 
     @property
     def surely(self) -> bool:
-        """Truth of what is being read having a value wherever the rule fires: it is in no condition, which may leave it out, and
-        not said of the items of a sequence, of which there may be none. What is not may leave nothing behind: neither premises
-        that it has a value, nor what is known of it by its claims, which are not made there or not for all.
+        """True if the part that is being read has a value wherever the rule fires: it stands in no condition, which may leave it
+        out, and is not about the items of a sequence, of which there may be none. Any other part may add no premises: neither that
+        it has a value, nor what its claims say, which are not made there, or not for all items.
         """
         return not (self.guarding or self.probing or self.setting.guard or self.setting.trying)
 
@@ -344,7 +344,7 @@ class Reading:
         return Vector(count, lambda e, lane: value, tensor=tensors.scalar(value), constant=True)
 
     def _stands_for(self, name: str, value: Expr) -> bool:
-        """Truth of a name standing for the same value of a constant already."""
+        """True if a name denotes the same value of a constant already."""
         known = self.names.get(name)
         return isinstance(known, Datum) and known.term is value
 

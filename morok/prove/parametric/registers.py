@@ -114,7 +114,7 @@ def _folded(r: Reading, x: Register, start: Kept, done: Statement) -> Vector:
 
 
 def same_loops(some: tuple[Loops, ...], others: tuple[Loops, ...]) -> bool:
-    """Truth of loops being the same ones, in whichever order they are named."""
+    """True if the loops are the same, in any order."""
     return sorted(x.name for x in some) == sorted(x.name for x in others)
 
 

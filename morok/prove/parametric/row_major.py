@@ -31,7 +31,7 @@ def parts_of(found: Sequence[Items | Vector]) -> Parts:
 
 
 def several(parts: Parts) -> bool:
-    """Truth of a sequence being written as several parts, some of any length."""
+    """True if a sequence is written as several parts, some of any length."""
     return len(parts) > 1 and any(length.known is None for _, length in parts)
 
 
@@ -55,7 +55,7 @@ def aligned(s: Setting, rank: Integer, size: Indices, parts: Parts, other: Indic
 
 
 def _alike(s: Setting, length: Integer, one: Indices, begin: Integer, other: Indices, start: Integer) -> bool:
-    """Truth of two shapes having the same sizes at so many axes."""
+    """True if two shapes have the same sizes at so many axes."""
     with s.anywhere() as place, s.inside(place, length):
         return one(begin + place).same(other(start + place))
 

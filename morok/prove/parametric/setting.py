@@ -279,18 +279,18 @@ class Setting:
             del self.guard[before:]
 
     def surely_not_negative(self, n: Integer) -> bool:
-        """Truth of 0 <= n following from what is known of its factors at once."""
+        """True if 0 <= n follows directly from what is known of its factors."""
         known = set(self.premises)
         return all(c > 0 and all((f >= 0) in known or (f > 0) in known for f in m) for m, c in n.terms.items())
 
     def surely_below(self, k: Integer, end: Integer) -> bool:
-        """Truth of k < end following from what is known of places at once."""
+        """True if k < end follows directly from what is known of places."""
         d = end - k
         apart = [d - 1, *(d - (length - place) for place, length in self.known_inside)]
         return any(a.known is not None and a.known >= 0 for a in apart)
 
     def surely_from(self, k: Integer, begin: Integer) -> bool:
-        """Truth of begin <= k following from what is known of places at once."""
+        """True if begin <= k follows directly from what is known of places."""
         d = k - begin
         apart = [d, *(d - place for place, _ in self.known_inside)]
         return any(a.known is not None and a.known >= 0 for a in apart)
@@ -608,7 +608,7 @@ class Setting:
         self.of_items.append((found, holds, only_if))
 
     def _is_open(self, t: Expr) -> bool:
-        """Truth of a term standing for no node of the rule, as what is read while a condition is tried."""
+        """True if a term stands for no node of the rule, such as one read while a condition is tried."""
         return any(a.head == "const" and a in self.open for a in subterms([t]))
 
     # indices
@@ -661,7 +661,7 @@ class _Met:
         self.done = 0  # of the laws
 
     def continues(self, premises: list[Expr], claims: list[Expr], laws: dict[Expr, str]) -> bool:
-        """Truth of nothing being new but laws."""
+        """True if only laws are new."""
         same = self.premises is premises and self.claims is claims and self.laws is laws
         return same and self.counts == (len(premises), len(claims))
 
@@ -679,7 +679,7 @@ def _told(at: Any) -> Any:
 
 
 def occurs(unknown: Integer, where: Integer) -> bool:
-    """Truth of a term of one number standing in the other."""
+    """True if a term of one number occurs in the other."""
     terms = {id(f) for m in unknown.terms for f in m}
     return any(id(t) in terms for t in subterms([f for m in where.terms for f in m]))
 

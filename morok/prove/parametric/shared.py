@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def told_apart(extern: S.Extern) -> bool:
-    """Truth of a helper promising places that tell iterations apart."""
+    """True if a helper's contract promises places that differ between iterations."""
     return any(isinstance(e, S.ECall) and e.name == "told_apart" for e in extern.ensures)
 
 

@@ -160,7 +160,7 @@ def same(setting: Setting, here: Expr, pattern: Statement, target: Statement) ->
 
 
 def _of_fewer_lanes(target: Statement, pattern: Statement) -> bool:
-    """Truth of a store having fewer lanes than another one: of what that stores something is stored over, or twice."""
+    """True if a store has fewer lanes than another one, some of whose values are stored over, or twice."""
     few, many = target.count.known, pattern.count.known
     return target.ordered and few is not None and many is not None and 0 < few < many
 

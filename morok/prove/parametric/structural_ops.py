@@ -309,7 +309,7 @@ def _open(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
 
 
 def _made_anew(r: Reading, axes: AxisList) -> bool:
-    """Truth of a target saying the number and the length of one of these axes: a graph may have an axis of that number and of
+    """True if a target states the number and the length of one of these axes: a graph may have an axis of that number and of
     another length. Those of the pattern are noted.
     """
     single = {a for a in axes.parts if a.head == "apply" and a.data is laws.SINGLE}

@@ -17,12 +17,12 @@ MARKS: Final = frozenset({"Detach", "ContiguousBackward", "Contiguous"})  # whic
 
 
 def about_tensors(rule: CheckedRule) -> bool:
-    """Truth of a rule speaking of views, or of what makes tensors, or of elements of what is computed."""
+    """True if a rule contains views, ops that make tensors, or elements of computed tensors."""
     return built_in(rule.dialect) and (not OPS.isdisjoint(ops_of(rule)) or reads_computed(rule))
 
 
 def reads_computed(rule: CheckedRule) -> bool:
-    """Truth of a pattern having an element of what an op makes lane by lane."""
+    """True if a pattern contains an element of a result that an op computes lane by lane."""
     return any("Index" in S.ops_matched(p) and _is_computed(rule, p) for p in S.walk(rule.syntax.pattern))
 
 
@@ -40,7 +40,7 @@ def _is_computed(rule: CheckedRule, index: S.Syntax) -> bool:
 
 
 def folds_one_element(rule: CheckedRule) -> bool:
-    """Truth of a rule that may fold one element: it has folds on one side alone, or tensors behind one another."""
+    """True if a rule may fold one element: it has folds on one side only, or joined tensors."""
     sides = [any(_is_fold(at) for at in S.walk(side)) for side in (rule.syntax.pattern, rule.syntax.target)]
     return any(sides) and (not all(sides) or "Concat" in ops_of(rule))
 
@@ -50,19 +50,19 @@ def _is_fold(at: S.Syntax) -> bool:
 
 
 def has_one_lane(rule: CheckedRule) -> bool:
-    """Truth of a rule being about tensors alone: elements have one lane. Indices, and values that are read, may have more."""
+    """True if a rule is about tensors only: elements have one lane. Indices, and loaded values, may have more."""
     ops = rule.dialect.ops
     matched = {op for p in S.walk(rule.syntax.pattern) for op in S.ops_matched(p)}
     return all(op in OPS or op in MARKS or op == "Const" or ops[op].params for op in matched)
 
 
 def may_be_invalid(rule: CheckedRule) -> bool:
-    """Truth of a pattern admitting Invalid for a variable."""
+    """True if a pattern admits Invalid for a variable."""
     return any(mentions_maybe_invalid(getattr(at, "type", None)) for at in S.walk(rule.syntax.pattern))
 
 
 def always_read(rule: CheckedRule) -> bool:
-    """Truth of every place in a pattern being read whenever the pattern has a value: as the operand of ops that have none without
+    """True if every place in a pattern is read whenever the pattern has a value: as the operand of ops that have none without
     a value of it, or of a Load as the place that it reads.
     """
     ops, todo, reached = rule.dialect.ops, [rule.syntax.pattern], 0

@@ -32,7 +32,7 @@ ABSENT: Final = smt.Const(Symbol("fixed", "absent"), VALUE)  # for elements that
 
 
 def is_tensor(node: Vector) -> bool:
-    """Truth of a node being read as a tensor, and not as the place of an element."""
+    """True if a node is read as a tensor, and not as the place of an element."""
     return node.tensor is not None
 
 

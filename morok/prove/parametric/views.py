@@ -227,7 +227,7 @@ def _key(s: Setting, axes: Items) -> tuple[Expr, Expr]:
 
 
 def is_permutation(s: Setting, axes: Items) -> bool:
-    """Truth of axes being known to name every axis once."""
+    """True if the axes are known to name every axis once."""
     return _key(s, axes) in s.inverses
 
 

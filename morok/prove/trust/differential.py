@@ -152,7 +152,7 @@ class Elements:
 
 
 def is_tensor(node: UOp) -> bool:
-    """Truth of a graph being read as a whole: a view, or what is made of tensors element by element."""
+    """True if a graph is read as a whole: a view, or an op on tensors element by element."""
     todo, seen = [node], {node}
     while todo:
         at = todo.pop()

@@ -89,7 +89,7 @@ class _Descent:
         self._left, self._tried = 0, 0
 
     def is_better(self, graph: UOp) -> bool:
-        """Truth of a graph being the best now: one that was not tried, weighs less, and on which the rule is false."""
+        """True if a graph is the best so far: not tried before, of less weight, and the rule is false on it."""
         if graph in self._seen or self._tried == JUDGED:
             return False
         self._seen.add(graph)
@@ -106,12 +106,12 @@ class _Descent:
         return True
 
     def goes_on(self) -> bool:
-        """Truth of there being something left to try, of which one is taken."""
+        """True if something is left to try; one is taken."""
         self._left -= 1
         return self._left >= 0 and self._tried < JUDGED
 
     def drawn(self, seed: str, large: bool, given: Sequence[float] = ()) -> bool:
-        """Truth of a graph being the best now that a maker makes of what is drawn."""
+        """True if the graph that a maker builds from the drawn numbers is the best so far."""
         if self.best.instance is None:
             return False
         rng = Drawn(seed)

@@ -350,7 +350,7 @@ class StructureMaker(Maker):
         return found
 
     def is_number(self, p: S.Pattern) -> bool:
-        """Truth of a pattern saying of which dtype the numbers are that it matches."""
+        """True if a pattern states the dtype of the numbers that it matches."""
         ty = self.rule.types.get(id(p))
         return ty is not None and not ty.pointer and not ty.place and self.instance.element(ty) in BY_NAME
 

@@ -32,7 +32,7 @@ class Misfit(Exception):
 
 
 def about_tensors_alone(rule: CheckedRule) -> bool:
-    """Truth of a pattern being a tensor made of views, or an element of one: of these this maker makes graphs."""
+    """True if a pattern is a tensor made of views, or an element of one: this maker builds graphs for these."""
     pattern = rule.syntax.pattern
     made = not OPS.isdisjoint(names_in(pattern)) or reads_computed(rule)
     return made and (root_of(pattern) == "Index" or has_one_lane(rule))
