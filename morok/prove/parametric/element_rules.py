@@ -36,8 +36,7 @@ def agreement(s: Setting, dtype: str, one: Expr, other: Expr) -> list[Expr]:
 
 
 def relate(s: Setting, dtype: str, one: Expr, other: Expr) -> bool:
-    """True if a law was added: a term of the pattern that has a value equals one of the target where their parts are equal.
-    """
+    """True if a law was added: a term of the pattern that has a value equals one of the target where their parts are equal."""
     said = False
     for a, b in _branches(one, other) if s.elements.proves is not None else ():
         if a is not b and any(t.head == "apply" and t.data in s.elements.ops for t in (a, b)):

@@ -64,7 +64,7 @@ def index(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
 
 
 def _of_numbers(r: Reading, buffer: Any) -> bool:
-    """True if the elements of storage are numbers: a pointer named by a rule points to numbers, other storage may hold vectors."""
+    """True if the elements of storage are numbers: a pointer named by a rule points to numbers, others maybe to vectors."""
     return not r.built_in or bool(getattr(r.type(buffer), "pointer", False))
 
 

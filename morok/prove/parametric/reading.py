@@ -181,8 +181,8 @@ class Reading:
     @property
     def surely(self) -> bool:
         """True if the part that is being read has a value wherever the rule fires: it stands in no condition, which may leave it
-        out, and is not about the items of a sequence, of which there may be none. Any other part may add no premises: neither that
-        it has a value, nor what its claims say, which are not made there, or not for all items.
+        out, and is not about the items of a sequence, of which there may be none. Any other part may add no premises: neither
+        that it has a value, nor what its claims say, which are not made there, or not for all items.
         """
         return not (self.guarding or self.probing or self.setting.guard or self.setting.trying)
 
