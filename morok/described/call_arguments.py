@@ -22,7 +22,7 @@ from morok.ir.op import Op
 from morok.ir.shape import shape_of
 from morok.ir.uop import UOp
 from morok.nn.module import Module
-from morok.passes.rangeify.state import MOVEMENT
+from morok.passes.rangeify.state import MOVEMENT, beneath
 from morok.runtime.buffer import BITS, NUMPY, Buffer
 from morok.runtime.device import device
 from morok.tensor import registry
@@ -234,10 +234,7 @@ def _with_memory(t: Lazy, nodes: dict[int, UOp]) -> UOp:
     """A tensor's node over memory: a constant tensor gets memory, and its new node is added to `nodes`; other lazy tensors are
     computed. Views stay views.
     """
-    node = t.uop
-    while node.op in MOVEMENT:
-        node = node.src[0]
-    if node.op is _BUFFER:
+    if beneath(t.uop, MOVEMENT).op is _BUFFER:
         return t.uop
     known = constant(t.uop)
     if known is None and not is_empty(t.shape):
@@ -256,10 +253,7 @@ def _with_memory(t: Lazy, nodes: dict[int, UOp]) -> UOp:
 
 def is_without_memory(t: Lazy) -> bool:
     """True if a tensor is made of a number by views alone."""
-    node = t.uop
-    while node.op in MOVEMENT:
-        node = node.src[0]
-    return node.op is Op.Const
+    return beneath(t.uop, MOVEMENT).op is Op.Const
 
 
 def _filled(t: Lazy, known: UOp, total: int) -> np.ndarray[Any, Any]:

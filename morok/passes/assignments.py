@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from morok.ir.graph import toposort
 from morok.ir.maker import maker
 from morok.ir.op import Op
+from morok.ir.places import passed
 from morok.ir.uop import UOp
 from morok.passes.rangeify import in_memory, stored
 from morok.passes.rangeify.state import STORAGE, State
@@ -72,10 +73,7 @@ def _refuse_two_contents(reads: set[UOp], order: Sequence[UOp]) -> None:
 
 def assigned(node: UOp) -> UOp:
     """The buffer that a Bufferize of an Assign writes to."""
-    target = node.src[0].src[0].src[0]
-    while target.op is Op.After:
-        target = target.src[0]
-    return target
+    return passed(node.src[0].src[0].src[0])
 
 
 def with_copy(roots: Sequence[UOp], state: State, contents: UOp) -> tuple[list[UOp], dict[UOp, UOp]]:

@@ -18,6 +18,7 @@ from typing import Final
 from morok.ir.dtype import AddrSpace, DType
 from morok.ir.maker import maker
 from morok.ir.op import AxisType, Op
+from morok.ir.places import passed
 from morok.ir.shape import dim
 from morok.ir.uop import UOp
 from morok.passes import index_maps
@@ -80,10 +81,10 @@ def split_kernels(
                 continue  # stored by an earlier kernel
             maker.origin = node.origin
             alias = _copied(node, holders)
-            if alias is not None and base(alias) not in overwritten and (node not in values or base(alias) in inner):
+            if alias is not None and passed(alias) not in overwritten and (node not in values or passed(alias) in inner):
                 holders[node] = alias
                 if node in results:
-                    inner.discard(base(alias))
+                    inner.discard(passed(alias))
                 continue
             nodes = groups.get(node, [node])
             kernel, targets = _kernel(nodes, holders, new_buffer, readers, contents, out, opts.get(node))
@@ -97,15 +98,8 @@ def split_kernels(
     finally:
         maker.origin = outer
     out.sink = UOp.sink(*[holders.get(root, root) for root in sink.src])
-    out.outputs = [base(root) for root in out.sink.src]
+    out.outputs = [passed(root) for root in out.sink.src]
     return out
-
-
-def base(holder: UOp) -> UOp:
-    """The Buffer under After edges."""
-    while holder.op is Op.After:
-        holder = holder.src[0]
-    return holder
 
 
 def _extent(node: UOp) -> int:
@@ -270,7 +264,7 @@ class _Body:
     def slot(self, storage: UOp) -> UOp:
         """The DefineGlobal of the buffer that an Index reads."""
         holder = self.holders[storage] if storage.op is Op.Bufferize else storage
-        buffer = base(holder)
+        buffer = passed(holder)
         if buffer not in self.slots:
             self.slots[buffer] = _global(len(self.slots), buffer)
             self.sources.append(holder)

@@ -16,6 +16,7 @@ from morok.ir.graph import substitute
 from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.locks import TENSORS
+from morok.passes.rangeify.state import RESHAPE, beneath
 from morok.tensor.describing import current, descriptions, refuse_elsewhere
 from morok.tensor.viewed import written
 
@@ -128,6 +129,5 @@ def become(mapping: Mapping[UOp, UOp]) -> None:
 
 
 def _is_stored(uop: UOp) -> bool:
-    while uop.op is Op.Reshape:
-        uop = uop.src[0]
+    uop = beneath(uop, RESHAPE)
     return uop.op is Op.Buffer or uop.op is Op.Const

@@ -17,6 +17,7 @@ from morok.ir.dtype import dtypes
 from morok.ir.op import Op
 from morok.ir.shape import Shape, shape_of
 from morok.ir.uop import UOp
+from morok.passes.rangeify.state import RESHAPE, beneath
 from morok.rewrite.simplify import simplify
 from morok.tensor.argument_checks import axis_in, fitting, shape_argument, whole
 from morok.tensor.base import AnyTensor, dim_node, element_count, namesakes, show
@@ -49,8 +50,7 @@ def broadcast_shapes(*shapes: Shape) -> Shape:
 
 def reshaped(uop: UOp, shape: Shape) -> UOp:
     """`uop` in another shape of the same size, which is not checked."""
-    while uop.op is Op.Reshape:
-        uop = uop.src[0]
+    uop = beneath(uop, RESHAPE)
     if shape_of(uop) == shape:
         return uop
     return UOp.new(Op.Reshape, (uop, *map(dim_node, shape)))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from morok.ir.op import Op
 from morok.ir.shape import shape_of
 from morok.ir.uop import UOp
-from morok.passes.rangeify.state import MOVEMENT
+from morok.passes.rangeify.state import MOVEMENT, beneath
 from morok.tensor.describing import current, descriptions
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def is_view(x: Lazy, besides: Collection[int] = ()) -> bool:
 def _is_of_constant(x: Lazy) -> bool:
     """True if a tensor is made by views alone of an argument that is a constant in a call: such a tensor is a view of nothing."""
     description = current()
-    number = None if description is None else description.constants.get(_below(x.uop, MOVEMENT))
+    number = None if description is None else description.constants.get(beneath(x.uop, MOVEMENT))
     if description is None or number is None:
         return False
     description.without_memory.add(number)
@@ -114,15 +114,9 @@ def _step(new: UOp, old: UOp) -> int | None:
         return SAME
     if new.op not in VIEWS and old.op not in VIEWS:
         return None
-    root = _below(new, MOVEMENT)
+    root = beneath(new, MOVEMENT)
     if root.op is Op.Const:
         return None
-    if _below(new, _RESHAPES) is _below(old, _RESHAPES):
+    if beneath(new, _RESHAPES) is beneath(old, _RESHAPES):
         return SAME if shape_of(new) == shape_of(old) else RESHAPED
-    return MOVED if root is _below(old, MOVEMENT) else None
-
-
-def _below(uop: UOp, ops: frozenset[Op]) -> UOp:
-    while uop.op in ops:
-        uop = uop.src[0]
-    return uop
+    return MOVED if root is beneath(old, MOVEMENT) else None

@@ -9,6 +9,7 @@ from morok.ir.dtype import AddrSpace
 from morok.ir.graph import substitute
 from morok.ir.maker import maker
 from morok.ir.op import AxisType, Op
+from morok.ir.places import passed
 from morok.ir.shape import dim, shape_of
 from morok.ir.uop import UOp
 from morok.passes import index_maps
@@ -133,9 +134,7 @@ def _elsewhere(node: UOp, target: UOp, flat: UOp, ranges: Sequence[UOp]) -> bool
         return node.src[1] is not flat
     if not (source.op is Op.Bufferize and source.src[0].op is Op.Assign):
         return False
-    written = source.src[0].src[0].src[0]
-    while written.op is Op.After:
-        written = written.src[0]
+    written = passed(source.src[0].src[0].src[0])
     same = [r.src[0] for r in source.src[1:]] == [r.src[0] for r in ranges] and list(node.src[1:]) == list(ranges)
     return written is target and not same
 
