@@ -15,6 +15,7 @@ from morok.described.call_arguments import Stands
 from morok.ir.graph import toposort
 from morok.ir.op import Op
 from morok.ir.uop import UOp
+from morok.passes.rebuilding import over
 from morok.tensor import creation, registry
 from morok.tensor.describing import Description
 from morok.tensor.random import GENERATOR
@@ -32,11 +33,8 @@ def settle(noted: Description, stands: Stands) -> None:
     for node in order:
         if node in made:
             continue
-        src = tuple([made[s] for s in node.src])
-        if node.op is Op.Assign and (node in noted.assigned or memory(node) in outside):
-            made[node] = src[1]
-        else:
-            made[node] = node if src == node.src else node.replace(src)
+        lost = node.op is Op.Assign and (node in noted.assigned or memory(node) in outside)
+        made[node] = made[node.src[1]] if lost else over(node, made)
     given = {id(r()): stands.given.tensors[key] for key, (r, _) in noted.stands.items()}
     for t, node in zip(alive, nodes, strict=True):
         argument = given.get(id(t))

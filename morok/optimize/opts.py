@@ -23,7 +23,7 @@ from morok.optimize import groups, packing, padding, prefix_scan, strips, thread
 from morok.passes.nesting import nesting
 from morok.passes.node_order import nodes_of
 from morok.passes.range_stages import const_end, flatten_ranges, new_range
-from morok.passes.rebuilding import next_range_id, substituted
+from morok.passes.rebuilding import next_range_id, over, substituted
 from morok.passes.target import KernelInfo, Target
 
 
@@ -567,10 +567,8 @@ class Scheduler:
         rest = new_range(end - at, id, r.arg[1], r)
         done: dict[UOp, UOp] = {}
         for n in self.nodes:
-            src = tuple([done[s] for s in n.src])
             closed = CLOSES.get(n.op)
-            now = n if src == n.src else n.replace(src)
-            done[n] = now
+            now = done[n] = over(n, done)
             if closed is None or r not in n.src[closed:] or n.op not in (Op.End, Op.Reduce):
                 continue
             if n.op is Op.Reduce:

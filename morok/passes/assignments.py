@@ -16,6 +16,7 @@ from morok.ir.places import passed
 from morok.ir.uop import UOp
 from morok.passes.rangeify import in_memory, stored
 from morok.passes.rangeify.state import STORAGE, State
+from morok.passes.rebuilding import own_origins
 
 
 class OverwrittenTooEarly(Exception):
@@ -88,16 +89,13 @@ def with_copy(roots: Sequence[UOp], state: State, contents: UOp) -> tuple[list[U
     def target(node: UOp) -> UOp:
         return node.replace((target(node.src[0]), *node.src[1:])) if node.op is Op.Reshape else now[node]
 
-    outer = maker.origin
-    try:
+    with own_origins():
         for node in toposort(roots):
             maker.origin = node.origin
             src = tuple([target(s) if node.op is Op.Assign and k == 0 else read[s] for k, s in enumerate(node.src)])
             now[node] = read[node] = node if src == node.src else node.replace(src)
             if node in copied:
                 read[node] = UOp.new(Op.Copy, (now[node], UOp.new(Op.Device, (), state.device)))
-    finally:
-        maker.origin = outer
     return [now[r] for r in roots], now
 
 

@@ -25,6 +25,7 @@ from morok.passes import index_maps
 from morok.passes.assignments import assigned, in_order
 from morok.passes.rangeify import in_memory
 from morok.passes.rangeify.state import STORAGE
+from morok.passes.rebuilding import own_origins
 from morok.passes.target import KernelInfo
 
 NewBuffer = Callable[[DType, int], UOp]
@@ -74,8 +75,7 @@ def split_kernels(
     values = results.difference(views)
     groups = {} if overwritten else _store_groups(order, results.difference(opts), most_buffers)
     inner: set[UOp] = set()  # the new buffers that hold no result yet
-    outer = maker.origin
-    try:
+    with own_origins():
         for node in order:
             if node in holders:
                 continue  # stored by an earlier kernel
@@ -95,8 +95,6 @@ def split_kernels(
                 contents[targets[0]] = holders[node]
             else:
                 inner.update(t for n, t in zip(nodes, targets, strict=True) if n not in results)
-    finally:
-        maker.origin = outer
     out.sink = UOp.sink(*[holders.get(root, root) for root in sink.src])
     out.outputs = [passed(root) for root in out.sink.src]
     return out

@@ -16,7 +16,7 @@ from morok.ir.op import Op
 from morok.ir.places import storage
 from morok.ir.uop import UOp
 from morok.passes.node_order import nodes_of
-from morok.passes.rebuilding import next_range_id
+from morok.passes.rebuilding import next_range_id, over
 
 Loop = tuple[tuple[UOp, ...], frozenset[UOp]]  # the ranges of a Reduce, and the ranges around it
 
@@ -48,8 +48,7 @@ class _Separator:
             self.loop(group)
         for node in nodes:
             if node not in self.done:
-                src = tuple([self.done[s] for s in node.src])
-                self.done[node] = node if src == node.src else node.replace(src)
+                self.done[node] = over(node, self.done)
 
     def loop(self, group: list[UOp]) -> None:
         """Rebuild reductions over the same ranges inside the same loops, with new ranges for those that an earlier loop uses."""

@@ -26,6 +26,7 @@ from morok.passes.assignments import OverwrittenTooEarly, with_copy
 from morok.passes.kernels import dependencies, split_kernels
 from morok.passes.rangeify import rangeify
 from morok.passes.rangeify.state import MOVEMENT, Decision, beneath
+from morok.passes.rebuilding import over, own_origins
 from morok.runtime.device import device as find_device
 from morok.tensor.base import namesakes
 
@@ -108,15 +109,11 @@ def normalised(roots: Sequence[UOp], device: str) -> Normal:
 
 def rebuilt(roots: Sequence[UOp], mapping: dict[UOp, UOp]) -> tuple[UOp, ...]:
     """`roots` with nodes replaced by `mapping`. New nodes keep the origin of the old ones, and are added to `mapping`."""
-    outer = maker.origin
-    try:
+    with own_origins():
         for node in toposort(roots):
             if node not in mapping:
-                src = tuple([mapping[s] for s in node.src])
                 maker.origin = node.origin
-                mapping[node] = node if src == node.src else node.replace(src)
-    finally:
-        maker.origin = outer
+                mapping[node] = over(node, mapping)
     return tuple([mapping[r] for r in roots])
 
 

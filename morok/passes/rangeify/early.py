@@ -14,6 +14,7 @@ from morok.ir.uop import UOp
 from morok.passes.index_maps import number
 from morok.passes.rangeify.devices import ON_DEVICES, on_one_device
 from morok.passes.rangeify.state import CASTS_AND_VIEWS, MOVEMENT, RESHAPE, STORAGE, UNPADDED, State, beneath, otherwise
+from morok.passes.rebuilding import over
 
 # Marks of Tensor methods without a meaning to the scheduler.
 TRANSPARENT: Final = frozenset({Op.Detach, Op.ContiguousBackward, Op.Precast})
@@ -32,8 +33,7 @@ def early_rewrites(state: State) -> None:
         order = toposort(state.roots)
     continued = _continued(order)
     for node in order:
-        src = tuple([done[s] for s in node.src])
-        new = node if src == node.src else node.replace(src)
+        new = over(node, done)
         op = new.op
         if op in TRANSPARENT:
             new = new.src[0]
@@ -121,8 +121,7 @@ def split_large(state: State) -> None:
     """Split reductions of many elements to few into two steps, with stored partial results, and Concats of many tensors."""
     done: dict[UOp, UOp] = {}
     for node in toposort(state.roots):
-        src = tuple([done[s] for s in node.src])
-        new = node if src == node.src else node.replace(src)
+        new = over(node, done)
         if new.op is Op.ReduceAxis:
             new = otherwise(_split(new), new)
         elif new.op is Op.Concat:
