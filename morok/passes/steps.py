@@ -133,7 +133,7 @@ def share_loops(ast: UOp, target: Target) -> UOp:
 def launch(ast: UOp, target: Target) -> Launch | None:
     """The launch of a kernel on a GPU; None if no range becomes a hardware index, as on a CPU."""
     found = Launch.of(ast, target) if target.has_local else None
-    return found if found is not None and (found.own or found.digits) else None
+    return found if found is not None and (found.indices or found.coordinates) else None
 
 
 def split_accesses(ast: UOp, target: Target) -> UOp:

@@ -16,7 +16,7 @@ from morok.ir.uop import UOp
 _WORKED_OUT: Final = frozenset((Op.Load, Op.Index, Op.DefineGlobal, Op.DefineLocal, Op.DefineReg))  # not address arithmetic
 
 
-def folded_loops(instructions: Sequence[UOp]) -> frozenset[UOp]:
+def wrapping_loops(instructions: Sequence[UOp]) -> frozenset[UOp]:
     """The ranges in expressions of which an address keeps only the low bits."""
     found: set[UOp] = set()
     seen: set[UOp] = set()
