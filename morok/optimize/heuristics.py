@@ -24,8 +24,9 @@ from morok.optimize.matmul_tiling import (
     transposed,
     windows,
 )
-from morok.optimize.opts import Opt, OptOp, Scheduler
+from morok.optimize.opts import Opt, OptOp
 from morok.optimize.packing import is_plain
+from morok.optimize.scheduler import Scheduler
 from morok.passes.nesting import nesting
 from morok.passes.node_order import nodes_of
 from morok.passes.range_stages import const_end

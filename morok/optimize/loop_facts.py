@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from morok import config
 from morok.ir.op import AxisType, Op
 from morok.ir.uop import UOp
-from morok.optimize.opts import MAX_LANES, Opt, OptOp, Scheduler
+from morok.optimize.opts import Opt, OptOp
+from morok.optimize.scheduler import MAX_LANES, Scheduler
 from morok.passes.affine import Linear, place_sums
 from morok.passes.node_order import nodes_of
 from morok.passes.range_stages import const_end

@@ -9,7 +9,8 @@ from morok.ir.op import AxisType, Op
 from morok.ir.uop import UOp
 from morok.optimize import packing
 from morok.optimize.loop_facts import Accesses, apply, length_of, native, vectorize, widest
-from morok.optimize.opts import MAX_LANES, Opt, OptOp, Scheduler
+from morok.optimize.opts import Opt, OptOp
+from morok.optimize.scheduler import MAX_LANES, Scheduler
 from morok.passes.affine import Linear
 from morok.passes.node_order import nodes_of
 from morok.passes.range_stages import const_end

@@ -16,6 +16,7 @@ from morok.ir.op import Op
 from morok.ir.places import storage
 from morok.ir.uop import UOp
 from morok.passes.node_order import nodes_of
+from morok.passes.range_stages import with_id
 from morok.passes.rebuilding import next_range_id, over
 
 Loop = tuple[tuple[UOp, ...], frozenset[UOp]]  # the ranges of a Reduce, and the ranges around it
@@ -71,7 +72,7 @@ class _Separator:
 
     def fresh(self, r: UOp) -> UOp:
         self.next_range += 1
-        return UOp.new(Op.Range, r.src, (self.next_range - 1, *r.arg[1:]))
+        return with_id(r, self.next_range - 1)
 
 
 def _check_fold_fits(fold: UOp, source: UOp) -> None:

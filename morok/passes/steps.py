@@ -11,7 +11,8 @@ from morok.errors import OptError
 from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.optimize import heuristics
-from morok.optimize.opts import Opt, Scheduler, read, vectors
+from morok.optimize.opts import Opt, read
+from morok.optimize.scheduler import Scheduler, vectors
 from morok.passes import (
     index_set_splitting,
     local,

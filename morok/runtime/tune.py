@@ -15,7 +15,8 @@ from morok.ir.dtype import PtrType
 from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.optimize import beam, heuristics
-from morok.optimize.opts import Opt, Scheduler
+from morok.optimize.opts import Opt
+from morok.optimize.scheduler import Scheduler
 from morok.passes import pipeline
 from morok.passes.appended import appended_key
 from morok.passes.target import KernelInfo
