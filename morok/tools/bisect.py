@@ -24,7 +24,8 @@ from morok.rewrite.trace import Trace, tracing
 from morok.runtime.device import device
 from morok.tensor.plans import forget_kernels
 from morok.tensor.realize import watching
-from morok.tools import expected, machine
+from morok.tools import expected
+from morok.tools.execution import compiled, interpreted
 from morok.tools.output import emit_json
 from morok.tools.run import execute, printing
 
@@ -112,14 +113,7 @@ def inputs(ast: UOp, seed: int) -> tuple[Buffers, dict[str, Any]]:
 def outcome(program: Program, given: Buffers, variables: dict[str, Any]) -> Buffers | str:
     """The contents of the buffers after the program has run; if it is undefined, the reason as text."""
     buffers = copy.deepcopy(given)
-    try:
-        if isinstance(program, UOp):
-            interpret.run(program, buffers, variables)
-        else:
-            interpret.run_instructions(program, buffers, variables)
-    except UndefinedError as undefined:
-        return f"undefined: {undefined.message}"
-    return buffers
+    return interpreted(program, buffers, variables) or buffers
 
 
 def same(a: Any, b: Any, size: int) -> bool:
@@ -233,7 +227,7 @@ def first_change(recording: Recording, seed: int = 0) -> Change | None:
         before = after
     if isinstance(expected, str) or not isinstance(before, list) or recording.target != device("CPU").target:
         return None
-    what = difference(recording.before, expected, machine.outcome(recording.before, before, recording.name, given, variables))
+    what = difference(recording.before, expected, compiled(recording.before, before, recording.name, given, variables))
     return None if what is None else Change(recording.name, None, what, None)
 
 
