@@ -21,6 +21,8 @@ from morok.ir.op import Op
 from morok.ir.pickling import table
 from morok.ir.uop import UOp
 from morok.optimize.opts import Opt, OptOp
+from morok.passes.appended import appended_key
+from morok.passes.target import Target
 
 T = TypeVar("T")
 
@@ -66,6 +68,11 @@ def unsealed(key: str, kept: Any) -> str:
     if kept != sealed(key, said):
         raise ValueError("damaged")
     return said
+
+
+def store_for(target: Target) -> Found | None:
+    """The store of search results for a target; None also where rules were added at run time: they have no key for the disk."""
+    return None if appended_key() or target.own_rules else found_here()
 
 
 def found_here() -> Found | None:
