@@ -194,6 +194,11 @@ class Arguments:
         self._parts += (value.__class__, form, value.device, number, len(binds))
         self._parts += [self.binds.setdefault(b, len(self.binds)) for b in binds]
 
+    @property
+    def numbered(self) -> list[Lazy]:
+        """The tensors by number."""
+        return list(self.tensors.values())
+
     def spelled(self, tensor: Lazy) -> Any:
         """The argument for a tensor of this call: the array that it is over, or the tensor itself."""
         return next((self._given[key] for key, t in self._arrays.items() if t is tensor), tensor) if self._arrays else tensor

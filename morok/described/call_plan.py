@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -30,6 +31,9 @@ from morok.tensor.writing import refuse_view
 
 if TYPE_CHECKING:
     pass
+
+# A tensor that calls write: one that the function reaches; or None, and the number of an argument.
+Target = tuple[Lazy | None, int | None]
 
 _RESHAPE: Final = Op.Reshape
 _references: Final = sys.getrefcount
@@ -72,12 +76,13 @@ class Plan:
         self._numbers = [found for place, found in made.noted.elements.items() if place in other.noted.elements]
         self._alive = call.roots  # kept alive, since the key has their ids
         self._objects = _reached(call, reach)
-        given = list(call.tensors.values())
+        given = call.numbered
         self._kept = {k: t for k, t in enumerate(given) if id(t) in stands.kept}
         self._without_memory = sorted(made.noted.without_memory | other.noted.without_memory)
         self._given = [w.given for w in made.writes if w.given is not None]
         self._in_place = [(w.tensor, w.given) for w in made.writes if w.in_place]
-        self._becomes = [(w.tensor, w.given, len(made.new) + k) for k, w in enumerate(w for w in made.writes if not w.in_place)]
+        self._becomes = [(w.tensor, w.given) for w in made.writes if not w.in_place]
+        self._results = len(made.new)  # the first of the outputs that tensors become
         # results, and values written to tensors but not in place, are new tensors, each with memory of its own
         new = [_owning(n.kind, n.uop, n.device) for n in made.new]
         new += [_owning(Lazy, w.uop, w.device) for w in made.writes if not w.in_place]
@@ -123,11 +128,11 @@ class Plan:
                 return False
             self._changes = changes
         if self._without_memory:
-            given = list(call.tensors.values())
+            given = call.numbered
             if not all(is_without_memory(given[k]) for k in self._without_memory):
                 return False
         if self._kept:
-            given = list(call.tensors.values())
+            given = call.numbered
             if any(given[k] is not t for k, t in self._kept.items()):
                 return False
             own = {leaf.serial for t in self._kept.values() if (leaf := leaf_of(t.uop)) is not None}
@@ -170,30 +175,28 @@ class Plan:
         for tensor, node in after:
             registry.put(tensor, node)
         if self._in_place:
-            given = list(call.tensors.values())
-            for which, number in self._in_place:
-                written(which if which is not None else given[number or 0])
+            for t in _chosen(self._in_place, call.numbered):
+                written(t)
         if self._becomes or copied or self.pattern != _SINGLE:
             return self._finished(slots, call, args, kwargs, copied)
         return self._outputs[0].made(slots, self.binds, call)
 
     def _refuse_views(self, call: Arguments) -> None:
         """UsageError if an argument that is written is a view of a live tensor that the description did not see."""
-        given = list(call.tensors.values())
+        given = call.numbered
         views = [t for k in self._given if (t := given[k])._viewed]
         if views:
-            seen = {*call.tensors, *[id(t) for t, _ in self._in_place], *[id(t) for t, _, _ in self._becomes]}
+            seen = {*call.tensors, *[id(t) for t, _ in self._in_place], *[id(t) for t, _ in self._becomes]}
             for t in views:
                 refuse_view(t, seen)
 
     def _claim(self, call: Arguments, leaves: Leaves) -> list[tuple[Lazy, UOp]]:
         """(tensor, new node) of tensors with other memory after this call; other readers of written memory are computed first."""
-        given = list(call.tensors.values())
-        tensors = [t if t is not None else given[number or 0] for t, number in self._in_place]
+        tensors = _chosen(self._in_place, call.numbered)
         for t in tensors:
             t._compiled = None
         if call.nodes:
-            return self._released(call, leaves, given, tensors)
+            return self._released(call, leaves, tensors)
         nodes = [t.uop for t in tensors]
         below = [n.src[0] if n.op is _RESHAPE else n for n in nodes]
         counted = (len(_alive), _made[0], [*map(_references, nodes)], [*map(_references, below)], [n.op for n in nodes])
@@ -203,9 +206,9 @@ class Plan:
         if all(map(_alone, tensors, self._held_by_plans(), [t is None for t, _ in self._in_place])):
             self._counted = counted
             return []
-        return self._released(call, leaves, given, tensors)
+        return self._released(call, leaves, tensors)
 
-    def _released(self, call: Arguments, leaves: Leaves, given: list[Lazy], tensors: list[Lazy]) -> list[tuple[Lazy, UOp]]:
+    def _released(self, call: Arguments, leaves: Leaves, tensors: list[Lazy]) -> list[tuple[Lazy, UOp]]:
         """The result of `_claim`, by the general way, tensor by tensor."""
         after: list[tuple[Lazy, UOp]] = []
         for t, (tensor, number), holders in zip(tensors, self._in_place, self._held_by_plans(), strict=True):
@@ -227,7 +230,7 @@ class Plan:
         """For each tensor written in place, the number of references from plans to its node."""
         now = (len(_alive), _made[0])
         if self._holders[0] != now:
-            known = [tensor if tensor is not None else self._kept.get(number or 0) for tensor, number in self._in_place]
+            known = [tensor if number is None else self._kept.get(number) for tensor, number in self._in_place]
             self._holders = (now, [0 if t is None else _holders(t.uop) for t in known])
         return self._holders[1]
 
@@ -242,7 +245,7 @@ class Plan:
         """The result of a call by its pattern, after setting the nodes of the tensors that it writes not in place, and the
         elements of the `copied` arrays.
         """
-        given = list(call.tensors.values())
+        given = call.numbered
         new: dict[int, Lazy] = {}
 
         def make(kind: str, what: Any) -> Any:
@@ -258,8 +261,7 @@ class Plan:
                 return substitute([what], dict(zip(self.binds, call.binds, strict=True)))[0]
             return what.copy() if is_a(what, np.ndarray) and not any(what is a for a in self._arrays) else what
 
-        for tensor, number, k in self._becomes:
-            t = tensor if tensor is not None else given[number or 0]
+        for k, t in enumerate(_chosen(self._becomes, given), self._results):
             t._compiled = None
             registry.put(t, make("new", k).uop)
             written(t)
@@ -307,6 +309,11 @@ class _Output:
     @staticmethod
     def _bound(node: UOp, binds: list[UOp], call: Arguments) -> UOp:
         return substitute([node], dict(zip(binds, call.binds, strict=True)))[0]
+
+
+def _chosen(targets: Sequence[Target], given: Sequence[Lazy]) -> list[Lazy]:
+    """The tensors that a call with the arguments `given` writes."""
+    return [tensor if tensor is not None else given[number or 0] for tensor, number in targets]
 
 
 def _is_formula(t: Lazy) -> bool:
