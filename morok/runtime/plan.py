@@ -80,11 +80,14 @@ class ExecutionPlan:
         instance(buffer, Buffer, "a buffer of a plan", "a Buffer: tensor.buffer is one")
         old = self.buffers[buffer_idx]
         if buffer.size != old.size:
-            raise ShapeError(f"buffer {buffer_idx} of the plan has {old.size} elements, not {buffer.size}")
+            raise ShapeError(f"buffer {buffer_idx} of the plan was given {buffer.size} elements", expected=f"{old.size} elements")
         if buffer.dtype is not old.dtype:
-            raise DTypeError(f"buffer {buffer_idx} of the plan holds {old.dtype}, not {buffer.dtype}")
+            raise DTypeError(f"buffer {buffer_idx} of the plan was given the dtype {buffer.dtype}", expected=str(old.dtype))
         if buffer.device is not old.device:
-            raise DeviceError(f"buffer {buffer_idx} of the plan is on {old.device.name}, not {buffer.device.name}")
+            raise DeviceError(
+                f"buffer {buffer_idx} of the plan was given a buffer on {buffer.device.name}",
+                expected=f"one on {old.device.name}",
+            )
         self._use(buffer_idx, buffer)
 
     def _use(self, buffer_idx: int, buffer: Buffer) -> None:
