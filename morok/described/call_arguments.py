@@ -382,8 +382,8 @@ def _rebuilt(value: Any, replace: Callable[[Any], Any]) -> Any:
 
 
 def over_arrays(value: Any, made: dict[int, tuple[Any, Tensor]], depth: int = 0) -> Any:
-    """`value` with tensors in place of arrays, also of those in containers; itself where it has none. `made` is what an array, by
-    its identity, has become.
+    """`value` with a tensor in place of each array, also inside containers; `value` itself if it has none. `made` has the arrays
+    and their tensors, by the id of the array.
     """
     if is_a(value, np.ndarray):
         if id(value) not in made:

@@ -145,12 +145,12 @@ class Plan:
         return not self._memory or all(memory.numpy().tobytes() == data for memory, data in self._memory)
 
     def compute(self) -> None:
-        """None; tensors that the function reaches, and that have become lazy since, are computed."""
+        """Compute the tensors that the function reaches and that have become lazy since."""
         changed = [t for t, node in zip(self.tensors, self._nodes, strict=True) if t.uop is not node]
         realize([t for t in changed if stored_buffer(t.uop) is None and constant(t.uop) is None], asked=False)
 
     def release(self) -> None:
-        """None; the memory of this plan is given back. The next call gets other memory."""
+        """Give the memory of this plan back. The next call gets other memory."""
         for part in self._parts:
             part.idle.clear()
 

@@ -23,7 +23,7 @@ from morok.tensor.stored import memory
 
 
 def settle(noted: Description, stands: Stands) -> None:
-    """None; the live tensors of a failed description have nodes over the call's memory, and are tensors like others."""
+    """Put the live tensors of a failed description over the call's memory, as tensors of the program."""
     alive = [t for r in noted.made if (t := r()) is not None]
     nodes = [t.uop for t in alive]
     order = toposort(nodes)
@@ -43,8 +43,8 @@ def settle(noted: Description, stands: Stands) -> None:
 
 
 def _keys(noted: Description, order: Sequence[UOp]) -> dict[UOp, UOp]:
-    """Nodes with random keys for those that stand for them in some nodes: the keys that the call would have drawn. It draws none,
-    as it writes nothing.
+    """The random keys that the call would have drawn, by the nodes that stand for them. A failed call draws none, as it writes
+    nothing.
     """
     keys = set(noted.keys)
     if keys.isdisjoint(order):

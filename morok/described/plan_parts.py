@@ -221,9 +221,7 @@ class Part:
 
 
 def readers_first(parts: list[Part]) -> list[int]:
-    """The parts' positions in an order in which each runs before those that overwrite what it reads. UsageError if there is
-    none.
-    """
+    """The positions of the parts in execution order: each before those that overwrite its inputs. UsageError for a cycle."""
     left, order = list(range(len(parts))), list[int]()
     written = [{part.nodes[n] for n in part.written} for part in parts]
     while left:

@@ -225,8 +225,8 @@ def _scan(s: Scheduler, accesses: Accesses, outputs: list[UOp], ordered: list[UO
 
 
 def _after_reductions(ast: UOp, outputs: list[UOp]) -> list[UOp]:
-    """The output ranges in which all reductions are invariant, and that nest inside all output ranges which some reduction
-    depends on: loops after the reductions.
+    """The output ranges of loops after the reductions: no reduction depends on them, and they nest inside the output ranges that
+    reductions depend on.
     """
     known = frozenset[UOp]().union(*[n.ranges for n in nodes_of(ast) if n.op is Op.Reduce])
     shared = max([nesting(r) for r in outputs if r in known], default=None)

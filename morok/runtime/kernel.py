@@ -25,7 +25,7 @@ _FORMAT: Final[dict[DType, str]] = {
 
 
 def value_of(kernel: str, variable: Variable, values: Vars) -> Any:
-    """The value bound to `variable`. BindError if there is none, or it is outside the bounds, for which memory is allocated."""
+    """The value bound to `variable`. BindError if there is none, or it is outside the bounds: memory is allocated for these."""
     name = variable.name
     if name not in values:
         raise BindError(

@@ -39,7 +39,7 @@ _planning: Final[contextvars.ContextVar[bool]] = contextvars.ContextVar("morok p
 
 
 def _forget() -> None:
-    """None; in a forked child nothing is described but by the thread that has forked."""
+    """End the descriptions of other threads, in a forked child: only the thread that forked runs there."""
     mine = current()
     descriptions[:] = [d for d in descriptions if d is mine]
 

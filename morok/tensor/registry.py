@@ -51,14 +51,14 @@ def register(tensor: Lazy) -> None:
 
 
 def tensors() -> list[Lazy]:
-    """The live tensors, without those of descriptions in other threads, which are never computed."""
+    """The live tensors; without tensors of descriptions in other threads, which are never computed."""
     mine = current()
     # a list of keys makes no pairs, so that no garbage collection removes entries meanwhile
     return [t for r in list(_tensors) if _tensors.get(r) in (None, mine) and (t := r()) is not None]
 
 
 def adopt(description: Description) -> None:
-    """None; the live tensors of a description belong to none from now on."""
+    """Make the live tensors of a description tensors of the program."""
     for r in list(_tensors):
         if _tensors.get(r) is description and r() is not None:
             _tensors[r] = None

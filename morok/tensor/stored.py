@@ -117,8 +117,7 @@ def wanted(tensors: Sequence[Lazy], among: Sequence[Lazy] | None = None) -> list
 
 
 def waiting(tensors: Sequence[Lazy]) -> list[Lazy]:
-    """The live tensors to compute before these, since they read elements that computing these overwrites; and, transitively,
-    those that read elements which computing them overwrites.
+    """The live tensors to compute before these, because they read elements that computing these, or one of them, overwrites.
 
     A tensor is a value: another tensor with the overwritten elements becomes a copy of them.
     """

@@ -456,7 +456,7 @@ class Tensor(Lazy):
 
     @staticmethod
     def realize_batch(tensors: Sequence[Tensor]) -> None:
-        """None; computes several tensors together, shared parts once. DTypeError for anything but a list of tensors.
+        """Compute several tensors together, shared parts once. DTypeError for anything but a list of tensors.
 
         >>> a = Tensor([1]) + 1
         >>> Tensor.realize_batch([a, a * 2])

@@ -567,8 +567,8 @@ def _may_be_greater(a: Dim, b: Dim) -> bool:
 
 
 def at_all_values(size: UOp) -> UOp:
-    """A size or a place, as it has to be right: while a function is described, at all values of its variables, which its plan
-    serves; else at those that they are bound to.
+    """A size or a place with the values that it must be right for: while a function is described all values of its variables, for
+    which its plan runs; else the bound ones.
     """
     return size if current() is None else _canonical(size)
 

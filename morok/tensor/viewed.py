@@ -1,4 +1,4 @@
-"""The tensors that a tensor is a view of: those that it was made of by views alone, while neither has been written since.
+"""The tensors that a tensor is a view of: views alone made it of them, and neither has been written since.
 
 This is kept by tensors, not read from their graphs: a view stays one whether its elements are computed or not, and a tensor with
 an equal graph is none.
@@ -29,7 +29,7 @@ VIEWS: Final = MOVEMENT | _RESHAPES
 
 
 def viewed_by(base: Lazy, uop: UOp) -> tuple[Viewed, ...]:
-    """The tensors of which a tensor of the node `uop`, made of the tensor `base`, is a view; () if it is none."""
+    """The tensors that a new tensor with the node `uop`, made of the tensor `base`, is a view of; () if it is no view."""
     old = base.uop
     how = _step(uop, old)
     if how is None:
@@ -84,7 +84,7 @@ def valid(x: Lazy) -> tuple[Viewed, ...]:
 
 
 def written(x: Lazy) -> None:
-    """None; a tensor has new elements: it is no view, and its views are none of it any more."""
+    """Note that a tensor has new elements: from now on it is no view, and no tensor is a view of it."""
     x._viewed, x._mark = (), None
 
 
@@ -109,7 +109,7 @@ def _holds(base: Lazy, mark: object) -> bool:
 
 
 def _step(new: UOp, old: UOp) -> int | None:
-    """The way in which one node's elements are seen in another: SAME, RESHAPED or MOVED; None if it is no view of them."""
+    """The kind of view that one node is of another: SAME, RESHAPED or MOVED; None if it is no view."""
     if new is old:
         return SAME
     if new.op not in VIEWS and old.op not in VIEWS:

@@ -282,18 +282,18 @@ def _expect(args: argparse.Namespace) -> int:
     found = expected.first_difference(last, wanted, same)
     number, what = (None, "") if found is None else found
     if number is None:
-        name, said = "", "as expected, after every stage and on the machine"
+        name, verdict = "", "as expected, after every stage and on the machine"
     elif number == expected.SCHEDULED:
-        name, said = "schedule", "already wrong before stage 1: in the program, in its schedule, or in what it realized before"
+        name, verdict = "schedule", "already wrong before stage 1: in the program, in its schedule, or in what it realized before"
     elif number == expected.MACHINE:
-        name, said = "code generation", "right after every stage and wrong on the machine: in code generation"
+        name, verdict = "code generation", "right after every stage and wrong on the machine: in code generation"
     else:
         name = pipeline.STAGES[number - 1].name
-        said = f"first wrong after stage {number}: {name}"
+        verdict = f"first wrong after stage {number}: {name}"
     if args.json:
         emit_json({"stage": number, "name": name, "what": what})
     else:
-        print(f"{said}: {what}" if what else said)
+        print(f"{verdict}: {what}" if what else verdict)
     return 0 if found is None else 1
 
 

@@ -33,8 +33,8 @@ def run(args: argparse.Namespace) -> int:
         if args.strict:
             from morok.prove.lint import findings as asked  # lazy: loads the solver
 
-            said = {(f.code, f.place) for f in found}
-            found += [f for f in asked(checked) if (f.code, f.place) not in said]
+            known = {(f.code, f.place) for f in found}
+            found += [f for f in asked(checked) if (f.code, f.place) not in known]
         findings += found
         if args.trust_helpers and checked.syntax.helpers is not None:
             trust(checked.syntax.helpers)

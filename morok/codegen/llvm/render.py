@@ -159,13 +159,13 @@ class Renderer(Memory):
             and short_loops.is_short(loop.range, len(b.lines) - loop.patch)
         )
         asked = short_loops.FULL if short else short_loops.NO_VECTORS if loop.range in self.unvectorized else None
-        said = "" if asked is None else short_loops.mark(len(self.marked))
+        mark = "" if asked is None else short_loops.mark(len(self.marked))
         self.marked += [] if asked is None else [asked]
         if loop.tested_first:
-            b.do(f"br label %{loop.header}{said}")
+            b.do(f"br label %{loop.header}{mark}")
         else:
             more = b.emit(f"icmp {'slt' if loop.range.dtype.is_signed else 'ult'} {t} {following}, {loop.end}")
-            b.do(f"br i1 {more}, label %{loop.header}, label %{loop.exit}{said}")
+            b.do(f"br i1 {more}, label %{loop.header}, label %{loop.exit}{mark}")
         for around in self.loops:
             around.innermost = False
         lines = [f"  {loop.counter} = phi {t} [ {loop.begin}, %{loop.before} ], [ {following}, %{latch} ]"]

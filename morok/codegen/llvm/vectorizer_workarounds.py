@@ -17,7 +17,7 @@ _WORKED_OUT: Final = frozenset((Op.Load, Op.Index, Op.DefineGlobal, Op.DefineLoc
 
 
 def wrapping_loops(instructions: Sequence[UOp]) -> frozenset[UOp]:
-    """The ranges in expressions of which an address keeps only the low bits."""
+    """The ranges in expressions that an address reduces to their low bits."""
     found: set[UOp] = set()
     seen: set[UOp] = set()
     for place in instructions:

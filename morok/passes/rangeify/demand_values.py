@@ -92,7 +92,7 @@ def _value(demand: Demand, held: Mapping[UOp, UOp]) -> UOp:
 
 
 def _bounded(position: UOp, node: UOp) -> UOp:
-    """A position that is read, within the bounds that it was computed with, of which memory tells nothing; 0 behind a gate."""
+    """A position read from memory, clamped to the bounds of the node that computed it; 0 behind a gate."""
     low, high = min(node.vmin, 0), max(node.vmax, 0)
     if position.vmin < low:
         position = UOp.new(Op.Max, (position, UOp.const(low, position.dtype)))
