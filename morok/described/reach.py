@@ -54,7 +54,7 @@ _LEAVES: Final = frozenset(
     {*PLAIN, float, complex, range, np.ndarray, DType, UOp, Variable, types.CodeType, *_RUNNING, *_DESCRIPTORS}
 )
 _ROWS: Final = (list, tuple, set, frozenset, deque)
-_CONTAINERS: Final = frozenset({tuple, frozenset, dict})  # which refer to nothing but what they contain
+_CONTAINERS: Final = frozenset({tuple, frozenset, dict})  # they refer to their contents alone
 _RAW: Final = (bytearray, array.array, memoryview)
 _OPAQUE: Final = frozenset({
     "_abc", "_asyncio", "_io", "_random", "_thread", "abc", "ast", "asyncio", "bz2", "codecs", "concurrent", "csv", "ctypes",
@@ -63,8 +63,10 @@ _OPAQUE: Final = frozenset({
     "subprocess", "tarfile", "tempfile", "threading", "time", "traceback", "typing", "unittest", "uuid", "warnings", "zipfile",
     "zoneinfo",
 })  # fmt: skip
-_CACHED: Final = type(names_of)  # a function with `functools.cache`: what it holds may change with each call
-_state_of: Final = attrgetter("__code__", "__defaults__", "__kwdefaults__", "__dict__")  # of a function, what may be replaced
+_CACHED: Final = type(names_of)  # a function with `functools.cache`, whose contents may change with each call
+_state_of: Final = attrgetter(
+    "__code__", "__defaults__", "__kwdefaults__", "__dict__"
+)  # the parts of a function that may be replaced
 _PYTHONS: Final = frozenset({
     "__abstractmethods__", "__annotate__", "__annotate_func__", "__annotations__", "__annotations_cache__", "__dict__", "__doc__",
     "__firstlineno__", "__module__", "__orig_bases__", "__parameters__", "__qualname__", "__slotnames__", "__slots__",
@@ -73,7 +75,7 @@ _PYTHONS: Final = frozenset({
 """Names that Python itself sets in a class, perhaps later, as when an object is copied."""
 _END: Final = object()
 _ABSENT: Final = object()
-_TOLERANT: Final = contextlib.suppress(Exception)  # of code of the user's, as a metaclass: what raises is taken as it is
+_TOLERANT: Final = contextlib.suppress(Exception)  # code of the user, as of a metaclass, may raise: the object is then left alone
 _OURS: Final = "morok"
 
 

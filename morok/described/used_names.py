@@ -86,7 +86,7 @@ class Names:
         self.found = {"__getattr__"}
         self.looks = self.walks = False
         self._all = False  # a library may look up any attribute
-        self._classes: set[type] = set()  # those that the code has
+        self._classes: set[type] = set()  # whose name is in the code
         self._closed: set[type] = set()  # those of which all attributes count
         self._open: dict[int, bool] = {}  # by the id of the class, which may say that it equals others
         self._protocols = _PROTOCOLS

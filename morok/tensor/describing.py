@@ -34,7 +34,7 @@ _DEPENDS: Final = "depends"  # key in a node's memo: the words for an unknown va
 _UNKNOWN: Final = object()  # key in a Buffer node's memo: the description, in words, of an unknown value
 _current: Final[contextvars.ContextVar[Description | None]] = contextvars.ContextVar("morok description", default=None)
 current: Final = _current.get
-descriptions: Final[list[Description]] = []  # those that any thread is at
+descriptions: Final[list[Description]] = []  # in progress, of all threads
 _planning: Final[contextvars.ContextVar[bool]] = contextvars.ContextVar("morok planning", default=False)
 
 

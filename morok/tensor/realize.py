@@ -115,7 +115,7 @@ def _realize(tensors: Sequence[Lazy], device: str) -> None:
     mapping: dict[UOp, UOp] = {}
     nodes = dict(
         enumerate(prepared.nodes[: prepared.schedule.inputs])
-    )  # one for each memory: who writes there asks who else has it
+    )  # one node for each memory: before a write, all tensors over it are found by it
     for node, number in numbers.items():
         if number not in nodes:
             nodes[number] = registry.new_buffer(node.dtype, prepared.memory[number].size, device, plan.buffers[number])
