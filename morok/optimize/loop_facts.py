@@ -71,6 +71,11 @@ def apply(s: Scheduler, op: OptOp, r: UOp, amount: int) -> None:
     s.apply(Opt(op, among.index(r), amount))
 
 
+def along_reductions() -> bool:
+    """True if the settings ask for vectors along reduced axes instead of outputs."""
+    return config.K_VECTORIZE.value or config.NO_OUTPUT_UPCAST.value
+
+
 def length_of(r: UOp) -> int:
     return const_end(r) or 0
 
