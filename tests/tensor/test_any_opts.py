@@ -22,7 +22,8 @@ from morok.optimize.opts import Opt, OptOp
 from morok.optimize.scheduler import Scheduler
 from morok.passes import pipeline
 from morok.runtime.device import device
-from morok.runtime.plan import ExecutionPlan, PreparedKernel
+from morok.runtime.kernel import PreparedKernel
+from morok.runtime.plan import ExecutionPlan
 
 CPU = device("CPU")
 RNG = np.random.default_rng(1)
