@@ -29,7 +29,7 @@ from morok.optimize.packing import is_plain
 from morok.optimize.scheduler import Scheduler
 from morok.passes.nesting import nesting
 from morok.passes.node_order import nodes_of
-from morok.passes.rangeify.state import beneath
+from morok.passes.rangeify.state import CAST, beneath
 
 SUM_VECTORS: Final = 4  # vector accumulators of a reduction to a scalar
 COLUMN_VECTORS: Final = 16  # vector accumulators of adjacent reductions
@@ -38,7 +38,6 @@ STRIP_READS: Final = 1 << 21  # least bytes read by a memory-bound fold, which s
 STRIP_ROWS: Final = 32  # least rows to fold for a strip to pay for its own reads and writes
 STRIP_BYTES: Final = 1 << 12  # least bytes of the part of a row in one strip: one sequential read
 SHORT_ROWS: Final = 1 << 13  # least rows to vectorize short folds: for fewer, compiling the code takes longer than it saves
-_CAST: Final = frozenset({Op.Cast})
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +218,7 @@ def _waiting_folds(s: Scheduler, accesses: Accesses, outputs: list[UOp], reduced
     folds = [n for n in s.nodes if n.op is Op.Reduce]
     if not folds or any(length_of(r) >= lanes for r in reduced):
         return None
-    as_read = all(beneath(n.src[0], _CAST).op is Op.Index for n in folds)
+    as_read = all(beneath(n.src[0], CAST).op is Op.Index for n in folds)
     if as_read and all(n.arg in (Op.Add, Op.Mul) for n in folds) and all(map(is_plain, accesses.places)):
         return None
     along = [{t.terms.get(r, 0) for t in accesses.stores} for r in outputs]  # 0: a store to a local buffer

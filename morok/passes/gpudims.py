@@ -14,7 +14,7 @@ from morok.ir.op import Op
 from morok.ir.places import storage
 from morok.ir.uop import UOp
 from morok.marks import helper
-from morok.passes.affine import lane_offsets
+from morok.passes.affine import lane_offsets, ungated
 from morok.passes.barrier_check import check_barriers
 from morok.passes.coalescing import thread_order
 from morok.passes.range_stages import const_end
@@ -161,9 +161,7 @@ def _by_stride(ranges: list[UOp], nodes: list[UOp]) -> list[UOp]:
     stride: dict[UOp, int] = {}
     for n in nodes:
         if n.op is Op.Store and n.src[0].op is Op.Index:
-            index = n.src[0].src[1]
-            while index.op is Op.Where:
-                index = index.src[1]
+            index = ungated(n.src[0].src[1])
             sums = lane_offsets(index) if index.dtype.is_index else None
             for t, c in sums[0].terms.items() if sums is not None else ():
                 stride[t] = min(abs(c), stride.get(t, abs(c)))

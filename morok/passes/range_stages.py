@@ -32,6 +32,14 @@ def with_axis(r: UOp, axis: AxisType) -> UOp:
     return UOp.new(Op.Range, r.src, (r.arg[0], axis, r.arg[2]), r.dtype)
 
 
+def row_major(indices: Iterable[UOp], lengths: Iterable[int]) -> UOp:
+    """The row-major position of indices into axes of these lengths."""
+    place = UOp.const(0)
+    for i, n in zip(indices, lengths, strict=True):
+        place = place * n + i
+    return place
+
+
 def const_end(r: UOp) -> int | None:
     """The length of a range; None if it is not constant."""
     end = r.src[0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from morok.errors import IRTypeError
+from morok.ir.conjunctions import conjunction
 from morok.ir.dtype import AddrSpace
 from morok.ir.graph import substitute
 from morok.ir.maker import maker
@@ -51,14 +52,7 @@ def core(state: State) -> None:
 
 def read(storage: UOp, indices: Sequence[UOp], gates: Sequence[UOp]) -> UOp:
     """The element of a buffer at these indices; 0 if a gate is false."""
-    return storage.index(*indices or (ZERO,), gate=conjunction(gates) if gates else None)
-
-
-def conjunction(gates: Sequence[UOp]) -> UOp:
-    out = gates[0]
-    for g in gates[1:]:
-        out = out & g
-    return out
+    return storage.index(*indices or (ZERO,), gate=conjunction(list(gates)) if gates else None)
 
 
 def _value(demand: Demand, held: Mapping[UOp, UOp]) -> UOp:
@@ -79,7 +73,7 @@ def _value(demand: Demand, held: Mapping[UOp, UOp]) -> UOp:
         # a gated read is 0 by itself
         if not own or (inner is not None and src[0].op is Op.Index and inner.gates):
             return src[0]
-        return conjunction(own).where(src[0], UOp.const(0, node.dtype))
+        return conjunction(list(own)).where(src[0], UOp.const(0, node.dtype))
     if op in MOVEMENT or op in (Op.Contiguous, Op.Copy):
         return src[0]
     if op is Op.ReduceAxis:

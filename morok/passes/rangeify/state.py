@@ -15,6 +15,7 @@ from morok.passes.index_maps import Indices, number
 
 MOVEMENT: Final = frozenset({Op.Reshape, Op.Permute, Op.Expand, Op.Pad, Op.Shrink, Op.Flip})
 RESHAPE: Final = frozenset({Op.Reshape})
+CAST: Final = frozenset({Op.Cast})
 UNPADDED: Final = MOVEMENT - {Op.Pad}
 CASTS_AND_VIEWS: Final = MOVEMENT | {Op.Cast}
 STORAGE: Final = frozenset({Op.Buffer, Op.BufferView})
