@@ -52,7 +52,7 @@ class Rendered:
                   working memory: the number of the part to run in the lower 32 bits, the number of parts in the upper
     work          estimate of the instructions in one run
     scalar_loops  True if a noticeable share of the work is in scalar innermost loops, for LLVM's vectorizer
-    waits         True if it is memory-bound (little but vector loads and stores), or very short
+    plain         True if optimized code would not be faster: it is memory-bound (few ops but vector accesses), or short
     overwritable  the slots of inputs whose memory the only output may reuse: each is read before it is overwritten (LLVM)
     narrow        the text without wide accesses, for buffers not aligned to 16 bytes; "" if `text` has none (CUDA)
     grid, block   GPU launch dimensions: constants or expressions of `vars`
@@ -67,7 +67,7 @@ class Rendered:
     parts: int = 0
     work: int = 0
     scalar_loops: bool = False
-    waits: bool = False
+    plain: bool = False
     overwritable: frozenset[int] = frozenset()
     narrow: str = ""
     grid: tuple[UOp, ...] = ()
@@ -80,7 +80,7 @@ class Rendered:
     @property
     def effort(self) -> Effort:
         """The effort of LLVM for this kernel."""
-        return "all" if self.scalar_loops else "plain" if self.waits else "code"
+        return "all" if self.scalar_loops else "plain" if self.plain else "code"
 
     @property
     def slots(self) -> int:

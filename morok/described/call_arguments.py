@@ -22,7 +22,7 @@ from morok.ir.op import Op
 from morok.ir.shape import shape_of
 from morok.ir.uop import UOp
 from morok.nn.module import Module
-from morok.passes.rangeify.state import MOVEMENT
+from morok.passes.rangeify.state import MOVEMENT, beneath
 from morok.runtime.buffer import BITS, NUMPY, Buffer
 from morok.runtime.device import device
 from morok.tensor import registry
@@ -194,6 +194,11 @@ class Arguments:
         self._parts += (value.__class__, form, value.device, number, len(binds))
         self._parts += [self.binds.setdefault(b, len(self.binds)) for b in binds]
 
+    @property
+    def numbered(self) -> list[Lazy]:
+        """The tensors by number."""
+        return list(self.tensors.values())
+
     def spelled(self, tensor: Lazy) -> Any:
         """The argument for a tensor of this call: the array that it is over, or the tensor itself."""
         return next((self._given[key] for key, t in self._arrays.items() if t is tensor), tensor) if self._arrays else tensor
@@ -234,10 +239,7 @@ def _with_memory(t: Lazy, nodes: dict[int, UOp]) -> UOp:
     """A tensor's node over memory: a constant tensor gets memory, and its new node is added to `nodes`; other lazy tensors are
     computed. Views stay views.
     """
-    node = t.uop
-    while node.op in MOVEMENT:
-        node = node.src[0]
-    if node.op is _BUFFER:
+    if beneath(t.uop, MOVEMENT).op is _BUFFER:
         return t.uop
     known = constant(t.uop)
     if known is None and not is_empty(t.shape):
@@ -256,10 +258,7 @@ def _with_memory(t: Lazy, nodes: dict[int, UOp]) -> UOp:
 
 def is_without_memory(t: Lazy) -> bool:
     """True if a tensor is made of a number by views alone."""
-    node = t.uop
-    while node.op in MOVEMENT:
-        node = node.src[0]
-    return node.op is Op.Const
+    return beneath(t.uop, MOVEMENT).op is Op.Const
 
 
 def _filled(t: Lazy, known: UOp, total: int) -> np.ndarray[Any, Any]:
@@ -383,8 +382,8 @@ def _rebuilt(value: Any, replace: Callable[[Any], Any]) -> Any:
 
 
 def over_arrays(value: Any, made: dict[int, tuple[Any, Tensor]], depth: int = 0) -> Any:
-    """`value` with tensors in place of arrays, also of those in containers; itself where it has none. `made` is what an array, by
-    its identity, has become.
+    """`value` with a tensor in place of each array, also inside containers; `value` itself if it has none. `made` has the arrays
+    and their tensors, by the id of the array.
     """
     if is_a(value, np.ndarray):
         if id(value) not in made:

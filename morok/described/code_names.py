@@ -52,8 +52,8 @@ def global_names(code: CodeType) -> tuple[str, ...]:
 
 @functools.lru_cache(maxsize=1024)
 def names_of(code: CodeType) -> frozenset[str]:
-    """The names of attributes, globals and imports, and the texts, in a function's code and in that of functions inside it; what
-    its operators look up by names that they have not.
+    """The names of attributes, globals and imports, and the texts, in a function's code and in the functions inside it; and the
+    methods that its operators call.
     """
     found: set[str] = set()
     for inner in _codes(code):
@@ -141,7 +141,7 @@ def slots(value: object) -> tuple[str, ...]:
 
 @functools.lru_cache(maxsize=1024)
 def dict_of(kind: type[object]) -> GetSetDescriptorType | None:
-    """The descriptor by which Python itself reads the `__dict__` of the objects of a class, whatever the class defines."""
+    """Python's own descriptor of the `__dict__` of a class's objects, even if the class defines another; None without."""
     found = [vars(base).get("__dict__") for base in kind.__mro__]
     return next((d for d in found if type(d) is GetSetDescriptorType), None)
 

@@ -211,8 +211,8 @@ def _described(
     pattern.new.clear()
     if changed:
         raise _effect(name, f"changes {changed}")
-    # what comes of a module that the call was the first to load, by whatever means, is no effect: the next description finds it
-    # loaded, and sees what is one
+    # Loading a module changes objects, which is no effect of the function. If the call was the first to load one, objects are
+    # compared in the next description, which finds it loaded.
     if loaded.issuperset(sys.modules) and (difference := before.difference(Reach(roots))):
         raise _effect(name, f"changes an object that it reaches: {difference}")
     if rewritten := next((path for path, array, was in arrays if _sum_of(array) != was), None):

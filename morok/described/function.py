@@ -100,7 +100,7 @@ class Jitted(Generic[P, R]):
         return cast(R, plan.run(call, args, kwargs))
 
     def _warmed(self, plan: Plan) -> None:
-        """None; a plan that is used keeps its memory, and the one that was not used for longest gives its own back."""
+        """Put a plan first among those that keep their memory; beyond WARM of them, the least recently used give it back."""
         warm = (plan, *[p for p in self._warm if p is not plan])
         for old in warm[WARM:]:
             old.release()

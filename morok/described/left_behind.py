@@ -15,6 +15,7 @@ from morok.described.call_arguments import Stands
 from morok.ir.graph import toposort
 from morok.ir.op import Op
 from morok.ir.uop import UOp
+from morok.passes.rebuilding import over
 from morok.tensor import creation, registry
 from morok.tensor.describing import Description
 from morok.tensor.random import GENERATOR
@@ -22,7 +23,7 @@ from morok.tensor.stored import memory
 
 
 def settle(noted: Description, stands: Stands) -> None:
-    """None; the live tensors of a failed description have nodes over the call's memory, and are tensors like others."""
+    """Put the live tensors of a failed description over the call's memory, as tensors of the program."""
     alive = [t for r in noted.made if (t := r()) is not None]
     nodes = [t.uop for t in alive]
     order = toposort(nodes)
@@ -32,11 +33,8 @@ def settle(noted: Description, stands: Stands) -> None:
     for node in order:
         if node in made:
             continue
-        src = tuple([made[s] for s in node.src])
-        if node.op is Op.Assign and (node in noted.assigned or memory(node) in outside):
-            made[node] = src[1]
-        else:
-            made[node] = node if src == node.src else node.replace(src)
+        lost = node.op is Op.Assign and (node in noted.assigned or memory(node) in outside)
+        made[node] = made[node.src[1]] if lost else over(node, made)
     given = {id(r()): stands.given.tensors[key] for key, (r, _) in noted.stands.items()}
     for t, node in zip(alive, nodes, strict=True):
         argument = given.get(id(t))
@@ -45,8 +43,8 @@ def settle(noted: Description, stands: Stands) -> None:
 
 
 def _keys(noted: Description, order: Sequence[UOp]) -> dict[UOp, UOp]:
-    """Nodes with random keys for those that stand for them in some nodes: the keys that the call would have drawn. It draws none,
-    as it writes nothing.
+    """The random keys that the call would have drawn, by the nodes that stand for them. A failed call draws none, as it writes
+    nothing.
     """
     keys = set(noted.keys)
     if keys.isdisjoint(order):

@@ -4,9 +4,9 @@ A plan is valid while all of them are unchanged. Each call checks this, so the c
 to, which compares each element by identity with the earlier one. Values are compared only if an identity differs.
 
 All objects are looked into, except these: numbers, texts and other values that do not change; modules, functions and classes of
-libraries; objects of NumPy, of Morok (but modules, tensors and jitted functions), of packages in `_OPAQUE`, and of installed
-packages further away than what the function and its arguments hold directly. A package that the function, or the class of an
-argument, is of is no library.
+libraries; objects of NumPy, of Morok (but modules, tensors and jitted functions), of packages in `_OPAQUE`; and objects of
+installed packages, unless the function or an argument holds them directly. The package of the function, or of an argument's
+class, is no library.
 
 Of a module, an object, a function and a class, those globals and attributes are watched whose names the code that is reached has,
 as `used_names` says.
@@ -54,7 +54,7 @@ _LEAVES: Final = frozenset(
     {*PLAIN, float, complex, range, np.ndarray, DType, UOp, Variable, types.CodeType, *_RUNNING, *_DESCRIPTORS}
 )
 _ROWS: Final = (list, tuple, set, frozenset, deque)
-_CONTAINERS: Final = frozenset({tuple, frozenset, dict})  # which refer to nothing but what they contain
+_CONTAINERS: Final = frozenset({tuple, frozenset, dict})  # they refer to their contents alone
 _RAW: Final = (bytearray, array.array, memoryview)
 _OPAQUE: Final = frozenset({
     "_abc", "_asyncio", "_io", "_random", "_thread", "abc", "ast", "asyncio", "bz2", "codecs", "concurrent", "csv", "ctypes",
@@ -63,8 +63,10 @@ _OPAQUE: Final = frozenset({
     "subprocess", "tarfile", "tempfile", "threading", "time", "traceback", "typing", "unittest", "uuid", "warnings", "zipfile",
     "zoneinfo",
 })  # fmt: skip
-_CACHED: Final = type(names_of)  # a function with `functools.cache`: what it holds may change with each call
-_state_of: Final = attrgetter("__code__", "__defaults__", "__kwdefaults__", "__dict__")  # of a function, what may be replaced
+_CACHED: Final = type(names_of)  # a function with `functools.cache`, whose contents may change with each call
+_state_of: Final = attrgetter(
+    "__code__", "__defaults__", "__kwdefaults__", "__dict__"
+)  # the parts of a function that may be replaced
 _PYTHONS: Final = frozenset({
     "__abstractmethods__", "__annotate__", "__annotate_func__", "__annotations__", "__annotations_cache__", "__dict__", "__doc__",
     "__firstlineno__", "__module__", "__orig_bases__", "__parameters__", "__qualname__", "__slotnames__", "__slots__",
@@ -73,7 +75,7 @@ _PYTHONS: Final = frozenset({
 """Names that Python itself sets in a class, perhaps later, as when an object is copied."""
 _END: Final = object()
 _ABSENT: Final = object()
-_TOLERANT: Final = contextlib.suppress(Exception)  # of code of the user's, as a metaclass: what raises is taken as it is
+_TOLERANT: Final = contextlib.suppress(Exception)  # code of the user, as of a metaclass, may raise: the object is then left alone
 _OURS: Final = "morok"
 
 
@@ -169,7 +171,7 @@ class Reach:
                 self._below([(f"{space.path}.{n}", found)], space.distance, is_own)
 
     def _watch(self, space: _Space) -> None:
-        """Watch the values of a place whose names are known: one by one, or all at once where all of an object's are."""
+        """Watch the values of the known names of a place: one by one, or an object's all at once if all its names are known."""
         owner, known = space.owner, space.known
         is_object = owner is not None and not is_a(owner, (type, types.FunctionType))
         if is_object:
@@ -231,7 +233,7 @@ class Reach:
             if old is _ABSENT:
                 return f"{path} is new"
             if not same(old, value):
-                return f"{path} was {_said(old)} and is {_said(value)}"
+                return f"{path} was {_in_words(old)} and is {_in_words(value)}"
         gone = next((path for path in self.values if path not in other.values), None)
         if gone is not None:
             return f"{gone} is gone"
@@ -239,8 +241,8 @@ class Reach:
         return "" if moved is None else f"{moved} has another place"
 
     def _visit(self, path: str, value: Any, distance: int, is_own: bool) -> None:
-        """Watch and visit what a value refers to; `is_own` is True for the class of an object or class, for a base of it, and
-        for a method under its own name, which the code may not have itself.
+        """Watch a value, and visit the objects that it refers to. `is_own` is True for the class of an object or class, for a
+        base class, and for a method under its own name: the code itself need not have these.
         """
         self._places[path] += 1
         path = path if self._places[path] == 1 else f"{path} ({self._places[path]})"
@@ -266,7 +268,7 @@ class Reach:
             self._object(path, value, distance)
 
     def _leaf(self, value: Any) -> None:
-        """Note the names that a value has which refers to nothing."""
+        """Note the names in a value that refers to no other object."""
         if type(value) is str:
             self._names.found.add(value)
         elif is_a(value, _DESCRIPTORS):
@@ -275,7 +277,7 @@ class Reach:
             self._names.add_unknown()
 
     def _is_special(self, path: str, value: Any, distance: int) -> bool:
-        """True if an object is a module, function or class, or stands for another object: this has visited it then."""
+        """True if an object is a module, function or class, or stands for another object; then it has been visited."""
         if is_a(value, types.ModuleType):
             if self._names.is_foreign(value.__name__):
                 self._names.add_library(value.__name__)
@@ -314,7 +316,7 @@ class Reach:
         self._pending.extend((path, value, distance + 1, is_own) for path, value in found)
 
     def _container(self, path: str, value: Any, distance: int) -> None:
-        """Watch and visit what a tensor, dict or row of values contains."""
+        """Watch a tensor, dict or row of values, and visit its contents."""
         if is_a(value, Lazy):
             self.tensors.append(value)
         elif is_a(value, dict):
@@ -410,7 +412,7 @@ class Reach:
         self._below([(kind.__name__, kind)], distance, True)
 
     def _inside(self, path: str, value: Any, distance: int) -> None:
-        """Watch and visit what an object of Python's own packages refers to, other than its attributes and class."""
+        """Watch an object of Python's own packages, and visit the objects that it refers to besides its attributes and class."""
         own = _own(value)
         found = [v for v in gc.get_referents(value) if v is not own and v is not type(value)]
         self._below([(f"{path}: {k}", v) for k, v in enumerate(found)], distance)
@@ -452,7 +454,7 @@ def _behind(proxy: Any) -> Any:
 
 
 def _own(value: Any) -> Any:
-    """The dict of an object's attributes, read past what its class defines; None if it has none."""
+    """The dict of an object's attributes, whatever `__dict__` its class defines; None if it has none."""
     kind: Any = type(value)
     if (found := dict_of(kind)) is None:
         return threading.local.__getattribute__(value, "__dict__") if is_a(value, threading.local) else None
@@ -476,5 +478,5 @@ def _spelled(key: Any) -> str:
     return repr(key) if type(key) in PLAIN or type(key) is float else type(key).__name__
 
 
-def _said(value: Any) -> str:
+def _in_words(value: Any) -> str:
     return "another tensor" if is_a(value, Lazy) else shown(value)

@@ -20,7 +20,7 @@ _running: Final[list[tuple[int, threading.Event]]] = []  # functions that run to
 
 
 class _Turn:
-    """A context in which this thread has its turn; a thread may have it several times over."""
+    """A context in which this thread has its turn; it may be entered again inside."""
 
     def __enter__(self) -> None:
         WRITES.__enter__()
@@ -39,7 +39,7 @@ TURN: Final = _Turn()
 
 
 def _others() -> threading.Event | None:
-    """The event of a function of another thread for which this thread has to wait; None if there is none."""
+    """The event that ends the wait for another thread's function; None if there is no such function."""
     if not _running:
         return None
     me = threading.get_ident()
@@ -70,7 +70,7 @@ def without_turn() -> Iterator[None]:
 
 
 def _forget() -> None:
-    """None; in a forked child no function runs but those of the thread that has forked."""
+    """Forget the functions of other threads, in a forked child: only the thread that forked runs there."""
     me = threading.get_ident()
     _running[:] = [entry for entry in _running if entry[0] == me]
 

@@ -1,5 +1,5 @@
-"""The names by which the code that a function reaches can find attributes. An attribute of no such name does not count: the
-function neither reads nor sets it.
+"""The names by which the code that a function reaches can find attributes. Attributes of other names do not count: the function
+neither reads nor sets them.
 
 Code finds attributes by the names and texts in it. Beyond these:
 
@@ -32,8 +32,8 @@ _HARMLESS: Final = frozenset({
 })  # fmt: skip
 """Packages of libraries that look up no attributes of what they are given, but those in `_PROTOCOLS` and `_NUMPYS`."""
 _PROTOCOLS: Final = frozenset({
-    "_said", "as_integer_ratio", "close", "denominator", "detach", "dtype", "flush", "forward", "imag", "item", "items", "keys",
-    "measured", "ndim", "numerator", "read", "readline", "real", "requires_grad", "send", "throw", "values",
+    "_summary", "as_integer_ratio", "close", "denominator", "detach", "dtype", "flush", "forward", "imag", "item", "items",
+    "keys", "measured", "ndim", "numerator", "read", "readline", "real", "requires_grad", "send", "throw", "values",
     "write",
 })  # fmt: skip
 """Names that Python's functions, and Morok, look up without their being in the code: `print` calls `write`, a layer `forward`."""
@@ -74,7 +74,7 @@ _OF_C: Final = (types.MethodDescriptorType, types.WrapperDescriptorType, types.G
 
 
 class Names:
-    """The names in the code that is reached, as far as it is known; `settle` has to follow where they have grown.
+    """The names in the code that is reached so far; `settle` must follow each addition.
 
     own     packages that are not taken as libraries
     found   the names and texts
@@ -86,7 +86,7 @@ class Names:
         self.found = {"__getattr__"}
         self.looks = self.walks = False
         self._all = False  # a library may look up any attribute
-        self._classes: set[type] = set()  # those that the code has
+        self._classes: set[type] = set()  # whose name is in the code
         self._closed: set[type] = set()  # those of which all attributes count
         self._open: dict[int, bool] = {}  # by the id of the class, which may say that it equals others
         self._protocols = _PROTOCOLS
@@ -114,7 +114,7 @@ class Names:
         self._sets = self._sets or code.co_name in _SETS
 
     def add_library(self, module: Any) -> None:
-        """Add what the library that this module belongs to may look up."""
+        """Add the names that the library of this module may look up."""
         package = top(str(module))
         if package not in _HARMLESS:
             self._all = True
@@ -124,7 +124,7 @@ class Names:
             self._protocols = _PROTOCOLS | _NUMPYS
 
     def add_object(self, value: Any) -> None:
-        """Add what an object of a library may look up, and what code of the program's it may have."""
+        """Add the names that an object of a library may look up; note if it may call code of the program."""
         module = str(type(value).__module__)
         self.add_library(module)
         package = top(module)
@@ -158,7 +158,7 @@ class Names:
             self.add_alias(kind.__name__)
 
     def settle(self) -> None:
-        """None; what follows from all names that are known by now is known."""
+        """Update the facts that follow from the names found so far."""
         if self._sets:
             self.found |= self._set
         self.looks = not self.found.isdisjoint(LOOKUPS)
@@ -196,7 +196,7 @@ class Names:
         return name.startswith("__") and name.endswith("__") and name not in _BY_NAME
 
     def is_open(self, kind: type) -> bool:
-        """True if attributes of the objects of a class count by name: nothing but code that is known reads them."""
+        """True if attributes of the objects of a class count by name, since only code that is reached can read them."""
         found = self._open.get(id(kind))
         if found is None:
             is_known = all(map(self._is_plain, kind.__mro__)) and self._is_made_by_python(type(kind))

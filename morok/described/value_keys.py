@@ -111,7 +111,7 @@ def value_key(value: Any) -> Hashable:
 
 
 def is_value(value: Any) -> bool:
-    """True if a value has a key without its id, because it cannot change, as far as what it contains is such a value."""
+    """True if a value of this type cannot change, but for parts that can: its key is made of its parts, not of its id."""
     return type(value) in _VALUES or is_a(value, (np.generic, np.dtype, Variable, *_METHODS))
 
 

@@ -72,7 +72,11 @@ def verify(program: UOp | Sequence[UOp], stage: int, unsupported: Collection[Op]
     unsupported = frozenset(without)
     if stage >= LINEAR_FROM:
         if isinstance(program, UOp):
-            raise VerifyError(f"after stage {stage} a program is a list of instructions, not {program.op.name}")
+            raise VerifyError(
+                f"after stage {stage} the program is a graph, {program.op.name}",
+                expected="a list of instructions, from stage 21 on",
+                hint="stage 21 makes the list of the graph",
+            )
         program = several(program, "a program", "a list of instructions", VerifyError)
         for n in program:
             instance(n, UOp, "an instruction", "a node", VerifyError)
@@ -80,8 +84,8 @@ def verify(program: UOp | Sequence[UOp], stage: int, unsupported: Collection[Op]
         _check_order(program, stage)
     else:
         if not isinstance(program, UOp) or program.op is not Op.Sink:
-            said = program.op.name if isinstance(program, UOp) else "a list"
-            raise VerifyError(f"after stage {stage} a program is a Sink, not {said}")
+            what = program.op.name if isinstance(program, UOp) else "a list of instructions"
+            raise VerifyError(f"after stage {stage} the program is {what}", expected="a Sink, up to stage 20")
         nodes = program.toposort()
         for r in program.ranges:
             _refuse(r, stage, "this loop is never closed")

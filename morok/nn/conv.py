@@ -47,7 +47,7 @@ class Conv2d(Module):
         """
         return tensor(x, Tensor, "Conv2d").conv2d(self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups)
 
-    def _said(self) -> str:
+    def _summary(self) -> str:
         outputs, per, *sizes = self.weight.shape
         return (
             f"{per * self.groups}, {outputs}, {tuple(sizes)}, stride={self.stride}, padding={self.padding}, "
@@ -96,7 +96,7 @@ class ConvTranspose2d(Module):
             self.weight, self.bias, self.stride, self.padding, self.output_padding, self.groups, self.dilation
         )
 
-    def _said(self) -> str:
+    def _summary(self) -> str:
         inputs, per, *sizes = self.weight.shape
         return (
             f"{inputs}, {per * self.groups}, {tuple(sizes)}, stride={self.stride}, padding={self.padding}, "

@@ -34,7 +34,7 @@ class Linear(Module):
         """
         return tensor(x, Tensor, "Linear").linear(self.weight, self.bias)
 
-    def _said(self) -> str:
+    def _summary(self) -> str:
         outputs, inputs = self.weight.shape
         return f"{inputs}, {outputs}{'' if self.bias is not None else ', bias=False'}"
 
@@ -63,7 +63,7 @@ class Embedding(Module):
             raise DTypeError(f"an embedding of {x.dtype}", place=caller(), expected="integers")
         return self.weight.take(x, 0)
 
-    def _said(self) -> str:
+    def _summary(self) -> str:
         return ", ".join(map(str, self.weight.shape))
 
 

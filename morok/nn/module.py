@@ -103,11 +103,11 @@ class Module:
         missing = [n for n in named if n not in state]
         unknown = [n for n in state if n not in named]
         if strict and (missing or unknown):
-            said = [
+            wrong = [
                 f"{what}: {', '.join(map(str, names))}" for what, names in (("missing", missing), ("unknown", unknown)) if names
             ]
             raise StateError(
-                f"the state does not fit: {'; '.join(said)}",
+                f"the state does not fit: {'; '.join(wrong)}",
                 place=caller(),
                 expected=", ".join(named) or "no tensors",
                 hint="strict=False takes what fits",
@@ -159,7 +159,7 @@ class Module:
             if isinstance(t, Tensor)
         ]
 
-    def _said(self) -> str:
+    def _summary(self) -> str:
         """The text between the parentheses of `repr`, for a layer without inner layers."""
         return ""
 
@@ -175,7 +175,7 @@ class Module:
             head = f"{indent}{name}{type(module).__name__}("
             below = [(n, m) for n, m in module._children() if isinstance(m, Module)]
             if not below:
-                lines.append(f"{head}{module._said()})")
+                lines.append(f"{head}{module._summary()})")
                 continue
             lines.append(head)
             pending.append((depth, "", None))

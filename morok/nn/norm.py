@@ -50,7 +50,7 @@ class LayerNorm(Module):
         axes = _fits(x, self.normalized_shape)
         return x.layernorm(axes, self.eps, self.weight, self.bias)
 
-    def _said(self) -> str:
+    def _summary(self) -> str:
         return f"{self.normalized_shape}, eps={self.eps}"
 
 
@@ -76,7 +76,7 @@ class RMSNorm(Module):
         axes = _fits(x, self.normalized_shape)
         return x.rms_norm(axes, self.eps, self.weight)
 
-    def _said(self) -> str:
+    def _summary(self) -> str:
         return f"{self.normalized_shape}, eps={self.eps}"
 
 
@@ -107,7 +107,7 @@ class GroupNorm(Module):
         """
         return tensor(x, Tensor, "GroupNorm").group_norm(self.num_groups, self.eps, self.weight, self.bias)
 
-    def _said(self) -> str:
+    def _summary(self) -> str:
         return f"{self.num_groups}, {self.num_channels}, eps={self.eps}"
 
 
@@ -163,5 +163,5 @@ class BatchNorm(Module):
             Tensor.realize_batch([x, mean, var, self.running_mean, self.running_var, self.num_batches_tracked])
         return x.batchnorm(self.weight, self.bias, mean, var, self.eps)
 
-    def _said(self) -> str:
+    def _summary(self) -> str:
         return f"{self.num_features}, eps={self.eps}, momentum={self.momentum}"

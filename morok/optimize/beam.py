@@ -17,7 +17,8 @@ from typing import Final
 from morok.errors import OptError
 from morok.ir.op import AxisType, Op
 from morok.ir.uop import UOp
-from morok.optimize.opts import Opt, OptOp, Scheduler
+from morok.optimize.opts import Opt, OptOp
+from morok.optimize.scheduler import Scheduler
 from morok.passes.range_stages import const_end
 from morok.passes.target import KernelInfo, Target
 

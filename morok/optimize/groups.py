@@ -18,10 +18,10 @@ from morok.passes.target import Target
 _AROUND = frozenset({AxisType.Global, AxisType.Local, AxisType.Upcast})  # loops allowed around a shared reduction
 
 
-def group(ast: UOp, r: UOp, amount: int, top: bool, target: Target, what: str) -> UOp:
+def group(ast: UOp, r: UOp, amount: int, top: bool, target: Target) -> UOp:
     """`ast` with the reduced range `r` distributed over `amount` threads: contiguous parts if `top`, else interleaved.
 
-    OptError, with the prefix `what`, if the partial results do not fit into shared memory, or a loop around the reduction would
+    OptError if the partial results do not fit into shared memory, or a loop around the reduction would
     fill it again.
     """
     end = const_end(r)
@@ -39,14 +39,14 @@ def group(ast: UOp, r: UOp, amount: int, top: bool, target: Target, what: str) -
             continue
         if any(x.arg[1] not in _AROUND for x in fold.ranges):
             raise OptError(
-                f"{what}: the reduction is inside another loop, which would fill its shared buffer again",
+                "the reduction is inside another loop, which would fill its shared buffer again",
                 expected="a reduction inside axes of threads, blocks and lanes only",
             )
         beside = [const_end(x) or 0 for x in fold.ranges if x.arg[1] is not AxisType.Global]
         used += amount * math.prod(beside) * fold.dtype.itemsize
         if used > target.local_bytes or fold.dtype.is_index:
             raise OptError(
-                f"{what}: the partial results would take {used} bytes of shared memory",
+                f"the partial results would take {used} bytes of shared memory",
                 expected=f"at most {target.local_bytes} bytes on {target.name}, and a fold of another dtype than index",
             )
     return grouped

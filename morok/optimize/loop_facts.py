@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from morok import config
 from morok.ir.op import AxisType, Op
 from morok.ir.uop import UOp
-from morok.optimize.opts import MAX_LANES, Opt, OptOp, Scheduler
+from morok.optimize.opts import Opt, OptOp
+from morok.optimize.scheduler import MAX_LANES, Scheduler
 from morok.passes.affine import Linear, place_sums
 from morok.passes.node_order import nodes_of
 from morok.passes.range_stages import const_end
@@ -68,6 +69,11 @@ def native(s: Scheduler) -> int:
 def apply(s: Scheduler, op: OptOp, r: UOp, amount: int) -> None:
     among = s.reduced_ranges if op is OptOp.UNROLL else s.ranges
     s.apply(Opt(op, among.index(r), amount))
+
+
+def along_reductions() -> bool:
+    """True if the settings ask for vectors along reduced axes instead of outputs."""
+    return config.K_VECTORIZE.value or config.NO_OUTPUT_UPCAST.value
 
 
 def length_of(r: UOp) -> int:

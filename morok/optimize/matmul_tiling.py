@@ -9,10 +9,12 @@ from morok.ir.op import AxisType, Op
 from morok.ir.uop import UOp
 from morok.optimize import packing
 from morok.optimize.loop_facts import Accesses, apply, length_of, native, vectorize, widest
-from morok.optimize.opts import MAX_LANES, Opt, OptOp, Scheduler
+from morok.optimize.opts import Opt, OptOp
+from morok.optimize.scheduler import MAX_LANES, Scheduler
 from morok.passes.affine import Linear
 from morok.passes.node_order import nodes_of
 from morok.passes.range_stages import const_end
+from morok.passes.rangeify.state import CAST, beneath
 
 LINE_BYTES: Final = 64  # bytes of a cache line
 PACK_ROWS: Final = 32  # fewest rows that must use a copy for it to pay
@@ -141,9 +143,7 @@ def transpose_tiles(s: Scheduler, read: UOp, written: UOp, lanes: int) -> None:
 
 
 def _product(x: UOp) -> bool:
-    while x.op is Op.Cast:
-        x = x.src[0]
-    return x.op is Op.Mul
+    return beneath(x, CAST).op is Op.Mul
 
 
 def _shared(accesses: Accesses, row: UOp, column: UOp) -> list[UOp]:

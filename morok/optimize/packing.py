@@ -17,7 +17,7 @@ from morok.ir.op import AxisType, Op
 from morok.ir.uop import UOp
 from morok.passes.affine import linear
 from morok.passes.node_order import nodes_of
-from morok.passes.range_stages import const_end, new_range
+from morok.passes.range_stages import const_end, new_range, row_major
 from morok.passes.rebuilding import next_range_id, substituted
 from morok.passes.target import Target
 
@@ -55,13 +55,6 @@ def copied_bytes(read: UOp, outer: Collection[UOp]) -> int:
     return math.prod(const_end(r) or 0 for r in inner_ranges(read, outer)) * read.dtype.itemsize
 
 
-def _flat(ranges: Sequence[UOp], lengths: Sequence[int]) -> UOp:
-    place = UOp.const(0)
-    for r, n in zip(ranges, lengths, strict=True):
-        place = place * n + r
-    return place
-
-
 def pack(ast: UOp, slot: int, outer: Collection[UOp], target: Target) -> UOp:
     """`ast` with all reads of buffer `slot` from copies, each filled inside the ranges `outer` and before all other loops.
 
@@ -79,7 +72,7 @@ def pack(ast: UOp, slot: int, outer: Collection[UOp], target: Target) -> UOp:
         key = substitute((read,), dict(zip(inner, names, strict=True)))[0]
         if key not in made:
             made[key] = _copy(read, inner, lengths, ids, next(buffers), target)
-        mapping[read] = made[key].index(_flat(inner, lengths))
+        mapping[read] = made[key].index(row_major(inner, lengths))
     return substituted(ast, mapping)
 
 
@@ -103,5 +96,5 @@ def _copy(read: UOp, inner: Sequence[UOp], lengths: Sequence[int], ids: Iterator
             places.append(loops[-1])
     source = substitute((read,), dict(zip(inner, places, strict=True)))[0]
     buffer = UOp.new(Op.DefineLocal, (), number, read.dtype.ptr(math.prod(lengths), AddrSpace.LOCAL))
-    filled = buffer.index(_flat(places, lengths)).store(source).end(*loops)
+    filled = buffer.index(row_major(places, lengths)).store(source).end(*loops)
     return buffer.after(UOp.new(Op.Barrier, (filled,)))

@@ -22,7 +22,7 @@ from morok.ir.uop import UOp, vconst
 from morok.passes.affine import linear
 from morok.passes.node_order import nodes_of
 from morok.passes.prefix_scan_registers import reach
-from morok.passes.range_stages import const_end
+from morok.passes.range_stages import const_end, with_axis
 from morok.passes.rebuilding import next_range_id
 
 _BELOW: Final = {Op.Lt: 0, Op.Le: 1}  # a < b + 0, a < b + 1
@@ -52,7 +52,7 @@ def with_prefix_scans(ast: UOp) -> UOp:
             or ordered.setdefault(end[0], k) is not k
         ):
             continue
-        loop = mapping.setdefault(k, UOp.new(Op.Range, k.src, (k.arg[0], AxisType.Reduce, k.arg[2])))
+        loop = mapping.setdefault(k, with_axis(k, AxisType.Reduce))
         j = n.src[1]
         upto = UOp.new(Op.Range, (loop + UOp.const(more) if more else loop,), j.arg)
         mapping[n] = UOp.new(Op.Reduce, (replace_range(source, j, upto), upto), n.arg, n.dtype)

@@ -8,7 +8,8 @@ from morok import config
 from morok.errors import OptError
 from morok.ir.uop import UOp
 from morok.optimize import heuristics
-from morok.optimize.opts import Opt, OptOp, Scheduler, read
+from morok.optimize.opts import Opt, OptOp, read
+from morok.optimize.scheduler import Scheduler
 from morok.passes.target import KernelInfo, Target
 
 

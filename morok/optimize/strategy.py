@@ -175,9 +175,9 @@ class OptimizerConfig:
         >>> OptimizerConfig(Unoptimized(), threads=2).settings()["threads"]
         2
         """
-        said = {name: getattr(self, name) for name in ("threads", "k_vectorize", "no_output_upcast", "search_cuts")}
+        given = {name: getattr(self, name) for name in ("threads", "k_vectorize", "no_output_upcast", "search_cuts")}
         assert isinstance(self.strategy, Strategy)
-        return {**self.strategy.settings(), **{name: value for name, value in said.items() if value is not None}}
+        return {**self.strategy.settings(), **{name: value for name, value in given.items() if value is not None}}
 
 
 class OptimizerConfigBuilder:

@@ -28,12 +28,12 @@ ROWS: Final = (4, 2, 1)  # rows folded per load and store of a result: the first
 _LOOPS: Final = frozenset({AxisType.Outer, AxisType.Loop, AxisType.Thread})
 
 
-def the_fold(ast: UOp, r: UOp, what: str) -> UOp:
-    """The only fold in the loop over `r`, if a strip can hold its results; else OptError, with the prefix `what`."""
+def the_fold(ast: UOp, r: UOp) -> UOp:
+    """The only fold in the loop over `r`, if a strip can hold its results; else OptError."""
     nodes = ast.toposort()
     found = [n for n in nodes if n.op is Op.Reduce and r in n.ranges]
     if len(found) != 1:
-        raise OptError(f"{what}: {len(found)} reductions depend on that axis", expected="exactly one")
+        raise OptError(f"{len(found)} reductions depend on that axis", expected="exactly one")
     fold = found[0]
     if (
         fold.dtype.count > 1
@@ -42,27 +42,27 @@ def the_fold(ast: UOp, r: UOp, what: str) -> UOp:
         or any(n.op in (Op.Reduce, Op.Unroll) for n in fold.src[0].toposort())
     ):
         raise OptError(
-            f"{what}: the reduction is of vectors, bools or indices, or contains other reductions",
+            "the reduction is of vectors, bools or indices, or contains other reductions",
             expected="one reduction of scalar numbers",
             hint="apply STRIP before UPCAST",
         )
     if any(x.arg[1] not in _LOOPS for x in fold.ranges) or any(x.op is not Op.Range or len(x.src) > 1 for x in fold.src[1:]):
         raise OptError(
-            f"{what}: a loop of the reduction, or around it, is vectorized or waits for other nodes", expected="sequential loops"
+            "a loop of the reduction, or around it, is vectorized or waits for other nodes", expected="sequential loops"
         )
     if any(x.arg[1] is not AxisType.Reduce for x in fold.src[1:]) or any(x.src[0].op is not Op.Const for x in fold.src[1:]):
         raise OptError(
-            f"{what}: threads divide a loop of the reduction, or its length is not constant",
+            "threads divide a loop of the reduction, or its length is not constant",
             expected="sequential loops of constant length",
         )
     if max(fold.ranges, key=nesting) is not r:
-        raise OptError(f"{what}: another loop is between that axis and the reduction", hint="apply SWAP to the two axes first")
+        raise OptError("another loop is between that axis and the reduction", hint="apply SWAP to the two axes first")
     if any(n.op in (Op.DefineLocal, Op.Bufferize) for n in nodes):
-        raise OptError(f"{what}: the kernel has a local buffer already", hint="apply STRIP before PACK")
+        raise OptError("the kernel has a local buffer already", hint="apply STRIP before PACK")
     stored = {s.src[0] for s in nodes if s.op is Op.Store}
     written = {p.src[0] for p in stored}
     if any(n.op is Op.Index and n not in stored and n.src[0] in written for n in nodes):
-        raise OptError(f"{what}: the kernel reads a buffer that it writes", expected="no buffer that is both read and written")
+        raise OptError("the kernel reads a buffer that it writes", expected="no buffer that is both read and written")
     return fold
 
 

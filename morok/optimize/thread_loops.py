@@ -32,8 +32,8 @@ def _stores(ast: UOp) -> list[UOp]:
     return [n for n in nodes_of(ast) if n.op is Op.Store and storage(n.src[0]).op is Op.DefineGlobal]
 
 
-def check(ast: UOp, r: UOp, what: str) -> None:
-    """OptError, with the prefix `what`, unless threads may divide the loop over `r` among them.
+def check(ast: UOp, r: UOp) -> None:
+    """OptError unless threads may divide the loop over `r` among them.
 
     It must be an outermost loop around some store, with different places in each iteration, and the kernel may read a buffer that
     it writes only at the places that it writes.
@@ -41,22 +41,20 @@ def check(ast: UOp, r: UOp, what: str) -> None:
     stores = _stores(ast)
     inside = [s for s in stores if r in s.ranges]
     if not inside:
-        raise OptError(f"{what}: the loop over that axis stores no output", expected="an axis of an output")
+        raise OptError("the loop over that axis stores no output", expected="an axis of an output")
     if any(n.op is Op.End and r in n.src[1:] and n.ranges for n in nodes_of(ast)):
-        raise OptError(f"{what}: the loop over that axis was cut, and is inside another loop", expected="an outermost loop")
+        raise OptError("the loop over that axis was cut, and is inside another loop", expected="an outermost loop")
     if any(x.arg[1] is AxisType.Thread for s in inside for x in s.ranges):
-        raise OptError(f"{what}: threads divide a loop around that axis already", expected="one THREAD axis around an output")
+        raise OptError("threads divide a loop around that axis already", expected="one THREAD axis around an output")
     places = {s.src[0] for s in stores}
     written = {storage(p) for p in places}
     if any(n.op is Op.Index and n not in places and storage(n) in written for n in nodes_of(ast)):
         raise OptError(
-            f"{what}: the kernel reads an output at places that another thread may write",
+            "the kernel reads an output at places that another thread may write",
             expected="a kernel that reads an output only at the places that it writes",
         )
     if any(r not in place.ranges for place in (s.src[0] for s in inside)):
-        raise OptError(
-            f"{what}: every iteration of that axis stores to the same place", expected="an axis in the index of the output"
-        )
+        raise OptError("every iteration of that axis stores to the same place", expected="an axis in the index of the output")
 
 
 def _times(node: UOp) -> int:

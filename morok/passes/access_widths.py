@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, islice, pairwise
 from operator import lt
@@ -44,7 +44,7 @@ class Widths:
     simplify  the symbolic rules, applied to the index of one lane
     operands  the vectors that arithmetic of the same width uses
     sizes     cache of `access_widths` by dtype
-    folded, accumulated, lane_offsets  caches of `_is_folded`, `_is_accumulated` and `offsets`
+    whole_leaves, accumulated, lane_offsets  caches of `_has_whole_leaves`, `_is_accumulated` and `offsets`
     """
 
     target: Target
@@ -53,7 +53,7 @@ class Widths:
     simplify: Callable[[UOp], UOp]
     operands: frozenset[UOp] = frozenset()
     sizes: dict[DType, list[int]] = field(default_factory=dict)
-    folded: dict[UOp, bool] = field(default_factory=dict)
+    whole_leaves: dict[UOp, bool] = field(default_factory=dict)
     accumulated: dict[UOp, bool] = field(default_factory=dict)
     lane_offsets: dict[UOp, tuple[UOp, Lanes] | None] = field(default_factory=dict)
 
@@ -268,26 +268,42 @@ def widest(n: UOp, w: Widths) -> int:
 
 def _stays_whole(x: UOp, w: Widths) -> bool:
     one = 1 < x.dtype.count <= w.limit and x.op in PARAMS
-    return one and (x in w.operands or _is_folded(x, w))
+    return one and (x in w.operands or _has_whole_leaves(x, w))
 
 
-def _is_folded(node: UOp, w: Widths) -> bool:
+def _has_whole_leaves(node: UOp, w: Widths) -> bool:
     """True if a node is vector arithmetic whose leaves are all registers or contiguous loads."""
-    known = w.folded
+
+    def below(n: UOp) -> bool | list[UOp]:
+        if n.dtype.count == 1 or n.op not in PARAMS:
+            return False
+        return [s for s in _vectors(n) if not _is_accumulator(s) and not _is_row(s, w)]
+
+    return _decided(node, w.whole_leaves, below, all)
+
+
+def _vectors(node: UOp) -> list[UOp]:
+    """The operands of a node; the whole vector for a Gep."""
+    return [s.src[0] if s.op is _GEP else s for s in node.src]
+
+
+def _decided(
+    node: UOp, known: dict[UOp, bool], below: Callable[[UOp], bool | list[UOp]], combined: Callable[[Iterable[bool]], bool]
+) -> bool:
+    """The answer for a node, cached in `known`: that of `below`, or all answers for the nodes that it gives, `combined`."""
     stack = [node]
     while stack:
         n = stack[-1]
-        if n in known:
-            stack.pop()
-            continue
-        arithmetic = n.dtype.count > 1 and n.op in PARAMS
-        inner = [s.src[0] if s.op is _GEP else s for s in n.src] if arithmetic else []
-        below = [s for s in inner if not _is_accumulator(s) and not _is_row(s, w)]
-        missing = [s for s in below if s not in known]
-        if missing:
-            stack += missing
-            continue
-        known[stack.pop()] = arithmetic and all(known[s] for s in below)
+        if n not in known:
+            found = below(n)
+            if isinstance(found, bool):
+                known[n] = found
+            elif missing := [s for s in found if s not in known]:
+                stack += missing
+                continue
+            else:
+                known[n] = combined(known[s] for s in found)
+        stack.pop()
     return known[node]
 
 
@@ -308,24 +324,14 @@ def _is_accumulated(node: UOp, w: Widths) -> bool:
     """True if a node is arithmetic wider than w.limit that depends on registers. The rules know nothing about the contents of
     registers, so splitting such a node into lanes would simplify none of them.
     """
-    known = w.accumulated
-    stack = [node]
-    while stack:
-        n = stack[-1]
-        if n in known:
-            stack.pop()
-            continue
-        wide = n.dtype.count > w.limit and n.op in PARAMS and _is_number(n) and all(map(_is_number, n.src))
-        inner = [s.src[0] if s.op is _GEP else s for s in n.src] if wide else []
-        if any(map(_is_accumulator, inner)):
-            known[stack.pop()] = True
-            continue
-        missing = [s for s in inner if s not in known]
-        if missing:
-            stack += missing
-            continue
-        known[stack.pop()] = any(known[s] for s in inner)
-    return known[node]
+
+    def below(n: UOp) -> bool | list[UOp]:
+        if n.dtype.count <= w.limit or n.op not in PARAMS or not all(map(_is_number, (n, *n.src))):
+            return False
+        vectors = _vectors(n)
+        return any(map(_is_accumulator, vectors)) or vectors
+
+    return _decided(node, w.accumulated, below, any)
 
 
 def _is_number(x: UOp) -> bool:

@@ -62,6 +62,22 @@ def known_factor(term: UOp) -> int:
     return 1
 
 
+def _addends(node: UOp, c: int) -> tuple[tuple[UOp, int], ...]:
+    """(node, coefficient) of each addend of `c * node`, the last first; () if `node` is no sum and no multiple of one."""
+    op, src = node.op, node.src
+    if op is _ADD:
+        return (src[1], c), (src[0], c)
+    if op is _SUB:
+        return (src[1], -c), (src[0], c)
+    if op is _NEG:
+        return ((src[0], -c),)
+    if op is _MUL and src[1].op is _CONST:
+        return ((src[0], c * int(src[1].arg)),)
+    if op is _MUL and src[0].op is _CONST:
+        return ((src[1], c * int(src[0].arg)),)
+    return ()
+
+
 def linear(x: UOp) -> Linear:
     """The linear form of `x`, a scalar of dtype index."""
     terms: dict[UOp, int] = {}
@@ -69,18 +85,9 @@ def linear(x: UOp) -> Linear:
     stack = [(x, 1)]
     while stack:
         node, c = stack.pop()
-        op, src = node.op, node.src
-        if op is _ADD:
-            stack += [(src[1], c), (src[0], c)]
-        elif op is _SUB:
-            stack += [(src[1], -c), (src[0], c)]
-        elif op is _NEG:
-            stack.append((src[0], -c))
-        elif op is _MUL and src[1].op is _CONST:
-            stack.append((src[0], c * int(src[1].arg)))
-        elif op is _MUL and src[0].op is _CONST:
-            stack.append((src[1], c * int(src[0].arg)))
-        elif op is _CONST:
+        if addends := _addends(node, c):
+            stack += addends
+        elif node.op is _CONST:
             constant += c * int(node.arg)
         else:
             terms[node] = terms.get(node, 0) + c
@@ -96,16 +103,8 @@ def lane_offsets(x: UOp) -> tuple[Linear, tuple[int, ...]] | None:
     while stack:
         node, c, lanes = stack.pop()
         op, src = node.op, node.src
-        if op is _ADD:
-            stack += [(src[1], c, lanes), (src[0], c, lanes)]
-        elif op is _SUB:
-            stack += [(src[1], -c, lanes), (src[0], c, lanes)]
-        elif op is _NEG:
-            stack.append((src[0], -c, lanes))
-        elif op is _MUL and src[1].op is _CONST:
-            stack.append((src[0], c * int(src[1].arg), lanes))
-        elif op is _MUL and src[0].op is _CONST:
-            stack.append((src[1], c * int(src[0].arg), lanes))
+        if addends := _addends(node, c):
+            stack += [(s, k, lanes) for s, k in addends]
         elif op is _CONST:
             offsets = [o + c * int(node.arg) for o in offsets]
         elif op is _VCONST:
@@ -132,14 +131,19 @@ def lane_offsets(x: UOp) -> tuple[Linear, tuple[int, ...]] | None:
     return Linear({t: c for t, c in terms.items() if c}, 0), tuple(offsets)
 
 
+def ungated(index: UOp) -> UOp:
+    """An index without its gates, each of the form `Where(condition, index, Invalid)`."""
+    while index.op is _WHERE:
+        index = index.src[1]
+    return index
+
+
 def place_sums(nodes: Iterable[UOp]) -> list[tuple[UOp, Linear]]:
     """(place, linear form of its index) for every Index whose first index is a scalar, without gates `Where(c, i, Invalid)`."""
     found: list[tuple[UOp, Linear]] = []
     for node in nodes:
         if node.op is _INDEX and len(node.src) >= 2:
-            i = node.src[1]
-            while i.op is _WHERE:
-                i = i.src[1]
+            i = ungated(node.src[1])
             if i.dtype.is_index and i.dtype.count == 1:
                 found.append((node, linear(i)))
     return found

@@ -12,9 +12,11 @@ from collections.abc import Sequence
 from morok.ir.graph import toposort
 from morok.ir.maker import maker
 from morok.ir.op import Op
+from morok.ir.places import passed
 from morok.ir.uop import UOp
 from morok.passes.rangeify import in_memory, stored
 from morok.passes.rangeify.state import STORAGE, State
+from morok.passes.rebuilding import own_origins
 
 
 class OverwrittenTooEarly(Exception):
@@ -72,10 +74,7 @@ def _refuse_two_contents(reads: set[UOp], order: Sequence[UOp]) -> None:
 
 def assigned(node: UOp) -> UOp:
     """The buffer that a Bufferize of an Assign writes to."""
-    target = node.src[0].src[0].src[0]
-    while target.op is Op.After:
-        target = target.src[0]
-    return target
+    return passed(node.src[0].src[0].src[0])
 
 
 def with_copy(roots: Sequence[UOp], state: State, contents: UOp) -> tuple[list[UOp], dict[UOp, UOp]]:
@@ -90,16 +89,13 @@ def with_copy(roots: Sequence[UOp], state: State, contents: UOp) -> tuple[list[U
     def target(node: UOp) -> UOp:
         return node.replace((target(node.src[0]), *node.src[1:])) if node.op is Op.Reshape else now[node]
 
-    outer = maker.origin
-    try:
+    with own_origins():
         for node in toposort(roots):
             maker.origin = node.origin
             src = tuple([target(s) if node.op is Op.Assign and k == 0 else read[s] for k, s in enumerate(node.src)])
             now[node] = read[node] = node if src == node.src else node.replace(src)
             if node in copied:
                 read[node] = UOp.new(Op.Copy, (now[node], UOp.new(Op.Device, (), state.device)))
-    finally:
-        maker.origin = outer
     return [now[r] for r in roots], now
 
 

@@ -18,6 +18,7 @@ from morok.ir.uop import UOp
 from morok.marks import helper
 from morok.passes.affine import place_sums, unit_stride_ids
 from morok.passes.node_order import nodes_of
+from morok.passes.range_stages import row_major
 from morok.passes.rebuilding import range_ids
 
 Axes = tuple[tuple[int, int], ...]
@@ -120,13 +121,12 @@ def shared(s: UOp, t: UOp, order: AxisOrder) -> tuple[UOp, UOp, UOp]:
     threads = [*(r for r in inside if r.arg[1] is AxisType.Local), t]
     lanes = inside[len(threads) - 1 :]
     threads.sort(key=lambda r: order.strides.get(r, math.inf), reverse=True)
-    at, size = UOp.const(0), 1
-    for r in (*threads, *lanes):
-        at, size = at * (int(r.vmax) + 1) + r, size * (int(r.vmax) + 1)
-    buffer = UOp.new(Op.DefineLocal, (), order.next_buffer, s.dtype.ptr(size, AddrSpace.LOCAL))
+    axes = [*threads, *lanes]
+    lengths = [int(r.vmax) + 1 for r in axes]
+    buffer = UOp.new(Op.DefineLocal, (), order.next_buffer, s.dtype.ptr(math.prod(lengths), AddrSpace.LOCAL))
     again = UOp.new(Op.Range, t.src, (order.next_range, AxisType.Reduce, t.arg[2]))
     order.next_buffer, order.next_range = order.next_buffer + 1, order.next_range + 1
-    return buffer, at, again
+    return buffer, row_major(axes, lengths), again
 
 
 def refuse_unrolled(root: UOp) -> None:

@@ -15,7 +15,7 @@ from morok.ir.launch import BLOCKS, THREADS, launched
 from morok.ir.op import Op
 from morok.ir.places import storage
 from morok.ir.uop import UOp
-from morok.passes.affine import lane_offsets
+from morok.passes.affine import lane_offsets, ungated
 from morok.passes.range_stages import const_end
 
 _SCHEDULE: Final = "lower a kernel for the device that it was scheduled for: a CPU kernel may fill local buffers in loops"
@@ -114,10 +114,7 @@ def _stores_at_own_places(store: UOp) -> bool:
     """
     threads = {r for r in store.ranges if r.arg[1] in THREADS}
     place = store.src[0]
-    index = place.src[1]
-    while index.op is Op.Where:  # a gate only masks stores
-        index = index.src[1]
-    found = lane_offsets(index)
+    found = lane_offsets(ungated(place.src[1]))  # a gate only masks stores
     pointer = storage(place).dtype
     assert isinstance(pointer, PtrType)
     if not threads or found is None:

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
+from morok.ir.conjunctions import clauses
 from morok.ir.dtype import AddrSpace, PtrType
 from morok.ir.launch import BLOCKS, launched
 from morok.ir.op import Op
@@ -120,7 +121,7 @@ class _Block:
 
     def passing(self, gates: Sequence[UOp], lanes: int) -> list[list[bool]]:
         """By lane and thread: False if a condition that depends on threads alone masks the access."""
-        known = [c for gate in gates for c in _conditions(gate) if self.ranges_alone(c)]
+        known = [c for gate in gates for c in clauses(gate) if self.ranges_alone(c)]
         found = [[True] * math.prod(self.sizes) for _ in range(lanes)]
         for condition in known:
             of_threads = self.values(condition)
@@ -233,17 +234,6 @@ def _places(nodes: Sequence[UOp]) -> Iterator[tuple[UOp, UOp]]:
 def _is_global(place: UOp) -> bool:
     d = storage(place).dtype
     return isinstance(d, PtrType) and d.space is AddrSpace.GLOBAL
-
-
-def _conditions(gate: UOp) -> Iterator[UOp]:
-    """The conjuncts of a gate."""
-    pending = [gate]
-    while pending:
-        n = pending.pop()
-        if n.op is Op.And:
-            pending += n.src
-        else:
-            yield n
 
 
 def _is_uniform(gate: UOp) -> bool:

@@ -14,7 +14,7 @@ from morok.ir.op import Op
 from morok.ir.places import storage
 from morok.ir.uop import UOp
 from morok.marks import helper
-from morok.passes.affine import lane_offsets
+from morok.passes.affine import lane_offsets, ungated
 from morok.passes.barrier_check import check_barriers
 from morok.passes.coalescing import thread_order
 from morok.passes.range_stages import const_end
@@ -68,13 +68,13 @@ def _too_large(dims: Sequence[int], limits: Sequence[int]) -> LoweringError:
 class Launch:
     """The hardware indices of one kernel.
 
-    own      the index of each range that is a dimension by itself
-    digits   for each other range (index, stride): range = index // stride % length
-    threads  the ranges over the threads of a block
+    indices      the index of each range that has one of its own
+    coordinates  for each other range (index, stride): range = index // stride % length
+    threads      the ranges over the threads of a block
     """
 
-    own: dict[UOp, UOp] = field(default_factory=dict)
-    digits: dict[UOp, tuple[UOp, int]] = field(default_factory=dict)
+    indices: dict[UOp, UOp] = field(default_factory=dict)
+    coordinates: dict[UOp, tuple[UOp, int]] = field(default_factory=dict)
     threads: list[UOp] = field(default_factory=list)
 
     @classmethod
@@ -98,7 +98,7 @@ class Launch:
         return found
 
     def dimensions(self, prefix: str, ranges: Sequence[UOp], limits: Sequence[int]) -> None:
-        """Fill in `own` or `digits` for each range, with Specials `prefix0`, `prefix1`, ..; the first range is the fastest."""
+        """Fill in `indices` or `coordinates` for each range, by Specials `prefix0`, `prefix1`, ..; the first is the fastest."""
         sizes = [const_end(r) for r in ranges]
         dims = [n for n in sizes if n is not None]
         if len(dims) < len(sizes) and len(ranges) > len(limits):
@@ -109,7 +109,7 @@ class Launch:
             )
         chosen = tuple(dims) if len(dims) < len(sizes) else limit_dims(dims, limits)
         if chosen == tuple(dims):
-            self.own.update({r: UOp.new(Op.Special, (r.src[0],), f"{prefix}{i}") for i, r in enumerate(ranges)})
+            self.indices.update({r: UOp.new(Op.Special, (r.src[0],), f"{prefix}{i}") for i, r in enumerate(ranges)})
             return
         specials = [UOp.new(Op.Special, (UOp.const(n),), f"{prefix}{i}") for i, n in enumerate(chosen)]
         # walk both lists of sizes in step; wherever their products agree, the ranges and dimensions so far form a group
@@ -127,24 +127,24 @@ class Launch:
                     stride *= chosen[j]
                     total, j = total * chosen[j], j + 1
             if len(members) == 1 and flat.op is Op.Special:
-                self.own[members[0]] = flat
+                self.indices[members[0]] = flat
                 continue
             step = 1
             for r in members:
-                self.digits[r] = flat, step
+                self.coordinates[r] = flat, step
                 step *= int(r.vmax) + 1
 
 
 @helper
 def dimension(r: UOp, launch: Launch) -> UOp | None:
     """The hardware index equal to `r`; None if r shares an index with other ranges."""
-    return launch.own.get(r)
+    return launch.indices.get(r)
 
 
 @helper
 def coordinate(r: UOp, launch: Launch) -> tuple[UOp, int] | None:
     """(index, stride) with r = index // stride % length; None if r has an index of its own."""
-    return launch.digits.get(r)
+    return launch.coordinates.get(r)
 
 
 @helper
@@ -161,9 +161,7 @@ def _by_stride(ranges: list[UOp], nodes: list[UOp]) -> list[UOp]:
     stride: dict[UOp, int] = {}
     for n in nodes:
         if n.op is Op.Store and n.src[0].op is Op.Index:
-            index = n.src[0].src[1]
-            while index.op is Op.Where:
-                index = index.src[1]
+            index = ungated(n.src[0].src[1])
             sums = lane_offsets(index) if index.dtype.is_index else None
             for t, c in sums[0].terms.items() if sums is not None else ():
                 stride[t] = min(abs(c), stride.get(t, abs(c)))

@@ -14,7 +14,7 @@ from morok.ir.uop import UOp
 from morok.marks import helper
 from morok.passes.affine import linear
 from morok.passes.node_order import nodes_of
-from morok.passes.range_stages import const_end
+from morok.passes.range_stages import const_end, with_id
 from morok.passes.rebuilding import next_range_id, rebuild
 
 MAX_PIECES: Final = 4  # most pieces of a loop nest with cuts in several loops
@@ -142,7 +142,7 @@ def _with_own_ranges(pieces: Sequence[UOp], id: int) -> tuple[list[UOp], int]:
         fresh: dict[UOp, UOp] = {}
         for r in piece.src[1:] if len(pieces) > 1 else ():
             if r in seen:
-                fresh[r] = UOp.new(Op.Range, r.src, (id, *r.arg[1:]))
+                fresh[r] = with_id(r, id)
                 id += 1
             seen.add(r)
         out.append(substitute((piece,), fresh)[0] if fresh else piece)

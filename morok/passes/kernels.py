@@ -18,12 +18,14 @@ from typing import Final
 from morok.ir.dtype import AddrSpace, DType
 from morok.ir.maker import maker
 from morok.ir.op import AxisType, Op
+from morok.ir.places import passed
 from morok.ir.shape import dim
 from morok.ir.uop import UOp
 from morok.passes import index_maps
 from morok.passes.assignments import assigned, in_order
 from morok.passes.rangeify import in_memory
 from morok.passes.rangeify.state import STORAGE
+from morok.passes.rebuilding import own_origins
 from morok.passes.target import KernelInfo
 
 NewBuffer = Callable[[DType, int], UOp]
@@ -73,17 +75,16 @@ def split_kernels(
     values = results.difference(views)
     groups = {} if overwritten else _store_groups(order, results.difference(opts), most_buffers)
     inner: set[UOp] = set()  # the new buffers that hold no result yet
-    outer = maker.origin
-    try:
+    with own_origins():
         for node in order:
             if node in holders:
                 continue  # stored by an earlier kernel
             maker.origin = node.origin
             alias = _copied(node, holders)
-            if alias is not None and base(alias) not in overwritten and (node not in values or base(alias) in inner):
+            if alias is not None and passed(alias) not in overwritten and (node not in values or passed(alias) in inner):
                 holders[node] = alias
                 if node in results:
-                    inner.discard(base(alias))
+                    inner.discard(passed(alias))
                 continue
             nodes = groups.get(node, [node])
             kernel, targets = _kernel(nodes, holders, new_buffer, readers, contents, out, opts.get(node))
@@ -94,18 +95,9 @@ def split_kernels(
                 contents[targets[0]] = holders[node]
             else:
                 inner.update(t for n, t in zip(nodes, targets, strict=True) if n not in results)
-    finally:
-        maker.origin = outer
     out.sink = UOp.sink(*[holders.get(root, root) for root in sink.src])
-    out.outputs = [base(root) for root in out.sink.src]
+    out.outputs = [passed(root) for root in out.sink.src]
     return out
-
-
-def base(holder: UOp) -> UOp:
-    """The Buffer under After edges."""
-    while holder.op is Op.After:
-        holder = holder.src[0]
-    return holder
 
 
 def _extent(node: UOp) -> int:
@@ -270,7 +262,7 @@ class _Body:
     def slot(self, storage: UOp) -> UOp:
         """The DefineGlobal of the buffer that an Index reads."""
         holder = self.holders[storage] if storage.op is Op.Bufferize else storage
-        buffer = base(holder)
+        buffer = passed(holder)
         if buffer not in self.slots:
             self.slots[buffer] = _global(len(self.slots), buffer)
             self.sources.append(holder)

@@ -9,7 +9,7 @@ from morok.ir.dtype import AddrSpace
 from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.passes.node_order import nodes_of
-from morok.passes.range_stages import const_end
+from morok.passes.range_stages import const_end, row_major
 from morok.passes.rebuilding import rebuild
 
 
@@ -32,12 +32,9 @@ def add_local_buffers(root: UOp) -> UOp:
         known = [n for n in sizes if n is not None]
         if len(known) != len(sizes):
             raise LoweringError(f"a buffer in local memory has a symbolic size: {node}", expected="constant sizes")
-        place = UOp.const(0)
-        for r, n in zip(ranges, known, strict=True):
-            place = place * n + r
         buffer = UOp.new(Op.DefineLocal, (), next_id, value.dtype.ptr(math.prod(known), AddrSpace.LOCAL))
         next_id += 1
-        filled = buffer.index(place).store(value).end(*ranges)
+        filled = buffer.index(row_major(ranges, known)).store(value).end(*ranges)
         return buffer.after(UOp.new(Op.Barrier, (filled,)))
 
     return rebuild(root, (Op.Bufferize,), visit)

@@ -15,6 +15,7 @@ from morok.ir.op import TABLE, Op, Position
 from morok.ir.positions import positions
 from morok.ir.uop import UOp
 from morok.passes.node_order import nodes_of
+from morok.passes.rebuilding import own_origins
 from morok.rewrite.engine import InitialSubstitution, Rebuild
 
 _NAMED: Final = frozenset({Op.Range, Op.Special, Op.DefineVar})
@@ -55,15 +56,12 @@ def names(root: UOp) -> InitialSubstitution | None:
     """
     made: dict[UOp, UOp] = {}
     forms: dict[UOp, UOp] = {}
-    origin = maker.origin
-    try:
+    with own_origins():
         for node in nodes_of(root):
             if node.op in _NAMED and node.dtype.is_index:
                 maker.origin = node.origin
                 made[node] = _named(node, node.src)
                 forms[node] = made[node].cast(dtypes.index)
-    finally:
-        maker.origin = origin
     if not made:
         return None
     numbered = {form: made[node] for node, form in forms.items()}
@@ -94,8 +92,7 @@ def lower_names(root: UOp) -> UOp:
         return root
     made: dict[UOp, UOp] = {}
     done: dict[UOp, UOp] = {}
-    origin = maker.origin
-    try:
+    with own_origins():
         for node in nodes:
             src = tuple([done[s] for s in node.src])
             maker.origin = node.origin
@@ -110,6 +107,4 @@ def lower_names(root: UOp) -> UOp:
                 at = zip(node.src, src, positions(node), strict=True)
                 src = tuple([made[s] if s in made and p in _OPERANDS else new for s, new, p in at])
             done[node] = node.replace(src)
-    finally:
-        maker.origin = origin
     return done[root]

@@ -21,6 +21,7 @@ from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.passes import listing_stream, steps
 from morok.passes.appended import admit, appended_to, joined
+from morok.passes.rebuilding import own_origins
 from morok.passes.target import KernelInfo, Target
 from morok.rewrite import library
 from morok.rewrite.engine import InitialSubstitution
@@ -198,12 +199,9 @@ def lower(ast: UOp, target: Target, observer: Observer | None = None, trial: Rul
     OutOfBoundsError for an access outside of a buffer, before the first stage or after the last, and VerifyError if the program
     after a stage violates the stage's postcondition.
     """
-    origin = maker.origin
-    maker.origin = ast.origin  # the default provenance of new nodes, which algorithms may refine
-    try:
+    with own_origins():
+        maker.origin = ast.origin  # the default provenance of new nodes, which algorithms may refine
         return _lower(ast, target, observer, trial)
-    finally:
-        maker.origin = origin
 
 
 def apply_groups(stage: Stage, program: UOp, target: Target, trial: RuleSet | None = None) -> UOp:

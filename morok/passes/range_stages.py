@@ -22,6 +22,24 @@ def new_range(end: int, id: int, axis: AxisType, like: UOp) -> UOp:
     return UOp.range(end, id, axis, like.arg[2])
 
 
+def with_id(r: UOp, id: int) -> UOp:
+    """The range `r` with another id."""
+    return UOp.new(Op.Range, r.src, (id, *r.arg[1:]), r.dtype)
+
+
+def with_axis(r: UOp, axis: AxisType) -> UOp:
+    """The range `r` of another kind."""
+    return UOp.new(Op.Range, r.src, (r.arg[0], axis, r.arg[2]), r.dtype)
+
+
+def row_major(indices: Iterable[UOp], lengths: Iterable[int]) -> UOp:
+    """The row-major position of indices into axes of these lengths."""
+    place = UOp.const(0)
+    for i, n in zip(indices, lengths, strict=True):
+        place = place * n + i
+    return place
+
+
 def const_end(r: UOp) -> int | None:
     """The length of a range; None if it is not constant."""
     end = r.src[0]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Mapping
+import contextlib
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 
 from morok.ir.maker import maker
 from morok.ir.op import Op
@@ -12,14 +13,29 @@ from morok.passes.node_order import nodes_of
 Visit = Callable[[UOp, tuple[UOp, ...]], "UOp | None"]
 
 
+@contextlib.contextmanager
+def own_origins() -> Iterator[None]:
+    """A block that sets the origins of new nodes; after it they are set as before."""
+    outer = maker.origin
+    try:
+        yield
+    finally:
+        maker.origin = outer
+
+
+def over(node: UOp, done: Mapping[UOp, UOp]) -> UOp:
+    """`node` over the new forms of its operands; `node` itself if these are the same."""
+    src = tuple([done[s] for s in node.src])
+    return node if src == node.src else node.replace(src)
+
+
 def rebuild(root: UOp, ops: Container[Op], visit: Visit) -> UOp:
     """`root` with each node of these ops replaced by `visit(node, its new operands)`; if that is None, the node is kept, over its
     new operands. Other nodes are rebuilt only above changed nodes.
     """
     done: dict[UOp, UOp] = {}  # changed nodes only
     changed = done.keys()
-    origin = maker.origin
-    try:
+    with own_origins():
         for node in nodes_of(root):
             old = node.src
             visited = node.op in ops
@@ -32,8 +48,6 @@ def rebuild(root: UOp, ops: Container[Op], visit: Visit) -> UOp:
                 made = node if src == old else node.replace(src)
             if made is not node:
                 done[node] = made
-    finally:
-        maker.origin = origin
     return done.get(root, root)
 
 

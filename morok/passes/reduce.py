@@ -14,9 +14,11 @@ from morok.ir.dtype import AddrSpace, PtrType, dtypes
 from morok.ir.graph import new_forms
 from morok.ir.op import Op
 from morok.ir.places import storage
+from morok.ir.ranges import replace_range
 from morok.ir.uop import UOp
 from morok.passes.node_order import nodes_of
-from morok.passes.rebuilding import next_range_id
+from morok.passes.range_stages import with_id
+from morok.passes.rebuilding import next_range_id, over
 
 Loop = tuple[tuple[UOp, ...], frozenset[UOp]]  # the ranges of a Reduce, and the ranges around it
 
@@ -48,8 +50,7 @@ class _Separator:
             self.loop(group)
         for node in nodes:
             if node not in self.done:
-                src = tuple([self.done[s] for s in node.src])
-                self.done[node] = node if src == node.src else node.replace(src)
+                self.done[node] = over(node, self.done)
 
     def loop(self, group: list[UOp]) -> None:
         """Rebuild reductions over the same ranges inside the same loops, with new ranges for those that an earlier loop uses."""
@@ -59,8 +60,8 @@ class _Separator:
         self.used.update(ranges)
         for node in group:
             source = self.done[node.src[0]]
-            if taken:
-                source = substitute_open(source, taken)
+            for r, fresh in taken.items():
+                source = replace_range(source, r, fresh)
             if node.dtype.is_index:  # a register needs a width, and an empty Max or Min an identity
                 _check_fold_fits(node, source)
                 wide = dtypes.i64.vec(node.dtype.count)
@@ -72,7 +73,7 @@ class _Separator:
 
     def fresh(self, r: UOp) -> UOp:
         self.next_range += 1
-        return UOp.new(Op.Range, r.src, (self.next_range - 1, *r.arg[1:]))
+        return with_id(r, self.next_range - 1)
 
 
 def _check_fold_fits(fold: UOp, source: UOp) -> None:
@@ -96,19 +97,6 @@ def _check_fold_fits(fold: UOp, source: UOp) -> None:
             expected="partial results within the bounds of i64",
             hint="use smaller shapes, or variables with closer bounds",
         )
-
-
-def substitute_open(root: UOp, mapping: dict[UOp, UOp]) -> UOp:
-    """`root` with ranges replaced where they are open; an op that closes such a range is kept with all below it."""
-    done: dict[UOp, UOp] = dict(mapping)
-    for node in root.toposort():
-        if node in done:
-            continue
-        if any(r in mapping for r in node.ranges):
-            done[node] = node.replace(tuple([done[s] for s in node.src]))
-        else:
-            done[node] = node
-    return done[root]
 
 
 def separate_loops(root: UOp) -> UOp:

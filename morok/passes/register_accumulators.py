@@ -20,6 +20,7 @@ from morok.passes.access_widths import arithmetic_lanes
 from morok.passes.accumulators import native_lanes
 from morok.passes.lanes import take
 from morok.passes.node_order import nodes_of
+from morok.passes.rebuilding import own_origins
 from morok.passes.target import Target
 
 Lanes = tuple[int, ...]
@@ -49,11 +50,8 @@ def cut_registers(root: UOp, target: Target) -> UOp:
                 wide[n] = lanes
     if not wide and not joined:
         return root
-    origin = maker.origin
-    try:
+    with own_origins():
         return _Cutter(wide, arithmetic_lanes(target), nodes).cut(root)
-    finally:
-        maker.origin = origin
 
 
 class _Cutter:

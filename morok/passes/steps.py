@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Final
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, Final, TypeVar
 
 from morok import config
 from morok.ir.op import Op
 from morok.ir.uop import UOp
-from morok.passes import index_set_splitting, local, prefix_scan_registers, range_stages, reduce, register_accumulators
-from morok.passes import linearize as _linearize
-from morok.passes import lower_index as _lower_index
+from morok.passes import (
+    index_set_splitting,
+    local,
+    lower_index,
+    prefix_scan_registers,
+    range_stages,
+    reduce,
+    register_accumulators,
+)
+from morok.passes import linearize as linearization
 from morok.passes.access_widths import Widths
 from morok.passes.accumulators import Accumulators
 from morok.passes.appended import joined
@@ -19,12 +27,14 @@ from morok.passes.gpudims import Launch
 from morok.passes.index_set_splitting import CutStores
 from morok.passes.node_order import nodes_of
 from morok.passes.optimizer import optimizer
-from morok.passes.range_splitting import MergedRanges, RangeIds
+from morok.passes.range_splitting import RangeIds
 from morok.passes.target import Target
 from morok.rewrite import library
 from morok.rewrite.engine import InitialSubstitution, graph_rewrite
 from morok.rewrite.ruleset import RuleSet
 from morok.rewrite.tiers import SYMBOLIC
+
+T = TypeVar("T")
 
 EXPANDED: Final = 9  # the stage that makes vectors of lanes
 ONE_PLACE: Final = ("lower_gates", "wide_accesses", "gep_pushing", "take_lanes")
@@ -65,20 +75,27 @@ def simplify(x: UOp) -> UOp:
     return rewrite(x, SYMBOLIC, 14)
 
 
-def range_ids(ast: UOp, target: Target) -> RangeIds:
-    return RangeIds.of(ast)
+def graph_only(step: Callable[[UOp], T]) -> Callable[[UOp, Target], T]:
+    """`step`, which needs no target, as a function of (program, target)."""
+
+    @functools.wraps(step)
+    def applied(ast: UOp, target: Target) -> T:
+        return step(ast)
+
+    return applied
 
 
-def merging(ast: UOp, target: Target) -> MergedRanges | None:
-    return range_stages.merged_ranges(ast)
-
-
-def flatten_ranges(ast: UOp, target: Target) -> UOp:
-    return range_stages.flatten_ranges(ast)
-
-
-def number_by_nesting(ast: UOp, target: Target) -> UOp:
-    return range_stages.number_by_nesting(ast)
+range_ids = graph_only(RangeIds.of)
+merging = graph_only(range_stages.merged_ranges)
+flatten_ranges = graph_only(range_stages.flatten_ranges)
+number_by_nesting = graph_only(range_stages.number_by_nesting)
+set_apart = graph_only(index_set_splitting.set_apart)
+axis_order = graph_only(AxisOrder.of)
+share_loops = graph_only(reduce.share_loops)
+lower_names = graph_only(lower_index.lower_names)
+names = graph_only(lower_index.names)
+order_loops = graph_only(linearization.order_loops)
+linearize = graph_only(linearization.linearize)
 
 
 def cut_stores(ast: UOp, target: Target) -> CutStores | None:
@@ -87,16 +104,8 @@ def cut_stores(ast: UOp, target: Target) -> CutStores | None:
     return found if found is not None and found.chosen else None
 
 
-def set_apart(ast: UOp, target: Target) -> UOp:
-    return index_set_splitting.set_apart(ast)
-
-
 def apply_opts(ast: UOp, target: Target) -> UOp:
     return optimizer().optimized(ast, target)
-
-
-def axis_order(ast: UOp, target: Target) -> AxisOrder:
-    return AxisOrder.of(ast)
 
 
 def add_local_buffers(ast: UOp, target: Target) -> UOp:
@@ -112,14 +121,10 @@ def accumulators(ast: UOp, target: Target) -> Accumulators | None:
     return Accumulators.of(ast, optimizer().vectors(ast, target))
 
 
-def share_loops(ast: UOp, target: Target) -> UOp:
-    return reduce.share_loops(ast)
-
-
 def launch(ast: UOp, target: Target) -> Launch | None:
     """The launch of a kernel on a GPU; None if no range becomes a hardware index, as on a CPU."""
     found = Launch.of(ast, target) if target.has_local else None
-    return found if found is not None and (found.own or found.digits) else None
+    return found if found is not None and (found.indices or found.coordinates) else None
 
 
 def split_accesses(ast: UOp, target: Target) -> UOp:
@@ -131,10 +136,6 @@ def split_accesses(ast: UOp, target: Target) -> UOp:
 
 def widths(ast: UOp, target: Target) -> Widths:
     return Widths.of(ast, optimizer().vectors(ast, target), simplify, config.DEVECTORIZE.value)
-
-
-def lower_names(ast: UOp, target: Target) -> UOp:
-    return _lower_index.lower_names(ast)
 
 
 def images(ast: UOp, target: Target) -> InitialSubstitution | None:
@@ -150,17 +151,5 @@ def images(ast: UOp, target: Target) -> InitialSubstitution | None:
     return initial if forms else None
 
 
-def names(ast: UOp, target: Target) -> InitialSubstitution | None:
-    return _lower_index.names(ast)
-
-
 def cut_registers(ast: UOp, target: Target) -> UOp:
     return register_accumulators.cut_registers(ast, optimizer().vectors(ast, target))
-
-
-def order_loops(ast: UOp, target: Target) -> UOp:
-    return _linearize.order_loops(ast)
-
-
-def linearize(ast: UOp, target: Target) -> list[UOp]:
-    return _linearize.linearize(ast)

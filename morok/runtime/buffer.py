@@ -288,7 +288,7 @@ class Buffer:
         if not isinstance(array, np.ndarray) or array.dtype.kind not in "biuf":
             raise mistyped(array, "the data of a buffer", "an ndarray of numbers", DTypeError)
         if array.size != self.size:
-            raise ShapeError(f"{array.size} elements do not fill a buffer of {self.size}")
+            raise ShapeError(f"{array.size} elements do not fill a buffer of {self.size}", expected=f"{self.size} elements")
         self.allocate()
         if self.device.shares_host_memory:
             self.numpy()[:] = np.ascontiguousarray(array).astype(kind, copy=False).reshape(-1)

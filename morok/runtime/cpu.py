@@ -75,14 +75,18 @@ class InterpretedKernel(Kernel):
         run_instructions(self.instructions, memory, values)
         for a in self.rendered.args:
             if a.written:
-                b = buffers[a.slot]
-                b.numpy()[:] = [to_bits(b.dtype, v) for v in memory[a.slot]] if b.dtype in BITS else memory[a.slot]
+                set_elements(buffers[a.slot], memory[a.slot])
 
 
 def elements(b: Buffer) -> list[Any]:
     """The elements as Python numbers, for the interpreter."""
     found: list[Any] = b.numpy().tolist()
     return [from_bits(b.dtype, v) for v in found] if b.dtype in BITS else found
+
+
+def set_elements(b: Buffer, values: Sequence[Any]) -> None:
+    """Replace the elements by these Python numbers."""
+    b.numpy()[:] = [to_bits(b.dtype, v) for v in values] if b.dtype in BITS else values
 
 
 class NullKernel(Kernel):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from morok.arguments import flag, index_or_none, real_or_none, refused
@@ -25,7 +26,7 @@ _FORMAT: Final[dict[DType, str]] = {
 
 
 def value_of(kernel: str, variable: Variable, values: Vars) -> Any:
-    """The value bound to `variable`. BindError if there is none, or it is outside the bounds, for which memory is allocated."""
+    """The value bound to `variable`. BindError if there is none, or it is outside the bounds: memory is allocated for these."""
     name = variable.name
     if name not in values:
         raise BindError(
@@ -80,3 +81,12 @@ class Kernel(ABC):
     @abstractmethod
     def launch(self, buffers: Sequence[Buffer], values: Vars = NOTHING) -> None:
         """Run once on `buffers`, by slot; return when done (GPU: when queued). BindError for missing values."""
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedKernel:
+    """One step: a kernel, the numbers of the plan's buffers by slot, and values bound when the plan was made."""
+
+    kernel: Kernel
+    buffers: tuple[int, ...]
+    fixedvars: Mapping[str, Any] = field(default_factory=dict)

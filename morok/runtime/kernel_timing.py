@@ -31,7 +31,8 @@ from morok.codegen.rendered import Rendered
 from morok.ir.dtype import DType
 from morok.runtime.buffer import NUMPY, Buffer
 from morok.runtime.device import device
-from morok.runtime.plan import ExecutionPlan, PreparedKernel
+from morok.runtime.kernel import PreparedKernel
+from morok.runtime.plan import ExecutionPlan
 
 FAILED: Final = math.inf
 _SAMPLE_SECONDS: Final = 0.002  # seconds of repeated runs in one sample

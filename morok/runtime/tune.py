@@ -15,14 +15,14 @@ from morok.ir.dtype import PtrType
 from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.optimize import beam, heuristics
-from morok.optimize.opts import Opt, Scheduler
+from morok.optimize.opts import Opt
+from morok.optimize.scheduler import Scheduler
 from morok.passes import pipeline
-from morok.passes.appended import appended_key
 from morok.passes.target import KernelInfo
 from morok.runtime import kernel_timing
 from morok.runtime.abstract_device import Device
 from morok.runtime.kernel_timing import FAILED, Timing
-from morok.runtime.tuned import found_here, key
+from morok.runtime.tuned import key, store_for
 
 COMPILE_SECONDS: Final = 10.0  # time limit for compiling a candidate, and again for timing it
 _APPLY: Final = 7  # the stage that applies optimizations
@@ -66,8 +66,7 @@ def tuned(ast: UOp, device: Device) -> UOp:
     ready: Any = ast
     for stage in pipeline.STAGES[: _APPLY - 1]:
         ready = pipeline.run(stage, ready, target)
-    unnamed = appended_key() or target.own_rules  # rules added at run time have no stable key for the disk
-    store = None if unnamed else found_here()
+    store = store_for(target)
     name = key(ast, device.identity, target, config.code_key(), limits())
     opts = None if store is None or config.IGNORE_BEAM_CACHE.value else store.get(name)
     if opts is not None and _legal(ready, device, opts):

@@ -21,6 +21,8 @@ from morok.ir.op import Op
 from morok.ir.pickling import table
 from morok.ir.uop import UOp
 from morok.optimize.opts import Opt, OptOp
+from morok.passes.appended import appended_key
+from morok.passes.target import Target
 
 T = TypeVar("T")
 
@@ -55,17 +57,22 @@ def read(text: str) -> tuple[Opt, ...]:
     return tuple(Opt(OptOp[name], axis, arg) for name, axis, arg in json.loads(text))
 
 
-def sealed(key: str, said: str) -> str:
+def sealed(key: str, content: str) -> str:
     """A text as it is stored, with a checksum of it and its key: SQLite detects few changed bits."""
-    return f"{hashlib.sha256(f'{key} {said}'.encode()).hexdigest()[:16]} {said}"
+    return f"{hashlib.sha256(f'{key} {content}'.encode()).hexdigest()[:16]} {content}"
 
 
 def unsealed(key: str, kept: Any) -> str:
     """The text of a sealed() text; ValueError if it is damaged."""
-    said = kept[17:] if isinstance(kept, str) else ""
-    if kept != sealed(key, said):
+    content = kept[17:] if isinstance(kept, str) else ""
+    if kept != sealed(key, content):
         raise ValueError("damaged")
-    return said
+    return content
+
+
+def store_for(target: Target) -> Found | None:
+    """The store of search results for a target; None also where rules were added at run time: they have no key for the disk."""
+    return None if appended_key() or target.own_rules else found_here()
 
 
 def found_here() -> Found | None:
@@ -126,11 +133,11 @@ class Found:
         """True after storing `opts` for `key`; False if the folder cannot be written."""
         return self.keep(key, text(opts))
 
-    def keep(self, key: str, said: str) -> bool:
+    def keep(self, key: str, content: str) -> bool:
         """True after storing a text for `key`; False if the folder cannot be written."""
         try:
             with self._open() as connection:
-                connection.execute("insert or replace into found values (?, ?, ?)", (key, sealed(key, said), time.time()))
+                connection.execute("insert or replace into found values (?, ?, ?)", (key, sealed(key, content), time.time()))
             return True
         except sqlite3.OperationalError:
             return False

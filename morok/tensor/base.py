@@ -100,7 +100,7 @@ class Lazy:
     __array_priority__: ClassVar[float] = 1000.0
     __array_ufunc__: ClassVar[None] = None
 
-    _uop: UOp  # what all threads see, but for a description that has written the tensor
+    _uop: UOp  # for all threads, except in a description that has written the tensor
     device: str
     _compiled: Any
     _viewed: tuple[Viewed, ...]

@@ -21,11 +21,10 @@ from morok.interrupts import check
 from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.locks import KERNELS
-from morok.passes.appended import appended_key
 from morok.passes.rangeify.state import Decision
 from morok.runtime.buffer import NUMPY, Buffer
 from morok.runtime.device import device as find_device
-from morok.runtime.tuned import found_here, key
+from morok.runtime.tuned import key, store_for
 from morok.tensor import registry
 from morok.tensor.plans import planned
 from morok.tensor.scheduling import Normal, Prepared, Schedule, decided
@@ -61,8 +60,7 @@ def found_cuts(normal: Normal, device: str) -> Mapping[UOp, bool]:
     asked = closest(decisions, config.SEARCH_CUTS.value)
     if not asked:
         return {}
-    unnamed = appended_key() or target.target.own_rules  # rules added at run time have no stable key for the disk
-    store = None if unnamed else found_here()
+    store = store_for(target.target)
     figures = tuple([(d.node.op.name, d.size, d.runs, d.merged, d.stored, d.cut) for d in asked])
     roots = UOp.new(Op.Sink, normal.roots)
     name = key(roots, "cuts", figures, device, target.identity, target.target, config.code_key(), config.MAX_BUFFERS.value)

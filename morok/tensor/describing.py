@@ -34,12 +34,12 @@ _DEPENDS: Final = "depends"  # key in a node's memo: the words for an unknown va
 _UNKNOWN: Final = object()  # key in a Buffer node's memo: the description, in words, of an unknown value
 _current: Final[contextvars.ContextVar[Description | None]] = contextvars.ContextVar("morok description", default=None)
 current: Final = _current.get
-descriptions: Final[list[Description]] = []  # those that any thread is at
+descriptions: Final[list[Description]] = []  # in progress, of all threads
 _planning: Final[contextvars.ContextVar[bool]] = contextvars.ContextVar("morok planning", default=False)
 
 
 def _forget() -> None:
-    """None; in a forked child nothing is described but by the thread that has forked."""
+    """End the descriptions of other threads, in a forked child: only the thread that forked runs there."""
     mine = current()
     descriptions[:] = [d for d in descriptions if d is mine]
 

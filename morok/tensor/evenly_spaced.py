@@ -98,10 +98,10 @@ def _floats(count: int, first: Number, by: Number, d: DType) -> UOp:
     at = _iota(count)
     out = _times(at, count, step, d) + UOp.const(start, d)
     # for the first two numbers the formula may differ from NumPy: rounded twice, of another sign, NaN
-    for i, said in ((1, second), (0, start)):
+    for i, exact in ((1, second), (0, start)):
         made = number.coerce(d, i * step + start)
-        if not number.same_value(d, made, said):
-            out = at.eq(UOp.const(i, dtypes.index)).where(UOp.const(said, d), out)
+        if not number.same_value(d, made, exact):
+            out = at.eq(UOp.const(i, dtypes.index)).where(UOp.const(exact, d), out)
     return out
 
 

@@ -15,7 +15,7 @@ from morok.tensor import creation
 from morok.tensor.argument_checks import each, known, only_tensors, whole
 from morok.tensor.base import AnyTensor, Lazy, namesakes, show
 from morok.tensor.keywords import Along, AlongOrFlat, Over, other_names
-from morok.tensor.view_methods import axis_of, pick
+from morok.tensor.view_methods import along, axis_of, pick
 
 
 def concat(kind: type[AnyTensor], tensors: Sequence[AnyTensor], axis: int | None) -> AnyTensor:
@@ -120,7 +120,7 @@ def split(self: AnyTensor, sizes: int | Sequence[int], axis: int = 0, **also: Un
     out: list[AnyTensor] = []
     begin = 0
     for size in parts:
-        out.append(self.shrink([(begin, begin + size) if k == a else None for k in range(self.ndim)]))
+        out.append(self.shrink(along(self, a, begin, begin + size)))
         begin += size
     return tuple(out)
 
@@ -188,7 +188,7 @@ def roll(self: AnyTensor, shift: int | Sequence[int], axis: int | Sequence[int] 
             continue
         # n elements from `begin` on, of the axis repeated twice
         twice = x.unsqueeze(a).expand((*x.shape[:a], 2, *x.shape[a:])).flatten(a, a + 1)
-        x = twice.shrink([(begin, begin + n) if k == a else None for k in range(x.ndim)])
+        x = twice.shrink(along(x, a, begin, begin + n))
     return x
 
 
@@ -205,7 +205,7 @@ def diff(self: AnyTensor, axis: int = -1, n: int = 1, **also: Unpack[Along]) -> 
     x = self._same()
     for _ in range(min(whole(n, "n", 0), known(self, a, "diff"))):
         size = known(x, a, "diff")
-        later, earlier = (x.shrink([(begin, begin + size - 1) if k == a else None for k in range(x.ndim)]) for begin in (1, 0))
+        later, earlier = (x.shrink(along(x, a, begin, begin + size - 1)) for begin in (1, 0))
         x = later != earlier if x.dtype.is_bool else later - earlier
     return x
 

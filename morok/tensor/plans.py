@@ -18,8 +18,9 @@ from morok.passes.depth_first_tiling import Step as Link
 from morok.passes.pipeline import APPLY_OPTS, lower
 from morok.remembered import NODE, Remembered
 from morok.runtime.buffer import Buffer
+from morok.runtime.kernel import PreparedKernel
 from morok.runtime.memory import in_place
-from morok.runtime.plan import ExecutionPlan, PreparedKernel, share_memory
+from morok.runtime.plan import ExecutionPlan, share_memory
 from morok.runtime.progress_bar import shown
 from morok.tensor.scheduling import COUNTERS, Prepared, Schedule
 

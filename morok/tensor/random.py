@@ -156,7 +156,7 @@ def _bits(kind: type[AnyTensor], shape: Shape, device: str) -> AnyTensor:
 
 
 def manual_seed(seed: int) -> None:
-    """None; sets the seed of all random numbers: the same calls after the same seed give the same numbers.
+    """Set the seed of all random numbers: the same calls after the same seed give the same numbers.
 
     ShapeError for a seed that is no whole number.
 

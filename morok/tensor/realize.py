@@ -72,8 +72,8 @@ def realize(tensors: Sequence[Lazy], asked: bool = True) -> None:
 
 
 def _admit(tensors: Sequence[Lazy]) -> None:
-    """None; a description of a function notes that these tensors are computed now, and the elements that they are computed of,
-    which have to be the same in each call.
+    """Note in the description of a function that these tensors are computed now, and of which elements: these must be the same in
+    each call.
     """
     if (description := current()) is not None:
         description.admit(tensors)
@@ -115,7 +115,7 @@ def _realize(tensors: Sequence[Lazy], device: str) -> None:
     mapping: dict[UOp, UOp] = {}
     nodes = dict(
         enumerate(prepared.nodes[: prepared.schedule.inputs])
-    )  # one for each memory: who writes there asks who else has it
+    )  # one node for each memory: before a write, all tensors over it are found by it
     for node, number in numbers.items():
         if number not in nodes:
             nodes[number] = registry.new_buffer(node.dtype, prepared.memory[number].size, device, plan.buffers[number])
@@ -153,7 +153,7 @@ def held(node: UOp, shape: Shape) -> UOp:
 
 
 def with_elements(values: Array, shape: Shape, dtype: DType, device: str) -> UOp:
-    """The node of a tensor of a shape with these elements, of which there are as many as its sizes are bound to."""
+    """The node of a tensor with these elements, in a shape whose variables are bound to their number."""
     total = element_count(shape)
     if not isinstance(total, UOp):
         return creation.from_data(values, dtype, device)

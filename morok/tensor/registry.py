@@ -16,6 +16,7 @@ from morok.ir.graph import substitute
 from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.locks import TENSORS
+from morok.passes.rangeify.state import RESHAPE, beneath
 from morok.tensor.describing import current, descriptions, refuse_elsewhere
 from morok.tensor.viewed import written
 
@@ -50,14 +51,14 @@ def register(tensor: Lazy) -> None:
 
 
 def tensors() -> list[Lazy]:
-    """The live tensors, without those of descriptions in other threads, which are never computed."""
+    """The live tensors; without tensors of descriptions in other threads, which are never computed."""
     mine = current()
     # a list of keys makes no pairs, so that no garbage collection removes entries meanwhile
     return [t for r in list(_tensors) if _tensors.get(r) in (None, mine) and (t := r()) is not None]
 
 
 def adopt(description: Description) -> None:
-    """None; the live tensors of a description belong to none from now on."""
+    """Make the live tensors of a description tensors of the program."""
     for r in list(_tensors):
         if _tensors.get(r) is description and r() is not None:
             _tensors[r] = None
@@ -128,6 +129,5 @@ def become(mapping: Mapping[UOp, UOp]) -> None:
 
 
 def _is_stored(uop: UOp) -> bool:
-    while uop.op is Op.Reshape:
-        uop = uop.src[0]
+    uop = beneath(uop, RESHAPE)
     return uop.op is Op.Buffer or uop.op is Op.Const

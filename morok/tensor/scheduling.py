@@ -20,11 +20,13 @@ from morok.ir.dtype import DType
 from morok.ir.graph import toposort
 from morok.ir.maker import maker
 from morok.ir.op import Op
+from morok.ir.places import passed
 from morok.ir.uop import UOp
 from morok.passes.assignments import OverwrittenTooEarly, with_copy
 from morok.passes.kernels import dependencies, split_kernels
 from morok.passes.rangeify import rangeify
-from morok.passes.rangeify.state import MOVEMENT, Decision
+from morok.passes.rangeify.state import MOVEMENT, Decision, beneath
+from morok.passes.rebuilding import over, own_origins
 from morok.runtime.device import device as find_device
 from morok.runtime.memory import parallel_groups
 from morok.tensor.base import namesakes
@@ -108,15 +110,11 @@ def normalised(roots: Sequence[UOp], device: str) -> Normal:
 
 def rebuilt(roots: Sequence[UOp], mapping: dict[UOp, UOp]) -> tuple[UOp, ...]:
     """`roots` with nodes replaced by `mapping`. New nodes keep the origin of the old ones, and are added to `mapping`."""
-    outer = maker.origin
-    try:
+    with own_origins():
         for node in toposort(roots):
             if node not in mapping:
-                src = tuple([mapping[s] for s in node.src])
                 maker.origin = node.origin
-                mapping[node] = node if src == node.src else node.replace(src)
-    finally:
-        maker.origin = outer
+                mapping[node] = over(node, mapping)
     return tuple([mapping[r] for r in roots])
 
 
@@ -153,7 +151,7 @@ def decided(
         state = rangeify(roots, device, observe, most, nested=not find_device(device).target.has_local, cuts=cuts)
         assert state.sink is not None
         # a result that is a view of an input is copied: a later write to the input, for instance by NumPy, must not change it
-        views = [stored for root, stored in zip(roots, state.sink.src, strict=True) if _is_view(root)]
+        views = [stored for root, stored in zip(roots, state.sink.src, strict=True) if beneath(root, MOVEMENT).op is Op.Buffer]
         try:
             split = split_kernels(state.sink, new_buffer, most, views, state.opts)
             break
@@ -176,13 +174,6 @@ def decided(
     return Schedule(normal.roots, steps, inputs, tuple(made), outputs, tuple(map(tuple, groups)), inner), state.decisions
 
 
-def _is_view(root: UOp) -> bool:
-    """True if a node is a view of a buffer: only movement ops above it."""
-    while root.op in MOVEMENT:
-        root = root.src[0]
-    return root.op is Op.Buffer
-
-
 def most_buffers(device: str) -> int:
     """The most buffers that one kernel may use on this device; 0: any number."""
     chosen, possible = config.MAX_BUFFERS.value, find_device(device).target.buffers
@@ -191,9 +182,7 @@ def most_buffers(device: str) -> int:
 
 def number_of(holder: UOp) -> int:
     """The number of a placeholder's buffer."""
-    while holder.op is Op.After:
-        holder = holder.src[0]
-    unique: int = holder.src[0].arg
+    unique: int = passed(holder).src[0].arg
     return -1 - unique
 
 

@@ -10,7 +10,7 @@ from morok.ir.op import Op
 from morok.ir.shape import Shape
 from morok.ir.uop import UOp
 from morok.passes.rangeify.early import early_rewrites, uniform
-from morok.passes.rangeify.state import State
+from morok.passes.rangeify.state import RESHAPE, State, beneath
 from morok.runtime.buffer import Buffer
 from morok.runtime.device import device as find_device
 from morok.tensor import registry
@@ -60,15 +60,8 @@ def content(uop: UOp) -> UOp:
     while (
         uop.op is Op.Reshape
         or (uop.op is Op.Shrink and _is_front(uop))
-        or (uop.op is Op.Contiguous and _in_order(uop.src[0]).op in (Op.Assign, Op.Contiguous, Op.Copy, Op.Buffer))
+        or (uop.op is Op.Contiguous and beneath(uop.src[0], RESHAPE).op in (Op.Assign, Op.Contiguous, Op.Copy, Op.Buffer))
     ):
-        uop = uop.src[0]
-    return uop
-
-
-def _in_order(uop: UOp) -> UOp:
-    """`uop` without reshapes."""
-    while uop.op is Op.Reshape:
         uop = uop.src[0]
     return uop
 
@@ -124,8 +117,7 @@ def wanted(tensors: Sequence[Lazy], among: Sequence[Lazy] | None = None) -> list
 
 
 def waiting(tensors: Sequence[Lazy]) -> list[Lazy]:
-    """The live tensors to compute before these, since they read elements that computing these overwrites; and, transitively,
-    those that read elements which computing them overwrites.
+    """The live tensors to compute before these, because they read elements that computing these, or one of them, overwrites.
 
     A tensor is a value: another tensor with the overwritten elements becomes a copy of them.
     """

@@ -18,7 +18,7 @@ from morok.errors import DeviceError, DTypeError, JitValueError, ShapeError
 from morok.ir.dtype import dtypes, promote
 from morok.ir.op import Op
 from morok.ir.uop import UOp
-from morok.passes.rangeify.state import MOVEMENT
+from morok.passes.rangeify.state import MOVEMENT, beneath
 from morok.tensor import (
     activation,
     argument_checks,
@@ -397,9 +397,7 @@ class Tensor(Lazy):
         >>> (Tensor([1]) + 1).buffer is None, (Tensor([1]) + 1).realize().buffer.nbytes
         (True, 8)
         """
-        uop = self.uop
-        while uop.op in MOVEMENT:
-            uop = uop.src[0]
+        uop = beneath(self.uop, MOVEMENT)
         memory = registry.memory_of(uop) if uop.op is Op.Buffer else None
         if (description := current()) is not None:
             description.admit_buffer(self, uop, memory)
@@ -458,7 +456,7 @@ class Tensor(Lazy):
 
     @staticmethod
     def realize_batch(tensors: Sequence[Tensor]) -> None:
-        """None; computes several tensors together, shared parts once. DTypeError for anything but a list of tensors.
+        """Compute several tensors together, shared parts once. DTypeError for anything but a list of tensors.
 
         >>> a = Tensor([1]) + 1
         >>> Tensor.realize_batch([a, a * 2])

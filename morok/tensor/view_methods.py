@@ -17,6 +17,7 @@ from morok.ir.dtype import dtypes
 from morok.ir.op import Op
 from morok.ir.shape import Shape, shape_of
 from morok.ir.uop import UOp
+from morok.passes.rangeify.state import RESHAPE, beneath
 from morok.rewrite.simplify import simplify
 from morok.tensor.argument_checks import axis_in, fitting, shape_argument, whole
 from morok.tensor.base import AnyTensor, dim_node, element_count, namesakes, show
@@ -49,8 +50,7 @@ def broadcast_shapes(*shapes: Shape) -> Shape:
 
 def reshaped(uop: UOp, shape: Shape) -> UOp:
     """`uop` in another shape of the same size, which is not checked."""
-    while uop.op is Op.Reshape:
-        uop = uop.src[0]
+    uop = beneath(uop, RESHAPE)
     if shape_of(uop) == shape:
         return uop
     return UOp.new(Op.Reshape, (uop, *map(dim_node, shape)))
@@ -304,6 +304,11 @@ def pad_zero(x: AnyTensor, padding: Sequence[tuple[Dim, Dim] | None]) -> AnyTens
     return x._like(UOp.new(Op.Pad, (x.uop, *[dim_node(b) for b, _ in full], *[dim_node(e) for _, e in full])))
 
 
+def along(x: AnyTensor, axis: int, first: Dim, second: Dim) -> list[tuple[Dim, Dim] | None]:
+    """The bounds or counts for shrink() and pad_zero() that concern one axis: this pair for it, None for all others."""
+    return [(first, second) if a == axis else None for a in range(x.ndim)]
+
+
 def _edges(x: AnyTensor, pairs: Sequence[tuple[Dim, Dim] | None], what: str) -> list[tuple[Dim, Dim] | None]:
     if not isinstance(pairs, (tuple, list)):
         raise ArgumentTypeError(
@@ -377,19 +382,19 @@ def _sliced(t: AnyTensor, axis: int, s: slice) -> AnyTensor:
     begin, end, step = _indices(s, size)
     count = len(range(begin, end, step))
     if count == 0:
-        return t.shrink([(0, 0) if a == axis else None for a in range(t.ndim)])
+        return t.shrink(along(t, axis, 0, 0))
     lowest, highest = (begin, begin + (count - 1) * step) if step > 0 else (begin + (count - 1) * step, begin)
-    x = t.shrink([(lowest, highest + 1) if a == axis else None for a in range(t.ndim)])
+    x = t.shrink(along(t, axis, lowest, highest + 1))
     if step < 0:
         x = x.flip(axis)
     stride = abs(step)
     if stride == 1:
         return x
     # the first column of rows of `stride` elements
-    x = pad_zero(x, [(0, count * stride - (highest + 1 - lowest)) if a == axis else None for a in range(t.ndim)])
+    x = pad_zero(x, along(x, axis, 0, count * stride - (highest + 1 - lowest)))
     before, after = x.shape[:axis], x.shape[axis + 1 :]
     x = x.reshape((*before, count, stride, *after))
-    x = x.shrink([(0, 1) if a == axis + 1 else None for a in range(x.ndim)])
+    x = x.shrink(along(x, axis + 1, 0, 1))
     return x.reshape((*before, count, *after))
 
 
@@ -457,7 +462,7 @@ def pick(t: AnyTensor, axis: int, part: Any) -> AnyTensor:
                 f"index {i} is outside axis {axis} of shape {show(t.shape)}", place=caller(), expected=f"{-size}..{size}"
             )
         i %= size
-    x = t.shrink([(i, i + 1) if a == axis else None for a in range(t.ndim)])
+    x = t.shrink(along(t, axis, i, i + 1))
     return x.reshape((*x.shape[:axis], *x.shape[axis + 1 :]))
 
 
@@ -562,8 +567,8 @@ def _may_be_greater(a: Dim, b: Dim) -> bool:
 
 
 def at_all_values(size: UOp) -> UOp:
-    """A size or a place, as it has to be right: while a function is described, at all values of its variables, which its plan
-    serves; else at those that they are bound to.
+    """A size or a place with the values that it must be right for: while a function is described all values of its variables, for
+    which its plan runs; else the bound ones.
     """
     return size if current() is None else _canonical(size)
 

@@ -1,4 +1,4 @@
-"""The tensors that a tensor is a view of: those that it was made of by views alone, while neither has been written since.
+"""The tensors that a tensor is a view of: views alone made it of them, and neither has been written since.
 
 This is kept by tensors, not read from their graphs: a view stays one whether its elements are computed or not, and a tensor with
 an equal graph is none.
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from morok.ir.op import Op
 from morok.ir.shape import shape_of
 from morok.ir.uop import UOp
-from morok.passes.rangeify.state import MOVEMENT
+from morok.passes.rangeify.state import MOVEMENT, beneath
 from morok.tensor.describing import current, descriptions
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ VIEWS: Final = MOVEMENT | _RESHAPES
 
 
 def viewed_by(base: Lazy, uop: UOp) -> tuple[Viewed, ...]:
-    """The tensors of which a tensor of the node `uop`, made of the tensor `base`, is a view; () if it is none."""
+    """The tensors that a new tensor with the node `uop`, made of the tensor `base`, is a view of; () if it is no view."""
     old = base.uop
     how = _step(uop, old)
     if how is None:
@@ -64,7 +64,7 @@ def is_view(x: Lazy, besides: Collection[int] = ()) -> bool:
 def _is_of_constant(x: Lazy) -> bool:
     """True if a tensor is made by views alone of an argument that is a constant in a call: such a tensor is a view of nothing."""
     description = current()
-    number = None if description is None else description.constants.get(_below(x.uop, MOVEMENT))
+    number = None if description is None else description.constants.get(beneath(x.uop, MOVEMENT))
     if description is None or number is None:
         return False
     description.without_memory.add(number)
@@ -84,7 +84,7 @@ def valid(x: Lazy) -> tuple[Viewed, ...]:
 
 
 def written(x: Lazy) -> None:
-    """None; a tensor has new elements: it is no view, and its views are none of it any more."""
+    """Note that a tensor has new elements: from now on it is no view, and no tensor is a view of it."""
     x._viewed, x._mark = (), None
 
 
@@ -109,20 +109,14 @@ def _holds(base: Lazy, mark: object) -> bool:
 
 
 def _step(new: UOp, old: UOp) -> int | None:
-    """The way in which one node's elements are seen in another: SAME, RESHAPED or MOVED; None if it is no view of them."""
+    """The kind of view that one node is of another: SAME, RESHAPED or MOVED; None if it is no view."""
     if new is old:
         return SAME
     if new.op not in VIEWS and old.op not in VIEWS:
         return None
-    root = _below(new, MOVEMENT)
+    root = beneath(new, MOVEMENT)
     if root.op is Op.Const:
         return None
-    if _below(new, _RESHAPES) is _below(old, _RESHAPES):
+    if beneath(new, _RESHAPES) is beneath(old, _RESHAPES):
         return SAME if shape_of(new) == shape_of(old) else RESHAPED
-    return MOVED if root is _below(old, MOVEMENT) else None
-
-
-def _below(uop: UOp, ops: frozenset[Op]) -> UOp:
-    while uop.op in ops:
-        uop = uop.src[0]
-    return uop
+    return MOVED if root is beneath(old, MOVEMENT) else None

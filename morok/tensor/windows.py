@@ -6,7 +6,7 @@ from morok.caller import caller
 from morok.errors import ShapeError
 from morok.tensor.argument_checks import known
 from morok.tensor.base import AnyTensor, show
-from morok.tensor.view_methods import pad_zero
+from morok.tensor.view_methods import along, pad_zero
 
 
 def places(size: int, window: int, stride: int, dilation: int) -> int:
@@ -51,9 +51,9 @@ def spread(x: AnyTensor, axis: int, stride: int) -> AnyTensor:
         return x
     before, after = x.shape[:axis], x.shape[axis + 1 :]
     x = x.reshape((*before, n, 1, *after))
-    x = pad_zero(x, [(0, stride - 1) if a == axis + 1 else None for a in range(x.ndim)])
+    x = pad_zero(x, along(x, axis + 1, 0, stride - 1))
     return _front(x.reshape((*before, n * stride, *after)), axis, (n - 1) * stride + 1)
 
 
 def _front(x: AnyTensor, axis: int, count: int) -> AnyTensor:
-    return x.shrink([(0, count) if a == axis else None for a in range(x.ndim)])
+    return x.shrink(along(x, axis, 0, count))

@@ -27,6 +27,7 @@ from morok.tensor.elementwise_operands import as_operand, converted
 from morok.tensor.indexing import as_rows, check_mask, flat_places, is_array, is_mask, known_place, positions_shape, split_index
 from morok.tensor.scalars import data
 from morok.tensor.view_methods import (
+    along,
     basic_index,
     expanded,
     full_index,
@@ -122,8 +123,8 @@ def _hits(x: AnyTensor, part: Any, axis: int, count: Any, given: AnyTensor) -> t
     ones = x._like(expanded(UOp.const(True, dtypes.bool), (count,)))
     if isinstance(part, slice) and is_symbolic(part, n):
         begin, end = slice_ends(x, part, axis)
-        around = [(begin, dim_node(n) - end) if a == axis else None for a in range(x.ndim)]
-        hit, given = pad_zero(ones, [around[axis]]), pad_zero(given, around)
+        after = dim_node(n) - end
+        hit, given = pad_zero(ones, [(begin, after)]), pad_zero(given, along(x, axis, begin, after))
         return hit, given.reshape((*given.shape[:axis], n, *given.shape[axis + 1 :]))
     if at is not None:
         hit = x._like(UOp.new(Op.Eq, (UOp.new(Op.Iota, (dim_node(n),)), expanded(at, (n,)))))
@@ -141,17 +142,13 @@ def _spread(t: AnyTensor, axis: int, begin: int, step: int, n: int) -> AnyTensor
     """`t` with `axis` extended to size `n`: its elements at begin, begin + step, .., and zeros elsewhere."""
     count, stride = known(t, axis, "a slice"), abs(step)
     x = t.flip(axis) if step < 0 else t
-
-    def edges(before: int, after: int, at: int = axis) -> list[tuple[int, int] | None]:
-        return [(before, after) if a == at else None for a in range(x.ndim)]
-
     if stride > 1:
         before, after = x.shape[:axis], x.shape[axis + 1 :]
         x = x.reshape((*before, count, 1, *after))
-        x = pad_zero(x, edges(0, stride - 1, axis + 1)).reshape((*before, count * stride, *after))
-        x = x.shrink(edges(0, (count - 1) * stride + 1))
+        x = pad_zero(x, along(x, axis + 1, 0, stride - 1)).reshape((*before, count * stride, *after))
+        x = x.shrink(along(x, axis, 0, (count - 1) * stride + 1))
     first = begin if step > 0 else begin + (count - 1) * step
-    return pad_zero(x, edges(first, n - first - ((count - 1) * stride + 1)))
+    return pad_zero(x, along(x, axis, first, n - first - ((count - 1) * stride + 1)))
 
 
 def _with_chosen(x: AnyTensor, axes: Sequence[int], at: Sequence[Any], first: int, given: AnyTensor) -> AnyTensor:

@@ -24,7 +24,8 @@ from morok.rewrite.trace import Trace, tracing
 from morok.runtime.device import device
 from morok.tensor.plans import forget_kernels
 from morok.tensor.realize import watching
-from morok.tools import expected, machine
+from morok.tools import expected
+from morok.tools.execution import compiled, interpreted
 from morok.tools.output import emit_json
 from morok.tools.run import execute, printing
 
@@ -112,14 +113,7 @@ def inputs(ast: UOp, seed: int) -> tuple[Buffers, dict[str, Any]]:
 def outcome(program: Program, given: Buffers, variables: dict[str, Any]) -> Buffers | str:
     """The contents of the buffers after the program has run; if it is undefined, the reason as text."""
     buffers = copy.deepcopy(given)
-    try:
-        if isinstance(program, UOp):
-            interpret.run(program, buffers, variables)
-        else:
-            interpret.run_instructions(program, buffers, variables)
-    except UndefinedError as undefined:
-        return f"undefined: {undefined.message}"
-    return buffers
+    return interpreted(program, buffers, variables) or buffers
 
 
 def same(a: Any, b: Any, size: int) -> bool:
@@ -233,7 +227,7 @@ def first_change(recording: Recording, seed: int = 0) -> Change | None:
         before = after
     if isinstance(expected, str) or not isinstance(before, list) or recording.target != device("CPU").target:
         return None
-    what = difference(recording.before, expected, machine.outcome(recording.before, before, recording.name, given, variables))
+    what = difference(recording.before, expected, compiled(recording.before, before, recording.name, given, variables))
     return None if what is None else Change(recording.name, None, what, None)
 
 
@@ -288,18 +282,18 @@ def _expect(args: argparse.Namespace) -> int:
     found = expected.first_difference(last, wanted, same)
     number, what = (None, "") if found is None else found
     if number is None:
-        name, said = "", "as expected, after every stage and on the machine"
+        name, verdict = "", "as expected, after every stage and on the machine"
     elif number == expected.SCHEDULED:
-        name, said = "schedule", "already wrong before stage 1: in the program, in its schedule, or in what it realized before"
+        name, verdict = "schedule", "already wrong before stage 1: in the program, in its schedule, or in what it realized before"
     elif number == expected.MACHINE:
-        name, said = "code generation", "right after every stage and wrong on the machine: in code generation"
+        name, verdict = "code generation", "right after every stage and wrong on the machine: in code generation"
     else:
         name = pipeline.STAGES[number - 1].name
-        said = f"first wrong after stage {number}: {name}"
+        verdict = f"first wrong after stage {number}: {name}"
     if args.json:
         emit_json({"stage": number, "name": name, "what": what})
     else:
-        print(f"{said}: {what}" if what else said)
+        print(f"{verdict}: {what}" if what else verdict)
     return 0 if found is None else 1
 
 

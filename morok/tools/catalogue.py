@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import tomllib
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,8 +16,8 @@ from morok.errors import LedgerError, Place
 
 SOURCE: Final = "catalogue.toml"
 PAGE: Final = "catalogue.md"
-# A key of an entry -> the decision on the page. An entry has at most one of them; without, its rules state the text unchanged.
-DECISIONS: Final = {"repaired": "repaired", "replaced": "replaced", "rejected": "rejected", "open": "open"}
+# Keys of an entry, which has at most one of them; without, its rules state the text unchanged.
+DECISIONS: Final = ("repaired", "replaced", "rejected", "open")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +51,14 @@ def entries(rules: Path) -> list[Entry]:
 
 
 def _entry(path: Path, section: str, id: str, row: Mapping[str, Any]) -> Entry:
-    unknown = sorted(row.keys() - DECISIONS.keys() - {"text", "rules", "code"})
+    unknown = sorted(row.keys() - {*DECISIONS, "text", "rules", "code"})
     made = [key for key in DECISIONS if key in row]
     found = Entry(
         id,
         section,
         row.get("text", ""),
         tuple(row.get("rules", "").split()),
-        DECISIONS[made[0]] if made else "stated",
+        made[0] if made else "stated",
         str(row[made[0]]) if made and made[0] != "open" else "",
         row.get("code", ""),
     )
@@ -87,24 +88,13 @@ def verdicts(entry: Entry, known: Mapping[str, str]) -> list[str]:
     return list(found)
 
 
-def citing(rules: Path) -> dict[str, list[Entry]]:
-    """The entries for each name of a rule in them."""
-    found: dict[str, list[Entry]] = {}
-    for entry in entries(rules):
-        for name in entry.rules:
-            found.setdefault(name, []).append(entry)
-    return found
-
-
 def page(rules: Path, known: Mapping[str, str]) -> str:
     """The page with the table of entries, as Markdown."""
     return "\n".join(_lines(entries(rules), known)) + "\n"
 
 
 def _lines(all_entries: list[Entry], known: Mapping[str, str]) -> Iterator[str]:
-    counts: dict[str, int] = {}
-    for entry in all_entries:
-        counts[entry.decision] = counts.get(entry.decision, 0) + 1
+    counts = Counter(entry.decision for entry in all_entries)
     yield "# What became of the texts' rules"
     yield ""
     yield "Made by `morok prove --write` from `rules/catalogue.toml` and the ledger: do not edit. A rule of the texts is *stated*"

@@ -32,8 +32,8 @@ def run(args: argparse.Namespace) -> int:
         rules += sum(1 for _ in checked.rules())
         found = lint(checked)
         if args.strict:
-            said = {(f.code, f.place) for f in found}
-            found += [f for f in solver_lint(checked) if (f.code, f.place) not in said]
+            known = {(f.code, f.place) for f in found}
+            found += [f for f in solver_lint(checked) if (f.code, f.place) not in known]
         findings += found
         if args.trust_helpers and checked.syntax.helpers is not None:
             trust(checked.syntax.helpers)

@@ -68,10 +68,10 @@ def _facts(rule: CheckedRule) -> Iterator[str]:
     for root in (*rule.syntax.clauses, rule.syntax.target):
         for n in _walk(root):
             if isinstance(n, S.ECall) and n.name in _FACTS:
-                said = _FACTS[n.name].format(*(expr_text(a) for a in n.args))
-                if said not in seen:
-                    seen.add(said)
-                    yield said
+                fact = _FACTS[n.name].format(*(expr_text(a) for a in n.args))
+                if fact not in seen:
+                    seen.add(fact)
+                    yield fact
 
 
 def lemmas(rule: CheckedRule) -> list[str]:

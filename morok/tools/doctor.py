@@ -47,10 +47,10 @@ def _rules() -> str:
 
 def _pool() -> str:
     """The state of the memory pools of the CPU, and of the GPU if there is one, as text."""
-    said = f"CPU: {pool.held} of at most {pool.limit} bytes held, {pool.allocated} blocks taken, {pool.reused} reused"
+    text = f"CPU: {pool.held} of at most {pool.limit} bytes held, {pool.allocated} blocks taken, {pool.reused} reused"
     if gpu.status().usable:
-        said += "; CUDA: " + ", ".join(f"{n} bytes {what}" for what, n in gpu.pool_statistics().items())
-    return said
+        text += "; CUDA: " + ", ".join(f"{n} bytes {what}" for what, n in gpu.pool_statistics().items())
+    return text
 
 
 def run(args: argparse.Namespace) -> int:

@@ -13,15 +13,14 @@ from typing import Any, Final
 
 import numpy as np
 
-from morok.errors import UndefinedError, UsageError
-from morok.ir import interpret
+from morok.errors import UsageError
 from morok.ir.dtype import DType
-from morok.ir.uop import UOp
 from morok.passes import pipeline
 from morok.passes.pipeline import STAGES, Program
 from morok.runtime.buffer import Buffer
 from morok.runtime.cpu import elements
 from morok.tensor.scheduling import Prepared, Schedule
+from morok.tools.execution import interpreted
 
 SCHEDULED: Final = 0  # the number of the scheduler's kernels, before stage 1
 MACHINE: Final = len(STAGES) + 1  # the number of the machine's result
@@ -104,15 +103,9 @@ def _programs(run: Realization) -> list[list[Program]]:
 def _interpreted(run: Realization, programs: Sequence[Program], number: int) -> list[Any] | str:
     memory: list[list[Any]] = [list(values) for values in run.inputs]
     memory += [[None] * b.size for b in run.prepared.memory[run.schedule.inputs :]]
-    try:
-        for step, program in zip(run.schedule.steps, programs, strict=True):
-            held: dict[Any, list[Any]] = {slot: memory[n] for slot, n in enumerate(step.buffers)}
-            if isinstance(program, UOp):
-                interpret.run(program, held, run.prepared.values)
-            else:
-                interpret.run_instructions(program, held, run.prepared.values)
-    except UndefinedError as undefined:
-        return f"undefined: {undefined.message}"
+    for step, program in zip(run.schedule.steps, programs, strict=True):
+        if undefined := interpreted(program, {slot: memory[n] for slot, n in enumerate(step.buffers)}, run.prepared.values):
+            return undefined
     return memory[number]
 
 

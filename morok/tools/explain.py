@@ -166,9 +166,9 @@ def _show(row: dict[str, Any]) -> None:
         lines += ["  it follows that", *(f"    {c}" for c in proof["claims"])]
     if len(row["proofs"]) > 1:
         lines.append(f"  and so on in {len(row['proofs']) - 1} more questions: --json and --smt2 have them all")
-    for said in row["sources"]:
-        lines.append(f"  {said['decision']} from the texts' {said['id']}: {said['text']}")
-        lines += [f"    {said['reason']}"] * bool(said["reason"])
+    for source in row["sources"]:
+        lines.append(f"  {source['decision']} from the texts' {source['id']}: {source['text']}")
+        lines += [f"    {source['reason']}"] * bool(source["reason"])
     if row["tiers"]:
         lines.append(f"  belongs to {', '.join(row['tiers'])}")
     lines += [f"  runs in stage {stage}" for stage in row["stages"]]

@@ -60,8 +60,8 @@ def _text(e: Expr) -> tuple[int, str]:
         return 0, f"{yes} if {condition} else {no}"
     if e.head in ("const", "apply"):
         name = e.data if e.head == "const" else e.data.name
-        said = (name.label if isinstance(name, Symbol) else str(name)).replace(" ", "_")
-        return _ATOM, f"{said}({', '.join(infix(a) for a in e.args)})" if e.args else said
+        head = (name.label if isinstance(name, Symbol) else str(name)).replace(" ", "_")
+        return _ATOM, f"{head}({', '.join(infix(a) for a in e.args)})" if e.args else head
     if e.head == "value":
         return _ATOM, str(e.data).lower() if isinstance(e.data, bool) else str(e.data)
     return _ATOM, f"{e.head}({', '.join(infix(a) for a in e.args)})"

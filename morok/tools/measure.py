@@ -6,7 +6,6 @@ import argparse
 import fnmatch
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from morok.accuracy import judgement, measurement, record
@@ -14,9 +13,8 @@ from morok.accuracy.subject import subject
 from morok.dsl.check import check_bytes
 from morok.dsl.file_bytes import read_bytes
 from morok.errors import UsageError
-from morok.prove.api import packed_files
-from morok.rewrite.folders import rules_folder
 from morok.tools.output import emit_json
+from morok.tools.rule_paths import packed_files
 
 if TYPE_CHECKING:
     from morok.accuracy.record import Measurement
@@ -24,10 +22,6 @@ if TYPE_CHECKING:
     from morok.dsl.checked import CheckedRule
 
 FLOATS: Final = ("f16", "bf16", "f32", "f64")
-
-
-def _files(paths: list[str]) -> list[tuple[Path, str]]:
-    return packed_files(paths or [rules_folder()])
 
 
 def _subjects(rules: list[CheckedRule], only: str, dtype: str | None) -> Iterator[Subject]:
@@ -73,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(f"there is no dtype {args.dtype!r} to measure at", expected=", ".join(FLOATS))
     status = 0
     rows: list[dict[str, object]] = []
-    for file, pack in _files(args.paths):
+    for file, pack in packed_files(args.paths):
         content = read_bytes(file)
         if b"within" not in content:
             continue

@@ -14,6 +14,14 @@ MUTANTS: Final = 120
 ITERATIONS: Final = 20_000  # most iterations of a kernel that `morok bisect` interprets
 
 
+def _json(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print one JSON document")
+
+
+def _rule_paths(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("paths", nargs="*", metavar="PATH", help=".rules files or folders (default: the built-in rules)")
+
+
 def prove(parser: argparse.ArgumentParser) -> None:
     """Prove rule files or folders of them (default: the built-in rules).
 
@@ -24,7 +32,7 @@ def prove(parser: argparse.ArgumentParser) -> None:
     A mistake in a rule file affects only the rules that contain it. Every format lists the mistakes, with line and column, and
     the files; `jsonl` has one line for each rule as soon as it is decided, and a summary as the last line.
     """
-    parser.add_argument("paths", nargs="*", metavar="PATH", help=".rules files or folders (default: the built-in rules)")
+    _rule_paths(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON document; the same as --format json")
     parser.add_argument(
         "--format",
@@ -60,12 +68,12 @@ def measure(parser: argparse.ArgumentParser) -> None:
 
     Exit status: 0 every rule keeps its promise; 1 some do not, or differ from their record; 2 usage, parse or type error.
     """
-    parser.add_argument("paths", nargs="*", metavar="PATH", help=".rules files or folders (default: the built-in rules)")
+    _rule_paths(parser)
     parser.add_argument("--only", metavar="GLOB", default="*", help="only rules whose name matches")
     parser.add_argument("--dtype", metavar="D", help="only this dtype")
     parser.add_argument("--all", action="store_true", help="every operand, not a sample")
     parser.add_argument("--write", action="store_true", help="record the measurements beside the ledger")
-    parser.add_argument("--json", action="store_true", help="print one JSON document")
+    _json(parser)
 
 
 def check(parser: argparse.ArgumentParser) -> None:
@@ -78,10 +86,10 @@ def check(parser: argparse.ArgumentParser) -> None:
 
     Exit status: 0 fine; 2 a mistake in a rule file; 1 lint findings, with --strict.
     """
-    parser.add_argument("paths", nargs="*", metavar="PATH", help=".rules files or folders (default: the built-in rules)")
+    _rule_paths(parser)
     parser.add_argument("--strict", action="store_true", help="ask the solver too; lint findings are errors")
     parser.add_argument("--trust-helpers", action="store_true", help="run the Python helpers that examples call")
-    parser.add_argument("--json", action="store_true", help="print one JSON document")
+    _json(parser)
 
 
 def recheck(parser: argparse.ArgumentParser) -> None:
@@ -94,13 +102,13 @@ def recheck(parser: argparse.ArgumentParser) -> None:
     Exit status: 0 no solver disagrees; 1 some obligation has a counterexample, a rule's obligations differ from the digest in
     the ledger, or the ledger or the folder has none; 2 usage, parse or type error.
     """
-    parser.add_argument("paths", nargs="*", metavar="PATH", help=".rules files or folders (default: the built-in rules)")
+    _rule_paths(parser)
     parser.add_argument("--sample", type=at_least(1), metavar="N", help="only N obligations, chosen by --seed")
     parser.add_argument("--seed", default="0", metavar="TEXT")
     parser.add_argument("--limit", type=at_least(1), metavar="MS", help="milliseconds an obligation (default: 500)")
     parser.add_argument("--jobs", type=at_least(1), default=1, metavar="N", help="worker processes")
     parser.add_argument("--smt2", metavar="DIR", help="the obligations, as `morok prove --smt2 DIR` wrote them")
-    parser.add_argument("--json", action="store_true", help="print one JSON document")
+    _json(parser)
 
 
 def mutate(parser: argparse.ArgumentParser) -> None:
@@ -113,7 +121,7 @@ def mutate(parser: argparse.ArgumentParser) -> None:
     the prover and false in evaluation; a mutant that terminated the prover; or an outcome that differs from the record; 2 usage,
     parse or type error.
     """
-    parser.add_argument("paths", nargs="*", metavar="PATH", help=".rules files or folders (default: the built-in rules)")
+    _rule_paths(parser)
     parser.add_argument("--all", action="store_true", help="every mutant of every rule")
     parser.add_argument("--only", metavar="GLOB", help="only rules whose name matches")
     parser.add_argument(
@@ -122,7 +130,7 @@ def mutate(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", metavar="TEXT", help="chooses the sample (default: the rules themselves)")
     parser.add_argument("--jobs", type=at_least(1), default=1, metavar="N", help="worker processes")
     parser.add_argument("--write", action="store_true", help="record the outcomes of rules whose mutants are all judged")
-    parser.add_argument("--json", action="store_true", help="print one JSON document")
+    _json(parser)
 
 
 def attack(parser: argparse.ArgumentParser) -> None:
@@ -153,7 +161,7 @@ def fmt(parser: argparse.ArgumentParser) -> None:
     """
     parser.add_argument("paths", nargs="+", metavar="PATH", help=".rules files or folders")
     parser.add_argument("--check", action="store_true", help="change nothing")
-    parser.add_argument("--json", action="store_true", help="print one JSON document")
+    _json(parser)
 
 
 def explain(parser: argparse.ArgumentParser) -> None:
@@ -183,7 +191,7 @@ def simplify(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rules", nargs="+", metavar="PATH", help="rewrite with these files instead (proved first)")
     parser.add_argument("--trust-helpers", action="store_true", help="test the Python helpers of these files, and use them")
     parser.add_argument("--trace", action="store_true", help="print every rule that fires")
-    parser.add_argument("--json", action="store_true", help="print one JSON document")
+    _json(parser)
 
 
 def run(parser: argparse.ArgumentParser) -> None:
@@ -204,7 +212,7 @@ def trace(parser: argparse.ArgumentParser) -> None:
     firings for each verdict.
     """
     parser.add_argument("--save", metavar="FILE.json", help="also write every rule that fired")
-    parser.add_argument("--json", action="store_true", help="print one JSON document")
+    _json(parser)
     parser.add_argument("file", metavar="FILE.py")
     parser.add_argument("args", nargs=argparse.REMAINDER, help="passed to the program")
 
@@ -256,10 +264,10 @@ def docs(parser: argparse.ArgumentParser) -> None:
 
     Open index.html in a browser. The pages need no network; equal rules give equal bytes.
     """
-    parser.add_argument("paths", nargs="*", metavar="PATH", help=".rules files or folders (default: the built-in rules)")
+    _rule_paths(parser)
     parser.add_argument("--out", default="book", metavar="DIR", help="the folder to write into (default: book)")
     parser.add_argument("--guide", metavar="DIR", help="write the generated parts of the guide in this folder, and no book")
-    parser.add_argument("--json", action="store_true", help="print one JSON document")
+    _json(parser)
 
 
 def rules(parser: argparse.ArgumentParser) -> None:
@@ -267,19 +275,19 @@ def rules(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("glob", nargs="?", default="*", help="only rules whose name matches")
     parser.add_argument("--count", action="store_true", help="print the number of rules for each verdict")
     parser.add_argument("--show-code", metavar="NAME", help="print the generated matcher of a rule")
-    parser.add_argument("--json", action="store_true", help="print one JSON document")
+    _json(parser)
 
 
 def pipeline(parser: argparse.ArgumentParser) -> None:
     """List the 22 stages: number, name, rule groups, direction, and the graph algorithm where there is one."""
-    parser.add_argument("--json", action="store_true", help="print one JSON document")
+    _json(parser)
 
 
 def config(parser: argparse.ArgumentParser) -> None:
     """List every setting: its variable, value, source and meaning."""
-    parser.add_argument("--json", action="store_true", help="print one JSON document")
+    _json(parser)
 
 
 def doctor(parser: argparse.ArgumentParser) -> None:
     """Report the machine, its backends, and whether the caches and proofs are in order."""
-    parser.add_argument("--json", action="store_true", help="print one JSON document")
+    _json(parser)

@@ -46,10 +46,6 @@ class _Progress:
             self.status.update(f"{self.count} of {self.total}; last {verdict.name}: {verdict.verdict}")
 
 
-def _write_catalogue(verdicts: list[Verdict]) -> None:
-    catalogue.write(rules_dir(), proofs_dir(), {v.name: v.verdict for v in verdicts})
-
-
 def run(args: argparse.Namespace) -> int:
     wanted = forms([*args.format, *(["json"] if args.json else [])] or ["text"])
     reports = Reports(wanted)
@@ -113,7 +109,7 @@ def _rules(args: argparse.Namespace, reports: Reports) -> int:
             notes=notes.append,
         )
     if args.write and not args.paths and not args.only and not reports.mistakes:
-        _write_catalogue(verdicts)
+        catalogue.write(rules_dir(), proofs_dir(), {v.name: v.verdict for v in verdicts})
     if args.only and not verdicts and not reports.mistakes:
         raise UsageError(f"no rule matches {args.only!r}", hint="`morok rules` lists them")
     if reports.mistakes:

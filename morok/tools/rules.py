@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import fnmatch
+from collections import Counter
 
 from morok.errors import UsageError
 from morok.rewrite.library import catalogue, group
@@ -23,9 +24,7 @@ def run(args: argparse.Namespace) -> int:
     if not entries:
         raise UsageError(f"no rule matches {args.glob!r}", hint="`morok rules` lists them")
     if args.count:
-        counts: dict[str, int] = {}
-        for entry in entries:
-            counts[entry.verdict] = counts.get(entry.verdict, 0) + 1
+        counts = Counter(entry.verdict for entry in entries)
         if args.json:
             emit_json({"rules": len(entries), "verdicts": counts})
         else:

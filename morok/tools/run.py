@@ -43,6 +43,17 @@ def printing(elsewhere: bool) -> Iterator[None]:
         yield
 
 
+def execute_beside(args: argparse.Namespace, then: Callable[[], None]) -> None:
+    """Run the program with its output on stderr; then call `then`, also if it exits by SystemExit, whose status is kept."""
+    try:
+        with printing(True):
+            execute(args.file, args.args)
+    except SystemExit:
+        then()
+        raise
+    then()
+
+
 def run(args: argparse.Namespace) -> int:
     if not args.json:
         execute(args.file, args.args)
@@ -53,11 +64,6 @@ def run(args: argparse.Namespace) -> int:
         kernels.extend({"name": s.ast.arg.name, "device": prepared.device.name} for s in prepared.schedule.steps)
         return lambda memory: None
 
-    try:
-        with printing(True), watching(look):
-            execute(args.file, args.args)
-    except SystemExit:  # keep the program's own exit status
-        emit_json({"file": args.file, "kernels": kernels})
-        raise
-    emit_json({"file": args.file, "kernels": kernels})
+    with watching(look):
+        execute_beside(args, lambda: emit_json({"file": args.file, "kernels": kernels}))
     return 0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable
 from typing import Any
 
 from morok import config
@@ -18,7 +17,7 @@ from morok.rewrite.trace import Trace, current, tracing
 from morok.tensor.plans import forget_kernels
 from morok.tools import firings
 from morok.tools.output import emit_json
-from morok.tools.run import execute, printing
+from morok.tools.run import execute_beside
 
 
 def run(args: argparse.Namespace) -> int:
@@ -32,19 +31,8 @@ def run(args: argparse.Namespace) -> int:
                 _as_document(args, trace)
             else:
                 with showing_on(sys.stdout):
-                    _execute(args, lambda: print(firings.summary(trace.firings)))
+                    execute_beside(args, lambda: print(firings.summary(trace.firings)))
     return 0
-
-
-def _execute(args: argparse.Namespace, then: Callable[[], None]) -> None:
-    """Run the program, then call `then`, also if the program exits by SystemExit."""
-    try:
-        with printing(True):
-            execute(args.file, args.args)
-    except SystemExit:
-        then()
-        raise
-    then()
 
 
 def _as_document(args: argparse.Namespace, trace: Trace) -> None:
@@ -57,11 +45,11 @@ def _as_document(args: argparse.Namespace, trace: Trace) -> None:
         text = None if after is before or after == before else _text(after)
         kernels[-1]["stages"].append({"stage": stage.number, "name": stage.name, "after": text})
 
-    def said() -> None:
+    def show() -> None:
         emit_json({"file": args.file, "kernels": kernels, "firings": firings.by_verdict(trace.firings)})
 
     with pipeline.watching(look):
-        _execute(args, said)
+        execute_beside(args, show)
 
 
 def _text(program: Program) -> str:

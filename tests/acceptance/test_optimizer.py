@@ -22,7 +22,8 @@ from morok.ir.dtype import AddrSpace
 from morok.ir.op import AxisType, Op
 from morok.ir.uop import UOp
 from morok.optimize import beam, heuristics
-from morok.optimize.opts import Opt, OptOp, Scheduler
+from morok.optimize.opts import Opt, OptOp
+from morok.optimize.scheduler import Scheduler
 from morok.passes.pipeline import STAGES, Program, lower, run
 from morok.passes.target import Target
 from morok.runtime import tune

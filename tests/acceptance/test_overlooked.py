@@ -17,7 +17,8 @@ from morok.ir import interpret
 from morok.ir.op import TABLE, AxisType, Op
 from morok.ir.uop import UOp, vconst
 from morok.ir.verify import verify
-from morok.optimize.opts import Opt, OptOp, Scheduler
+from morok.optimize.opts import Opt, OptOp
+from morok.optimize.scheduler import Scheduler
 from morok.passes import rangeify
 from morok.passes.pipeline import lower
 from morok.runtime import plan

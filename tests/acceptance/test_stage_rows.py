@@ -19,7 +19,8 @@ from morok.ir.dtype import dtypes
 from morok.ir.op import TABLE, AxisType, Op
 from morok.ir.uop import UOp
 from morok.ir.verify import verify
-from morok.optimize.opts import Opt, OptOp, Scheduler
+from morok.optimize.opts import Opt, OptOp
+from morok.optimize.scheduler import Scheduler
 from morok.passes.gpudims import limit_dims
 from morok.passes.magic import magic
 from morok.passes.pipeline import STAGES, lower

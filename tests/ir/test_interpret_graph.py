@@ -374,7 +374,7 @@ def test_empty_and_single_loops() -> None:
 def test_what_has_no_value_says_so() -> None:
     with pytest.raises(IRError, match="variable n has no value"):
         evaluate(UOp.var("n"))
-    with pytest.raises(IRError, match=r"lies in 1\.\.=8"):
+    with pytest.raises(IRError, match=r"bounds 1\.\.=8"):
         evaluate(UOp.var("n", index, 1, 8), {"n": 9})
     with pytest.raises(IRError, match="outside its loop"):
         evaluate(UOp.range(4, 0))

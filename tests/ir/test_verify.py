@@ -212,7 +212,7 @@ def test_instruction_lists() -> None:
         verify([program[0], *program], 22)
     with pytest.raises(VerifyError, match="a list of instructions"):
         verify(UOp.sink(program[-1]), 22)
-    with pytest.raises(VerifyError, match="is a Sink"):
+    with pytest.raises(VerifyError, match="expected: a Sink"):
         verify(program, 20)
 
 

@@ -14,7 +14,8 @@ from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.optimize import beam
 from morok.optimize.heuristics import optimize
-from morok.optimize.opts import Opt, OptOp, Scheduler
+from morok.optimize.opts import Opt, OptOp
+from morok.optimize.scheduler import Scheduler
 from morok.passes.pipeline import lower
 from tests.passes import kernels as K
 from tests.passes.test_values import check

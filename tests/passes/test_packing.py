@@ -15,7 +15,8 @@ from morok.ir.dtype import AddrSpace
 from morok.ir.op import AxisType, Op
 from morok.ir.uop import UOp
 from morok.optimize.heuristics import optimize
-from morok.optimize.opts import Opt, OptOp, Scheduler
+from morok.optimize.opts import Opt, OptOp
+from morok.optimize.scheduler import Scheduler
 from morok.passes.pipeline import lower
 from tests.passes import kernels as K
 from tests.passes.test_values import check

@@ -13,7 +13,8 @@ from morok.ir.op import Op
 from morok.ir.ops.loop import identity
 from morok.ir.places import storage
 from morok.ir.uop import UOp, vconst
-from morok.optimize.opts import Opt, OptOp, Scheduler
+from morok.optimize.opts import Opt, OptOp
+from morok.optimize.scheduler import Scheduler
 from morok.passes.accumulators import native_lanes
 from morok.passes.register_accumulators import cut_registers
 from morok.passes.target import Target

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from morok.ir.op import Op
 from morok.ir.uop import UOp
-from morok.optimize.opts import Opt, OptOp, Scheduler
+from morok.optimize.opts import Opt, OptOp
+from morok.optimize.scheduler import Scheduler
 from morok.passes.pipeline import lower
 from tests.passes import kernels as K
 from tests.passes.test_packing import packed

@@ -13,7 +13,8 @@ from morok.ir.dtype import DType, dtypes
 from morok.ir.op import AxisType, Op
 from morok.ir.uop import UOp
 from morok.optimize import prefix_scan, thread_loops
-from morok.optimize.opts import Opt, OptOp, Scheduler
+from morok.optimize.opts import Opt, OptOp
+from morok.optimize.scheduler import Scheduler
 from morok.passes.pipeline import STAGES, lower, run
 from tests.passes import kernels as K
 from tests.passes.lowering import after

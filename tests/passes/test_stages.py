@@ -13,7 +13,8 @@ from morok.ir import interpret
 from morok.ir.dtype import AddrSpace, PtrType, dtypes
 from morok.ir.op import AxisType, Op
 from morok.ir.uop import UOp
-from morok.optimize.opts import Opt, OptOp, Scheduler
+from morok.optimize.opts import Opt, OptOp
+from morok.optimize.scheduler import Scheduler
 from morok.optimize.thread_loops import loops
 from morok.passes import pipeline
 from morok.passes.gpudims import limit_dims

@@ -13,7 +13,8 @@ from morok.ir.dtype import dtypes
 from morok.ir.op import AxisType, Op
 from morok.ir.places import storage
 from morok.ir.uop import UOp
-from morok.optimize.opts import Opt, OptOp, Scheduler
+from morok.optimize.opts import Opt, OptOp
+from morok.optimize.scheduler import Scheduler
 from morok.passes.pipeline import lower
 from tests.passes import kernels as K
 from tests.passes.test_packing import opts_of, packed

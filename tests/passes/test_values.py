@@ -16,7 +16,8 @@ from morok.ir.dtype import DType, dtypes
 from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.ir.verify import verify
-from morok.optimize.opts import Opt, OptOp, Scheduler
+from morok.optimize.opts import Opt, OptOp
+from morok.optimize.scheduler import Scheduler
 from morok.passes.pipeline import Program, lower
 from morok.passes.target import Target
 from tests.passes import kernels as K

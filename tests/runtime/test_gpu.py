@@ -18,7 +18,8 @@ from morok.ir.uop import UOp
 from morok.runtime import gpu
 from morok.runtime.buffer import Buffer
 from morok.runtime.gpu import CUDADevice
-from morok.runtime.plan import ExecutionPlan, PreparedKernel
+from morok.runtime.kernel import PreparedKernel
+from morok.runtime.plan import ExecutionPlan
 
 
 @pytest.fixture

@@ -19,8 +19,9 @@ from morok.runtime.buffer import Buffer
 from morok.runtime.cpu import CPUDevice
 from morok.runtime.device import device
 from morok.runtime.jit import COUNTERS
+from morok.runtime.kernel import PreparedKernel
 from morok.runtime.memory import assign, parallel_groups
-from morok.runtime.plan import ExecutionPlan, PreparedKernel, share_memory
+from morok.runtime.plan import ExecutionPlan, share_memory
 
 CPU = device("CPU")
 

@@ -27,7 +27,8 @@ from morok.runtime.buffer import Buffer
 from morok.runtime.cpu import CPUKernel
 from morok.runtime.device import device
 from morok.runtime.jit import Code, compile_text
-from morok.runtime.plan import ExecutionPlan, PreparedKernel
+from morok.runtime.kernel import PreparedKernel
+from morok.runtime.plan import ExecutionPlan
 
 CPU = device("CPU")
 RNG = np.random.default_rng(0)

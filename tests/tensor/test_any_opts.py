@@ -18,10 +18,12 @@ from morok.errors import OptError
 from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.optimize.beam import actions
-from morok.optimize.opts import Opt, OptOp, Scheduler
+from morok.optimize.opts import Opt, OptOp
+from morok.optimize.scheduler import Scheduler
 from morok.passes import pipeline
 from morok.runtime.device import device
-from morok.runtime.plan import ExecutionPlan, PreparedKernel
+from morok.runtime.kernel import PreparedKernel
+from morok.runtime.plan import ExecutionPlan
 
 CPU = device("CPU")
 RNG = np.random.default_rng(1)

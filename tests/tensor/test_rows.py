@@ -15,7 +15,8 @@ from morok.errors import OptError
 from morok.ir.dtype import AddrSpace
 from morok.ir.op import Op
 from morok.ir.uop import UOp
-from morok.optimize.opts import Opt, OptOp, Scheduler
+from morok.optimize.opts import Opt, OptOp
+from morok.optimize.scheduler import Scheduler
 from morok.passes import pipeline, rangeify
 from morok.passes.rangeify import row_buffers
 from tests.tensor.interpreted import compute

@@ -10,9 +10,12 @@ from __future__ import annotations
 from typing import Final
 
 from morok.codegen.llvm.builder import Builder
+from morok.codegen.llvm.lane_arithmetic import Lanes
 from morok.codegen.llvm.types import suffix, type_of, vector
 from morok.ir.dtype import DType, dtypes
 
+ZERO: Final = {"half": "0xH0000", "float": "0.0", "double": "0.0"}
+ONE: Final = {"half": "0xH3C00", "float": "1.0", "double": "1.0"}
 INTEGER_OF: Final = {"half": "i16", "float": "i32", "double": "i64"}
 WORK: Final = {
     dtypes.f16: "half",
@@ -27,129 +30,96 @@ WORK: Final = {
 def widen(b: Builder, d: DType, lanes: int, x: str) -> str:
     """A float of dtype `d`, converted exactly to WORK[d]."""
     if d is dtypes.bf16:
-        bits = b.convert("zext", "i16", "i32", lanes, x)
-        return b.convert("bitcast", "i32", "float", lanes, b.binary("shl", "i32", lanes, bits, b.const("i32", lanes, 16)))
+        return (Lanes(b, x, "i16", lanes).convert("zext", "i32") << 16).bits("float").name
     if d is dtypes.f8e5m2:
-        bits = b.convert("zext", "i8", "i16", lanes, x)
-        return b.convert("bitcast", "i16", "half", lanes, b.binary("shl", "i16", lanes, bits, b.const("i16", lanes, 8)))
+        return (Lanes(b, x, "i8", lanes).convert("zext", "i16") << 8).bits("half").name
     if d is dtypes.f8e4m3:
-        return _widen_e4m3(b, lanes, x)
+        return _widen_e4m3(Lanes(b, x, "i8", lanes)).name
     return x
 
 
-def _widen_e4m3(b: Builder, lanes: int, x: str) -> str:
+def _widen_e4m3(x: Lanes) -> Lanes:
     """An f8e4m3 as a half: its bits, read as a half, are the value times 2^-8, since the exponent bias is 15 rather than 7."""
-    wide = b.convert("zext", "i8", "i16", lanes, x)
-    magnitude = b.binary("and", "i16", lanes, wide, b.const("i16", lanes, 0x7F))
-    sign = b.binary(
-        "shl", "i16", lanes, b.binary("and", "i16", lanes, wide, b.const("i16", lanes, 0x80)), b.const("i16", lanes, 8)
-    )
-    bits = b.binary("or", "i16", lanes, sign, b.binary("shl", "i16", lanes, magnitude, b.const("i16", lanes, 7)))
-    half = b.convert("bitcast", "i16", "half", lanes, bits)
-    scaled = b.binary("fmul", "half", lanes, half, b.const("half", lanes, "0xH5C00"))
-    nan = b.compare("eq", "i16", lanes, magnitude, b.const("i16", lanes, 0x7F))
-    return b.select(nan, "half", lanes, b.const("half", lanes, "0xH7E00"), scaled)
+    wide = x.convert("zext", "i16")
+    magnitude = wide & 0x7F
+    sign = (wide & 0x80) << 8
+    scaled = (sign | magnitude << 7).bits("half") * "0xH5C00"
+    return magnitude.compare("eq", 0x7F).select(scaled.constant("0xH7E00"), scaled)
 
 
-def truncate_to_odd(b: Builder, source: str, target: str, lanes: int, x: str, rest: str | None = None) -> str:
-    """The float `x` (+ `rest`, smaller than its last bit) in the narrower format `target`, rounded to odd."""
-    near = b.convert("fptrunc", source, target, lanes, x)
-    lost = b.binary("fsub", source, lanes, x, b.convert("fpext", target, source, lanes, near))
-    if rest is not None:
-        lost = b.binary("fadd", source, lanes, lost, rest)
-    return _step_to_odd(b, source, target, lanes, near, lost)
+def truncate_to_odd(x: Lanes, target: str) -> Lanes:
+    """The float `x` in the narrower format `target`, rounded to odd."""
+    near = x.convert("fptrunc", target)
+    return _step_to_odd(near, x - near.convert("fpext", x.base))
 
 
-def _step_to_odd(b: Builder, source: str, target: str, lanes: int, near: str, lost: str) -> str:
-    """`near`, moved one step towards `lost` (its error, of type `source`) if that is not zero and `near` is even."""
-    integer = INTEGER_OF[target]
-    zero = b.const(source, lanes, "0.0" if source != "half" else "0xH0000")
-    bits = b.convert("bitcast", target, integer, lanes, near)
-    last = b.binary("and", integer, lanes, bits, b.const(integer, lanes, 1))
-    even = b.compare("eq", integer, lanes, last, b.const(integer, lanes, 0))
-    inexact = b.compare("one", source, lanes, lost, zero)
-    below = b.compare("olt", source, lanes, lost, zero)
-    negative = b.compare("slt", integer, lanes, bits, b.const(integer, lanes, 0))
-    inward = b.binary("xor", "i1", lanes, below, negative)
-    step = b.select(inward, integer, lanes, b.const(integer, lanes, -1), b.const(integer, lanes, 1))
-    moved = b.binary("add", integer, lanes, bits, step)
-    move = b.binary("and", "i1", lanes, even, inexact)
-    return b.convert("bitcast", integer, target, lanes, b.select(move, integer, lanes, moved, bits))
+def _step_to_odd(near: Lanes, lost: Lanes) -> Lanes:
+    """`near`, moved one step towards `lost`, its error, if that is not zero and `near` is even."""
+    bits = near.bits(INTEGER_OF[near.base])
+    even = (bits & 1).compare("eq", 0)
+    inexact = lost.compare("one", ZERO[lost.base])
+    inward = lost.compare("olt", ZERO[lost.base]) ^ bits.compare("slt", 0)
+    moved = bits + inward.select(bits.constant(-1), 1)
+    return (even & inexact).select(moved, bits).bits(near.base)
 
 
-def sum_to_odd(b: Builder, lanes: int, x: str, y: str) -> str:
+def sum_to_odd(x: Lanes, y: Lanes) -> Lanes:
     """x + y in double, rounded to odd."""
-    total, lost = _two_sum(b, lanes, x, y)
-    return _step_to_odd(b, "double", "double", lanes, total, lost)
+    return _step_to_odd(*_two_sum(x, y))
 
 
-def _two_sum(b: Builder, lanes: int, x: str, y: str) -> tuple[str, str]:
+def _two_sum(x: Lanes, y: Lanes) -> tuple[Lanes, Lanes]:
     """x + y in double and its rounding error (Knuth)."""
-    s = b.binary("fadd", "double", lanes, x, y)
-    v = b.binary("fsub", "double", lanes, s, x)
-    of_x = b.binary("fsub", "double", lanes, x, b.binary("fsub", "double", lanes, s, v))
-    return s, b.binary("fadd", "double", lanes, of_x, b.binary("fsub", "double", lanes, y, v))
+    total = x + y
+    of_y = total - x
+    of_x = x - (total - of_y)
+    return total, of_x + (y - of_y)
 
 
 def narrow(b: Builder, source: str, d: DType, lanes: int, x: str) -> str:
     """The float `x` of type `source` rounded once to dtype `d`."""
-    target = WORK[d]
+    value = Lanes(b, x, source, lanes)
     if d is dtypes.bf16:
-        if source == "double":
-            x = truncate_to_odd(b, "double", "float", lanes, x)
-        return _round_bf16(b, lanes, b.convert("fpext", "half", "float", lanes, x) if source == "half" else x)
+        return _round_bf16(_as_float(value)).name
     if d.bits == 8:
-        return _round_f8(b, source, d, lanes, x)
-    if source == "double" and target == "half":
-        x, source = truncate_to_odd(b, "double", "float", lanes, x), "float"
-    if source == target:
-        return x
-    return b.convert("fptrunc" if _WIDTH[source] > _WIDTH[target] else "fpext", source, target, lanes, x)
+        return _round_f8(_as_float(value), d).name
+    if source == "double" and WORK[d] == "half":
+        value = truncate_to_odd(value, "float")
+    return value.convert("fptrunc" if _WIDTH[value.base] > _WIDTH[WORK[d]] else "fpext", WORK[d]).name
 
 
 _WIDTH: Final = {"half": 16, "float": 32, "double": 64}
 
 
-def _round_bf16(b: Builder, lanes: int, x: str) -> str:
+def _as_float(x: Lanes) -> Lanes:
+    """`x` in the type float; a double rounded to odd."""
+    return truncate_to_odd(x, "float") if x.base == "double" else x.convert("fpext", "float")
+
+
+def _round_bf16(x: Lanes) -> Lanes:
     """A float rounded to bf16, the upper half of its bits, to nearest even; NaN separately, since the carry could make it
     infinite.
     """
-    bits = b.convert("bitcast", "float", "i32", lanes, x)
-    last = b.binary(
-        "and", "i32", lanes, b.binary("lshr", "i32", lanes, bits, b.const("i32", lanes, 16)), b.const("i32", lanes, 1)
-    )
-    up = b.binary("add", "i32", lanes, b.binary("add", "i32", lanes, bits, b.const("i32", lanes, 0x7FFF)), last)
-    top = b.convert("trunc", "i32", "i16", lanes, b.binary("lshr", "i32", lanes, up, b.const("i32", lanes, 16)))
-    nan = b.compare("uno", "float", lanes, x, x)
-    return b.select(nan, "i16", lanes, b.const("i16", lanes, 0x7FC0), top)
+    bits = x.bits("i32")
+    last = bits >> 16 & 1
+    top = (bits + 0x7FFF + last >> 16).convert("trunc", "i16")
+    return x.compare("uno", x).select(top.constant(0x7FC0), top)
 
 
-def _round_f8(b: Builder, source: str, d: DType, lanes: int, x: str) -> str:
+def _round_f8(x: Lanes, d: DType) -> Lanes:
     """A float rounded to an 8-bit float, via a half rounded to odd."""
-    if source == "double":
-        x = truncate_to_odd(b, "double", "float", lanes, x)
-    elif source == "half":
-        x = b.convert("fpext", "half", "float", lanes, x)
-    if d is dtypes.f8e4m3:  # times 2^-8: a half has exponent bias 15 rather than 7
-        x = b.binary("fmul", "float", lanes, x, b.const("float", lanes, "0x3F70000000000000"))
-    dropped = 7 if d is dtypes.f8e4m3 else 8
-    half = b.convert("bitcast", "half", "i16", lanes, truncate_to_odd(b, "float", "half", lanes, x))
-    magnitude = b.binary("and", "i16", lanes, half, b.const("i16", lanes, 0x7FFF))
-    last = b.binary(
-        "and", "i16", lanes, b.binary("lshr", "i16", lanes, magnitude, b.const("i16", lanes, dropped)), b.const("i16", lanes, 1)
-    )
-    up = b.binary(
-        "add", "i16", lanes, b.binary("add", "i16", lanes, magnitude, b.const("i16", lanes, (1 << dropped - 1) - 1)), last
-    )
-    top = b.binary("lshr", "i16", lanes, up, b.const("i16", lanes, dropped))
-    if d is dtypes.f8e4m3:  # it has no infinity: too large values become NaN
-        top = b.intrinsic("umin", "i16", lanes, top, b.const("i16", lanes, 0x7F))
-    nan = b.compare("uno", "float", lanes, x, x)
-    top = b.select(nan, "i16", lanes, b.const("i16", lanes, 0x7F if d is dtypes.f8e4m3 else 0x7E), top)
-    sign = b.binary(
-        "and", "i16", lanes, b.binary("lshr", "i16", lanes, half, b.const("i16", lanes, 8)), b.const("i16", lanes, 0x80)
-    )
-    return b.convert("trunc", "i16", "i8", lanes, b.binary("or", "i16", lanes, sign, top))
+    is_e4m3 = d is dtypes.f8e4m3
+    if is_e4m3:  # times 2^-8: a half has exponent bias 15 rather than 7
+        x = x * "0x3F70000000000000"
+    dropped = 7 if is_e4m3 else 8
+    half = truncate_to_odd(x, "half").bits("i16")
+    magnitude = half & 0x7FFF
+    last = magnitude >> dropped & 1
+    top = magnitude + ((1 << dropped - 1) - 1) + last >> dropped
+    if is_e4m3:  # it has no infinity: too large values become NaN
+        top = top.intrinsic("umin", 0x7F)
+    top = x.compare("uno", x).select(top.constant(0x7F if is_e4m3 else 0x7E), top)
+    return (half >> 8 & 0x80 | top).convert("trunc", "i8")
 
 
 def cast(b: Builder, source: DType, target: DType, x: str) -> str:
@@ -172,7 +142,7 @@ def _float_to_integer(b: Builder, s: DType, t: DType, lanes: int, x: str) -> str
     base = WORK[s]
     x = widen(b, s, lanes, x)
     if t.is_bool:
-        return b.compare("une", base, lanes, x, b.const(base, lanes, "0.0" if base != "half" else "0xH0000"))
+        return b.compare("une", base, lanes, x, b.const(base, lanes, ZERO[base]))
     if base == "half":
         base, x = "float", b.convert("fpext", "half", "float", lanes, x)
     integer = type_of(t)
@@ -188,23 +158,19 @@ def _integer_to_float(b: Builder, s: DType, t: DType, lanes: int, x: str) -> str
         # targets of at most 8 bits of precision: 32-bit integers are exact in a double, 64-bit ones keep 53 leading bits, the
         # last of which is sticky
         if s.bits == 64:
-            x = _sticky(b, s, lanes, x)
+            x = _sticky(Lanes(b, x, source, lanes), s.is_signed).name
         return narrow(b, "double", t, lanes, b.convert(op, source, "double", lanes, x))
     if t.bits <= 16:  # exact in a float if the result is finite, below 2^16
         return narrow(b, "float", t, lanes, b.convert(op, source, "float", lanes, x))
     return b.convert(op, source, type_of(t), lanes, x)
 
 
-def _sticky(b: Builder, s: DType, lanes: int, x: str) -> str:
+def _sticky(x: Lanes, is_signed: bool) -> Lanes:
     """`x`; if its magnitude is above 2^53, with its last 12 bits replaced by a sticky bit (1 if any of them is 1)."""
-    low = b.binary("and", "i64", lanes, x, b.const("i64", lanes, 0xFFF))
-    high = b.binary("and", "i64", lanes, x, b.const("i64", lanes, -0x1000))
-    some = b.compare("ne", "i64", lanes, low, b.const("i64", lanes, 0))
-    bit = b.select(some, "i64", lanes, b.const("i64", lanes, 0x800), b.const("i64", lanes, 0))
-    short = b.binary("or", "i64", lanes, high, bit)
-    magnitude = b.intrinsic_abs("i64", lanes, x) if s.is_signed else x
-    large = b.compare("ugt", "i64", lanes, magnitude, b.const("i64", lanes, 1 << 53))
-    return b.select(large, "i64", lanes, short, x)
+    low, high = x & 0xFFF, x & -0x1000
+    short = high | low.compare("ne", 0).select(x.constant(0x800), 0)
+    magnitude = x.made(x.b.intrinsic_abs("i64", x.lanes, x.name)) if is_signed else x
+    return magnitude.compare("ugt", 1 << 53).select(short, x)
 
 
 def _integer_to_integer(b: Builder, s: DType, t: DType, lanes: int, x: str) -> str:

@@ -25,11 +25,12 @@ def parts_of(loops: Sequence[Loop]) -> int:
 
 
 def work_of(loops: Sequence[Loop]) -> tuple[int, bool, bool]:
-    """(work, scalar, waits) of one run of a kernel.
+    """(work, scalar, plain) of one run of a kernel.
 
     work    executed instructions, without constants and addresses
     scalar  True if more than 1/SHARE of them is in long innermost loops with scalar accesses to memory and no vectors
-    waits   True if the kernel is memory-bound (vector accesses, and little arithmetic without products), or very short
+    plain   True if optimized code would not be faster: the kernel is memory-bound (vector accesses, little arithmetic, no
+            products), or very short
     """
     total = scalar = computed = wide = 0
     for loop in loops:
@@ -39,5 +40,5 @@ def work_of(loops: Sequence[Loop]) -> tuple[int, bool, bool]:
         if loop.innermost and loop.scalars and not loop.vectors and loop.end > LONG:
             scalar += loop.count * loop.times
     products = any(loop.products for loop in loops)
-    waits = wide > 0 and not products and computed <= COMPUTED * wide
-    return total, scalar * SHARE > total, waits or total <= SMALL
+    memory_bound = wide > 0 and not products and computed <= COMPUTED * wide
+    return total, scalar * SHARE > total, memory_bound or total <= SMALL

@@ -6,13 +6,16 @@ be 0 (or -1 for the least dividend) is replaced by 1, since a Where may ignore t
 
 from __future__ import annotations
 
+import functools
 import math
+import operator
 from collections.abc import Callable
 from typing import Final
 
 from morok.codegen.llvm import conversions
 from morok.codegen.llvm.builder import Builder
-from morok.codegen.llvm.conversions import WORK, narrow, widen
+from morok.codegen.llvm.conversions import INTEGER_OF, ONE, WORK, ZERO, narrow, sum_to_odd, widen
+from morok.codegen.llvm.lane_arithmetic import Lanes
 from morok.codegen.llvm.types import type_of
 from morok.codegen.overflow_flags import amount_fits, cannot_wrap, may_be_zero, may_overflow
 from morok.ir.dtype import DType, dtypes
@@ -42,12 +45,16 @@ def in_float(b: Builder, d: DType, operands: tuple[str, ...], f: Callable[..., s
     return f(b, base, lanes, *operands)
 
 
-def in_double(b: Builder, d: DType, operands: tuple[str, ...], f: Callable[..., str]) -> str:
-    """`f(b, lanes, *operands)` in double, rounded once to `d`."""
+def in_double(b: Builder, d: DType, operands: tuple[str, ...], f: Callable[..., Lanes]) -> str:
+    """`f(*operands)` in double, rounded once to `d`."""
     scalar, lanes = d.scalar(), d.count
-    base = WORK[scalar]
-    wide = [b.convert("fpext", base, "double", lanes, widen(b, scalar, lanes, x)) for x in operands]
-    return narrow(b, "double", scalar, lanes, f(b, lanes, *wide))
+    wide = [Lanes(b, widen(b, scalar, lanes, x), WORK[scalar], lanes).convert("fpext", "double") for x in operands]
+    return narrow(b, "double", scalar, lanes, f(*wide).name)
+
+
+def lanes_of(b: Builder, d: DType, x: str) -> Lanes:
+    """The value `x` of the integer dtype `d`."""
+    return Lanes(b, x, type_of(d.scalar()), d.count)
 
 
 # Sums, products, signs.
@@ -102,29 +109,17 @@ def sign(b: Builder, u: UOp, x: str) -> str:
     d = u.dtype
     if d.is_float:
         return in_float(b, d, (x,), _float_sign)
-    base, n = type_of(d.scalar()), d.count
-    zero = b.const(base, n, 0)
-    positive = (
-        b.convert("zext", "i1", base, n, b.compare("sgt" if d.is_signed else "ugt", base, n, x, zero)) if base != "i1" else x
-    )
-    if not d.is_signed:
-        return positive
-    negative = b.convert("zext", "i1", base, n, b.compare("slt", base, n, x, zero))
-    return b.binary("sub", base, n, positive, negative)
-
-
-def _zero(base: str) -> str:
-    return "0xH0000" if base == "half" else "0.0"
-
-
-def _one(base: str) -> str:
-    return "0xH3C00" if base == "half" else "1.0"
+    if d.is_bool:
+        return x
+    value = lanes_of(b, d, x)
+    positive = value.compare("sgt" if d.is_signed else "ugt", 0).convert("zext", value.base)
+    return (positive - value.compare("slt", 0).convert("zext", value.base)).name if d.is_signed else positive.name
 
 
 def _float_sign(b: Builder, base: str, n: int, x: str) -> str:
-    unit = b.intrinsic("copysign", base, n, b.const(base, n, _one(base)), x)
-    ordered = b.compare("one", base, n, x, b.const(base, n, _zero(base)))
-    return b.select(ordered, base, n, unit, x)
+    value = Lanes(b, x, base, n)
+    unit = value.constant(ONE[base]).intrinsic("copysign", value)
+    return value.compare("one", ZERO[base]).select(unit, value).name
 
 
 @emits("square")
@@ -144,7 +139,7 @@ def mulacc(b: Builder, u: UOp, x: str, y: str, z: str) -> str:
         return b.emit(f"add {type_of(d)} {b.emit(f'mul {type_of(d)} {x}, {y}')}, {z}")
     if scalar is dtypes.f64 or (scalar is dtypes.f32 and b.target.fma) or (scalar is dtypes.f16 and b.target.half_fma):
         return b.intrinsic("fma", WORK[scalar], n, x, y, z, flags=b.fast)
-    return in_double(b, d, (x, y, z), lambda b, n, x, y, z: conversions.sum_to_odd(b, n, b.binary("fmul", "double", n, x, y), z))
+    return in_double(b, d, (x, y, z), lambda x, y, z: sum_to_odd(x * y, z))
 
 
 # Division.
@@ -152,17 +147,13 @@ def mulacc(b: Builder, u: UOp, x: str, y: str, z: str) -> str:
 
 def _safe_divisor(b: Builder, u: UOp, x: str, y: str) -> str:
     """The divisor, or 1 in lanes where the division would trap: by 0, and of the least number by -1."""
-    d = u.dtype
-    base, n = type_of(d.scalar()), d.count
-    dividend, divisor = u.src
-    trap = ""
-    if may_be_zero(divisor):
-        trap = b.compare("eq", base, n, y, b.const(base, n, 0))
-    if may_overflow(dividend, divisor):
-        least = b.compare("eq", base, n, x, b.const(base, n, int(d.min)))
-        overflow = b.binary("and", "i1", n, least, b.compare("eq", base, n, y, b.const(base, n, -1)))
-        trap = b.binary("or", "i1", n, trap, overflow) if trap else overflow
-    return b.select(trap, base, n, b.const(base, n, 1), y) if trap else y
+    dividend, divisor = lanes_of(b, u.dtype, x), lanes_of(b, u.dtype, y)
+    traps: list[Lanes] = []
+    if may_be_zero(u.src[1]):
+        traps.append(divisor.compare("eq", 0))
+    if may_overflow(*u.src):
+        traps.append(dividend.compare("eq", int(u.dtype.min)) & divisor.compare("eq", -1))
+    return functools.reduce(operator.or_, traps).select(divisor.constant(1), divisor).name if traps else y
 
 
 def _divide(b: Builder, u: UOp, x: str, y: str, op: str) -> str:
@@ -179,12 +170,9 @@ def mod(b: Builder, u: UOp, x: str, y: str) -> str:
     return _divide(b, u, x, _safe_divisor(b, u, x, y), "rem")
 
 
-def _rounds_down(b: Builder, u: UOp, remainder: str, y: str) -> str:
-    """An i1, true if the truncated quotient is the floor plus one: the remainder is not zero, and its sign not the divisor's."""
-    base, n = type_of(u.dtype.scalar()), u.dtype.count
-    zero = b.const(base, n, 0)
-    signs = b.compare("slt", base, n, b.binary("xor", base, n, remainder, y), zero)
-    return b.binary("and", "i1", n, signs, b.compare("ne", base, n, remainder, zero))
+def _rounds_down(remainder: Lanes, divisor: Lanes) -> Lanes:
+    """True, as i1, if the truncated quotient is the floor plus one: the remainder is not zero, and its sign not the divisor's."""
+    return (remainder ^ divisor).compare("slt", 0) & remainder.compare("ne", 0)
 
 
 @emits("floordiv")
@@ -193,20 +181,16 @@ def floordiv(b: Builder, u: UOp, x: str, y: str) -> str:
     quotient = _divide(b, u, x, y, "div")
     if not u.dtype.is_signed:
         return quotient
-    base, n = type_of(u.dtype.scalar()), u.dtype.count
-    down = _rounds_down(b, u, _divide(b, u, x, y, "rem"), y)
-    return b.binary("add", base, n, quotient, b.convert("sext", "i1", base, n, down))
+    truncated = lanes_of(b, u.dtype, quotient)
+    down = _rounds_down(lanes_of(b, u.dtype, _divide(b, u, x, y, "rem")), lanes_of(b, u.dtype, y))
+    return (truncated + down.convert("sext", truncated.base)).name
 
 
 @emits("floormod")
 def floormod(b: Builder, u: UOp, x: str, y: str) -> str:
     y = _safe_divisor(b, u, x, y)
-    remainder = _divide(b, u, x, y, "rem")
-    if not u.dtype.is_signed:
-        return remainder
-    base, n = type_of(u.dtype.scalar()), u.dtype.count
-    down = _rounds_down(b, u, remainder, y)
-    return b.binary("add", base, n, remainder, b.select(down, base, n, y, b.const(base, n, 0)))
+    remainder, divisor = lanes_of(b, u.dtype, _divide(b, u, x, y, "rem")), lanes_of(b, u.dtype, y)
+    return (remainder + _rounds_down(remainder, divisor).select(divisor, 0)).name if u.dtype.is_signed else remainder.name
 
 
 @emits("fdiv")
@@ -216,18 +200,15 @@ def fdiv(b: Builder, u: UOp, x: str, y: str) -> str:
 
 @emits("reciprocal")
 def reciprocal(b: Builder, u: UOp, x: str) -> str:
-    return in_float(b, u.dtype, (x,), lambda b, base, n, x: b.floating("fdiv", base, n, b.const(base, n, _one(base)), x))
+    return in_float(b, u.dtype, (x,), lambda b, base, n, x: b.floating("fdiv", base, n, b.const(base, n, ONE[base]), x))
 
 
-@emits("sqrt")
-def sqrt(b: Builder, u: UOp, x: str) -> str:
-    return in_float(b, u.dtype, (x,), lambda b, base, n, x: b.intrinsic("sqrt", base, n, x))
+# Roots, rounding to integers, extremes.
 
 
-# Rounding to integers, extremes.
+def _function(name: str, intrinsic: str) -> None:
+    """Register a float op that is an intrinsic; it is the identity on integers."""
 
-
-def _rounding(name: str, intrinsic: str) -> None:
     def emit(b: Builder, u: UOp, x: str) -> str:
         if not u.dtype.is_float:
             return x
@@ -237,8 +218,8 @@ def _rounding(name: str, intrinsic: str) -> None:
 
 
 # `rint` rounds in the current mode, half to even; unlike `roundeven`, every libm has it
-for _name, _intrinsic in (("trunc", "trunc"), ("floor", "floor"), ("ceil", "ceil"), ("round", "rint")):
-    _rounding(_name, _intrinsic)
+for _name, _intrinsic in (("sqrt", "sqrt"), ("trunc", "trunc"), ("floor", "floor"), ("ceil", "ceil"), ("round", "rint")):
+    _function(_name, _intrinsic)
 
 
 def _extreme(name: str, floating: str, letters: str, beyond: str, wrong_zero: float) -> None:
@@ -269,20 +250,16 @@ def _float_extreme(b: Builder, name: str, base: str, n: int, x: str, y: str) -> 
     if b.target.ieee_extremes or n == 1 or base not in ("float", "double"):
         return b.intrinsic(name, base, n, x, y)
     beyond = "ogt" if name == "maximum" else "olt"
-    bits = {"float": "i32", "double": "i64"}[base]
-    first, second = (b.convert("bitcast", base, bits, n, _picked(b, beyond, base, n, *pair)) for pair in ((x, y), (y, x)))
+    integer = INTEGER_OF[base]
+    one, other = Lanes(b, x, base, n), Lanes(b, y, base, n)
+    first, second = (p.compare(beyond, q).select(p, q).bits(integer) for p, q in ((one, other), (other, one)))
     if name == "minimum":
-        return b.convert("bitcast", bits, base, n, b.binary("or", bits, n, first, second))
-    unsigned = b.const(bits, n, 2 ** (int(bits[1:]) - 1) - 1)
-    if b.target.avx512 and n * int(bits[1:]) == 512:
-        return b.convert("bitcast", bits, base, n, b.ternary_logic(n, _MAJORITY, (first, second, unsigned)))
-    signs = b.binary("and", bits, n, first, b.binary("or", bits, n, second, unsigned))
-    return b.convert("bitcast", bits, base, n, b.binary("or", bits, n, signs, b.binary("and", bits, n, second, unsigned)))
-
-
-def _picked(b: Builder, beyond: str, base: str, n: int, x: str, y: str) -> str:
-    """x in lanes where the comparison `beyond` holds of (x, y), else y."""
-    return b.select(b.compare(beyond, base, n, x, y), base, n, x, y)
+        return (first | second).bits(base).name
+    width = int(integer[1:])
+    unsigned = first.constant(2 ** (width - 1) - 1)
+    if b.target.avx512 and n * width == 512:
+        return first.made(b.ternary_logic(n, _MAJORITY, (first.name, second.name, unsigned.name))).bits(base).name
+    return (first & (second | unsigned) | second & unsigned).bits(base).name
 
 
 # x <= +0 ? +0 : x gives +0 for -0 and NaN for NaN; against -0 it would turn +0 into -0

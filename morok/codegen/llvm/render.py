@@ -25,7 +25,7 @@ from morok.codegen.llvm.prefetch import prefetching_loads
 from morok.codegen.llvm.strength_reduction import addresses
 from morok.codegen.llvm.transpose_shuffles import columns, join
 from morok.codegen.llvm.types import constant, literal, type_of
-from morok.codegen.llvm.vectorizer_workarounds import folded_loops
+from morok.codegen.llvm.vectorizer_workarounds import wrapping_loops
 from morok.codegen.register_memory import Slot, analyze, runs
 from morok.codegen.rendered import CONTRACT, Rendered, symbol
 from morok.codegen.survey import survey
@@ -76,7 +76,7 @@ class Renderer(Memory):
 
     loops, branches  the open loops and branches
     columns          the columns of tiles, with their rows and lanes
-    folded           loops that LLVM must not vectorize
+    unvectorized     loops that LLVM must not vectorize
     marked           the metadata of marked loops (short_loops)
     shuffles         the shuffles so far, by block, operands and mask
     """
@@ -84,7 +84,7 @@ class Renderer(Memory):
     loops: list[_Loop] = field(default_factory=list)
     branches: list[_Branch] = field(default_factory=list)
     columns: dict[UOp, tuple[list[UOp], int]] = field(default_factory=dict)
-    folded: frozenset[UOp] = frozenset()
+    unvectorized: frozenset[UOp] = frozenset()
     marked: list[str] = field(default_factory=list)
     shuffles: dict[tuple[str, str, str, tuple[int, ...]], str] = field(default_factory=dict)
 
@@ -158,14 +158,14 @@ class Renderer(Memory):
             and loop.innermost
             and short_loops.is_short(loop.range, len(b.lines) - loop.patch)
         )
-        asked = short_loops.FULL if short else short_loops.NO_VECTORS if loop.range in self.folded else None
-        said = "" if asked is None else short_loops.mark(len(self.marked))
+        asked = short_loops.FULL if short else short_loops.NO_VECTORS if loop.range in self.unvectorized else None
+        mark = "" if asked is None else short_loops.mark(len(self.marked))
         self.marked += [] if asked is None else [asked]
         if loop.tested_first:
-            b.do(f"br label %{loop.header}{said}")
+            b.do(f"br label %{loop.header}{mark}")
         else:
             more = b.emit(f"icmp {'slt' if loop.range.dtype.is_signed else 'ult'} {t} {following}, {loop.end}")
-            b.do(f"br i1 {more}, label %{loop.header}, label %{loop.exit}{said}")
+            b.do(f"br i1 {more}, label %{loop.header}, label %{loop.exit}{mark}")
         for around in self.loops:
             around.innermost = False
         lines = [f"  {loop.counter} = phi {t} [ {loop.begin}, %{loop.before} ], [ {following}, %{latch} ]"]
@@ -357,9 +357,9 @@ def render(instructions: Sequence[UOp], name: str, target: Target = ANY, math: f
     registers = analyze(instructions, found)
     tiles = columns(instructions)
     plan = addresses(instructions, found, tiles, registers.slots, registers.shared)
-    folded = folded_loops(instructions)
+    unvectorized = wrapping_loops(instructions)
     streams, prefetches = Streams(streamed(found.accesses)), prefetching_loads(found.accesses)
-    renderer = Renderer(Frame(name), builder, registers, streams, prefetches, plan, columns=tiles, folded=folded)
+    renderer = Renderer(Frame(name), builder, registers, streams, prefetches, plan, columns=tiles, unvectorized=unvectorized)
     renderer.run(instructions)
     arguments, variables = renderer.frame.parameters()
     return Rendered(

@@ -16,8 +16,8 @@ from morok.ir.uop import UOp
 _WORKED_OUT: Final = frozenset((Op.Load, Op.Index, Op.DefineGlobal, Op.DefineLocal, Op.DefineReg))  # not address arithmetic
 
 
-def folded_loops(instructions: Sequence[UOp]) -> frozenset[UOp]:
-    """The ranges in expressions of which an address keeps only the low bits."""
+def wrapping_loops(instructions: Sequence[UOp]) -> frozenset[UOp]:
+    """The ranges in expressions that an address reduces to their low bits."""
     found: set[UOp] = set()
     seen: set[UOp] = set()
     for place in instructions:

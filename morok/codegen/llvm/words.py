@@ -7,40 +7,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from morok.codegen.llvm.builder import Builder
+from morok.codegen.llvm.lane_arithmetic import Lanes
 
 
 def _name(value: Word | int) -> str:
     return value.name if isinstance(value, Word) else str(value)
 
 
-def _arithmetic(op: str) -> Callable[[Word, Word | int], Word]:
-    return lambda x, y: Word(x.b, x.b.binary(op, "i64", 1, x.name, _name(y)))
-
-
 def _comparison(condition: str) -> Callable[[Word, Word | int], Word]:
-    return lambda x, y: _number(x.b, x.b.compare(condition, "i64", 1, x.name, _name(y)))
+    return lambda x, y: _number(x.compare(condition, y))
 
 
-def _number(b: Builder, bit: str) -> Word:
-    return Word(b, b.convert("zext", "i1", "i64", 1, bit))
+def _number(bit: Lanes) -> Word:
+    return Word(bit.b, bit.convert("zext", "i64").name)
 
 
-@dataclass(frozen=True, slots=True)
-class Word:
-    """A value of the function under construction. Comparisons, of signed words, give 0 or 1; `>>` shifts in zeros."""
+class Word(Lanes):
+    """A value of the function under construction. Comparisons, of signed words, give 0 or 1."""
 
-    b: Builder
-    name: str
+    __slots__ = ()
 
-    __add__ = _arithmetic("add")
-    __sub__ = _arithmetic("sub")
-    __mul__ = _arithmetic("mul")
-    __or__ = _arithmetic("or")
-    __lshift__ = _arithmetic("shl")
-    __rshift__ = _arithmetic("lshr")
     __lt__ = _comparison("slt")
     __gt__ = _comparison("sgt")
     equals = _comparison("eq")
@@ -68,7 +56,7 @@ class Word:
     def exchange(self, index: int, old: Word | int, new: Word | int) -> Word:
         """1 if the word at `index` was `old`, and is now `new`; else 0."""
         pair = self.b.emit(f"cmpxchg ptr {self._at(index)}, i64 {_name(old)}, i64 {_name(new)} seq_cst seq_cst")
-        return _number(self.b, self.b.emit(f"extractvalue {{ i64, i1 }} {pair}, 1"))
+        return _number(Lanes(self.b, self.b.emit(f"extractvalue {{ i64, i1 }} {pair}, 1"), "i1"))
 
 
 class Function:

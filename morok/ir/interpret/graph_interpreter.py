@@ -110,15 +110,19 @@ class Graph(Places):
         elif name in self.variables:
             v = self.variables[name]
         else:
-            raise IRError(f"variable {name} has no value")
+            raise IRError(
+                f"variable {name} has no value",
+                expected=f"a value for {name} among the variables",
+                hint="give each variable of the graph a value",
+            )
         lanes = tuple(v) if isinstance(v, (tuple, list)) else (v,) * count
         if len(lanes) != count:
-            raise IRError(f"variable {name} has {count} lanes, not {len(lanes)}")
+            raise IRError(f"variable {name} was given {len(lanes)} lanes", expected=f"{count} lanes, or one number for all")
         for x in lanes:
             if real_or_none(x) is None:
-                raise IRError(f"variable {name} is a number, not {shown(x)}")
+                raise IRError(f"variable {name} was given {shown(x)}", expected="a number")
             if not node.dtype.is_float and not node.vmin <= x <= node.vmax:
-                raise IRError(f"variable {name} lies in {node.vmin}..={node.vmax}, not {x}")
+                raise IRError(f"variable {name} was given {x}", expected=f"a value in its bounds {node.vmin}..={node.vmax}")
         return lanes
 
     def _special(self, node: UOp, thread: int) -> int:
@@ -347,7 +351,7 @@ class Graph(Places):
             else:
                 done |= yield self.execute(s)
         if open_:
-            raise IRError("an If is never closed")
+            raise IRError("an If is never closed", expected="an EndIf for each If, behind it in its Group")
         return done
 
     def _store(self, node: UOp, active: list[bool]) -> Task:
@@ -391,7 +395,10 @@ class Graph(Places):
                 assert isinstance(pointer, Pointer)
                 wanted = parameters.get(len(inside), s)
                 if element(wanted.dtype).scalar() is not element(s.dtype).scalar():
-                    raise IRError(f"operand {len(inside)} of a kernel is {s.dtype}, and its parameter {wanted.dtype}")
+                    raise IRError(
+                        f"operand {len(inside)} of a kernel has the dtype {s.dtype}",
+                        expected=f"that of its parameter, {wanted.dtype}",
+                    )
                 inside[len(inside)] = pointer.storage.data if pointer.offset == 0 else View(pointer.storage.data, pointer.offset)
         execute_graph(node.src[0], inside, variables, self.steps)
 
@@ -399,7 +406,11 @@ class Graph(Places):
         shape = yield self.shape(node.src[0])
         new = (yield self.tensor(node.src[1])).flat
         if math.prod(shape) != len(new):
-            raise IRError(f"{len(new)} elements are assigned to {math.prod(shape)}")
+            raise IRError(
+                f"an Assign of {len(new)} elements to a target of {math.prod(shape)}",
+                expected="as many elements as the target has",
+                hint="Expand repeats elements, Shrink chooses some",
+            )
         for at, v in zip(itertools.product(*[range(n) for n in shape]), new, strict=True):
             for p in (yield self.locate(node.src[0], list(at), 0, node)):
                 self.memory.store(p, v, node, 0)

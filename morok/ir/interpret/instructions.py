@@ -34,11 +34,17 @@ class Listing:
             elif u.op in (Op.End, Op.EndIf):
                 opener = u.src[1] if u.op is Op.End else u.src[0]
                 if len(u.src) != (2 if u.op is Op.End else 1) or not open_ or open_[-1] is not opener:
-                    raise IRError(f"instruction {i}: {u.op.name} does not close what was opened last")
+                    raise IRError(
+                        f"instruction {i}: the {u.op.name} does not close the loop or branch that was opened last",
+                        expected="loops and branches that nest, each with an End or EndIf of its own",
+                    )
                 self.end[open_.pop()] = i
                 self.inside[i] = instructions[self.start[opener] : i]
         if open_:
-            raise IRError(f"{open_[-1].op.name} at instruction {self.start[open_[-1]]} is never closed")
+            raise IRError(
+                f"the {open_[-1].op.name} at instruction {self.start[open_[-1]]} is never closed",
+                expected="an End for each Range, an EndIf for each If",
+            )
 
 
 class Thread:
@@ -132,7 +138,7 @@ class Thread:
         if op in (Op.DefineVar, Op.Special):
             key = u if u in self.fixed else u.arg[0] if op is Op.DefineVar else u
             if key not in self.fixed:
-                raise IRError(f"{u.text()} has no value")
+                raise IRError(f"{u.text()} has no value", expected="a value for each variable and hardware index")
             return (self.fixed[key],)
         if op in NAMED or op in ALLOCATED:
             return (Pointer(self.memory.storage_of(u, self.number), 0),)

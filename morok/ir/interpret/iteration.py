@@ -137,7 +137,7 @@ class Loops(ABC):
         for s in self.specials:
             end = known(run_tasks(self.value(s.src[0]))[0][0])
             if end is INVALID:
-                raise IRError(f"the end of {s.arg} is Invalid")
+                raise IRError(f"the end of {s.arg} is Invalid", expected="a number of threads or blocks")
             ends.append(end)
         self.steps.take(math.prod(ends))
         local = [s.arg.startswith("lidx") for s in self.specials]
@@ -172,8 +172,12 @@ class Loops(ABC):
         for given in (at, name):
             if given in self.variables:
                 return int(self.variables[given])
-        said = name.text() if isinstance(name, UOp) else f"axis {name[1]} of Unroll"
-        raise IRError(f"{said} has no value outside its loop")
+        loop = name.text() if isinstance(name, UOp) else f"axis {name[1]} of Unroll"
+        raise IRError(
+            f"{loop} has no value outside its loop",
+            expected="uses inside the loop that an End, Reduce or Store closes",
+            hint="give the range a value among the variables",
+        )
 
     def _running(self, at: Binder) -> Frame | None:
         """The innermost loop that binds a range or an axis."""
@@ -280,7 +284,10 @@ class Loops(ABC):
             below = {b: frozenset().union(*[self.depends[n] for n in loops[b] if isinstance(n, UOp)]) for b in waiting}
             ready = [b for b in waiting if below[b].isdisjoint(waiting)]
             if not ready:
-                raise IRError("the lengths of loops depend on one another")
+                raise IRError(
+                    "the lengths of several loops depend on each other",
+                    expected="a loop whose length depends on none of the others",
+                )
             binders += ready
             waiting = [b for b in waiting if b not in ready]
         yield self._run([(b, loops[b]) for b in binders], 0, active, body, folds)

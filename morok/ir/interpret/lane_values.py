@@ -80,7 +80,9 @@ def pointwise(node: UOp, operands: list[Lanes]) -> Lanes:
     assert evaluate is not None
     result = node.dtype.scalar()
     if result.is_ptr:
-        raise IRError(f"{node.op.name} of a pointer has no value")
+        raise IRError(
+            f"{node.op.name} of a pointer has no value", expected="numbers or bools", hint="Load gives the number at a place"
+        )
     d = node.src[0].dtype.scalar() if entry.comparison else result
     out = []
     for i in range(node.dtype.count):
@@ -110,7 +112,7 @@ def bitcast(node: UOp, lanes: Lanes) -> Lanes:
     if source is target:
         return lanes
     if source.bits * source.count != target.bits * target.count:
-        raise IRError(f"{node.op.name} of {source} to {target}, which differ in width")
+        raise IRError(f"{node.op.name} of {source} to {target}", expected="dtypes of as many bits")
     bad = next((v for v in lanes if v.__class__ is Poison), None)
     if source.count == target.count:
         a, b = source.scalar(), target.scalar()
@@ -157,7 +159,7 @@ def scalar_value(node: UOp, vs: list[Lanes]) -> Lanes:
     if op is Op.Wmma and hasattr(node.arg, "multiply"):  # a layout that defines the product; for any other, only its target does
         product: Lanes = node.arg.multiply(vs[0], vs[1], vs[2])
         return product
-    raise IRError(f"{op.name} has no value that can be interpreted")
+    raise IRError(f"the interpreter has no value for {op.name}", expected="an op with a value for given operands")
 
 
 def fold(op: Op, d: Any, start: Any, lanes: Sequence[Any], node: UOp) -> Any:

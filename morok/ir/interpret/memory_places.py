@@ -91,7 +91,11 @@ class Places(Loops):
             return [tuple([_moved(p, s[0]) for p in at]) for at, s in zip(base, steps, strict=True)]
         if op in NAMED or op in ALLOCATED:
             return [(Pointer(self.memory.storage_of(node, t), 0),) for t in range(len(self.threads))]
-        raise IRError(f"{op.name} is no place")
+        raise IRError(
+            f"{op.name} is no place in memory",
+            expected="an Index, or a buffer",
+            hint="Index(buffer, i) is the place of an element",
+        )
 
     def _index(self, node: UOp) -> Task:
         indices = list(node.src[1:])
@@ -159,7 +163,9 @@ class Places(Loops):
             elif op is Op.Bufferize:
                 return (yield from self._bufferized(node, at, thread))
             elif op is Op.If or node.dtype.kind == "void":
-                raise IRError(f"{reader.op.name} into {op.name}: not a place in memory")
+                raise IRError(
+                    f"{reader.op.name} of {op.name}, which has no elements", expected="a buffer, or an expression with a shape"
+                )
             else:
                 return (yield from self._computed(node, at))
 
@@ -170,7 +176,9 @@ class Places(Loops):
         if len(at) == 1:
             shape = [len(whole.flat)]
         elif len(at) != len(shape):
-            raise IRError(f"{len(at)} indices into {node.op.name}, which has {len(shape)} axes")
+            raise IRError(
+                f"{len(at)} indices into {node.op.name}", expected=f"one for each of its {len(shape)} axes, or one flat index"
+            )
         inside = all(0 <= i < n for i, n in zip(at, shape, strict=True))
         v = whole.flat[self._flat(at, shape, node)] if inside else Poison(f"index {at} of {shape}", node)
         return [Pointer(self.memory.temporary(node, (v,)), 0)]
@@ -180,7 +188,7 @@ class Places(Loops):
         if len(at) == 1:
             return int(at[0])
         if len(at) != len(shape):
-            raise IRError(f"{len(at)} indices into {node.op.name}, which has one dimension")
+            raise IRError(f"{len(at)} indices into {node.op.name}", expected="one flat index")
         flat = 0
         for i, n in zip(at, shape, strict=True):
             flat = flat * n + i
@@ -201,7 +209,7 @@ class Places(Loops):
         if op is Op.Reshape:
             flat, shape = 0, (yield self.shape(node))
             if has_shape(node.src[0]) and math.prod(shape) != math.prod(below):
-                raise ShapeError(f"Reshape of {tuple(below)} to {tuple(shape)}")
+                raise ShapeError(f"Reshape of {tuple(below)} to {tuple(shape)}", expected="as many elements in both")
             for i, n in zip(at, shape, strict=True):
                 if not 0 <= i < n:
                     return [Poison(f"index {i} of {n}", node)]
@@ -214,7 +222,7 @@ class Places(Loops):
                 flat //= n
             return out[::-1]
         if len(at) != len(below):
-            raise IRError(f"{len(at)} indices into {node.src[0].op.name}, which has {len(below)} axes")
+            raise IRError(f"{len(at)} indices into {node.src[0].op.name}", expected=f"one for each of its {len(below)} axes")
         if op is Op.Permute:
             return [at[node.arg.index(k)] for k in range(len(below))]
         if op is Op.Expand:
@@ -256,13 +264,13 @@ def dimension(value: Any, node: UOp) -> int:
     """The value of a node as a size; IRError if it is Invalid, UndefinedError if it has none."""
     size = known(value)
     if size is INVALID:
-        raise IRError(f"{node.op.name} is Invalid, and a size")
+        raise IRError(f"a size, {node.op.name}, is Invalid", expected="a number")
     return int(size)
 
 
 def _one_an_axis(at: list[Any], node: UOp) -> None:
     if len(at) != len(node.shape):
-        raise IRError(f"{len(at)} indices into {node.op.name}, which has {len(node.shape)} axes")
+        raise IRError(f"{len(at)} indices into {node.op.name}", expected=f"one for each of its {len(node.shape)} axes")
 
 
 def _moved(at: Any, step: Any) -> Any:

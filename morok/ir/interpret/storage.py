@@ -166,7 +166,7 @@ def _unwritten(node: UOp) -> list[Any]:
     d = node.dtype
     assert isinstance(d, PtrType)
     if d.size < 0:
-        raise IRError(f"{node.text()} has no size")
+        raise IRError(f"{node.text()} has no size", expected="a pointer to a number of elements, as f32.ptr(16)")
     return [Poison("a read of memory that nothing wrote", node)] * (d.size * d.base.count)
 
 

@@ -69,14 +69,14 @@ def value_of(root: UOp, graph: Places) -> Task:
         values[node] = yield from _array(node, values, graph)
     found = values[root]
     if found is None:
-        raise IRError(f"{root.op.name} is no tensor")
+        raise IRError(f"{root.op.name} has no elements", expected="a node with a value", hint="interpret.run runs statements")
     return found
 
 
 def _size(node: UOp, values: dict[UOp, Array | None]) -> int:
     found = values[node]
     if found is None or found.shape:
-        raise IRError(f"{node.op.name} is no dimension")
+        raise IRError(f"{node.op.name} is no size of an axis", expected="a number, or an expression of one")
     return dimension(found.flat[0], node)
 
 
@@ -85,7 +85,7 @@ def _array(node: UOp, values: dict[UOp, Array | None], graph: Places) -> Task:
     if op in NAMED or op in ALLOCATED:
         storage = graph.memory.storage_of(node, 0)
         if element(node.dtype).count != 1:
-            raise IRError(f"elements of {node.op.name} are vectors")
+            raise IRError(f"the elements of {node.op.name} are vectors", expected="scalars: a tensor has no lanes")
         shape = tuple([d for d in node.shape if isinstance(d, int)]) or (len(storage.data),)
         return Array([storage.data[i] for i in range(math.prod(shape))], shape)
     if node.dtype.kind == "void":
@@ -105,8 +105,8 @@ def _array(node: UOp, values: dict[UOp, Array | None], graph: Places) -> Task:
     below = values[src[0]] if src else None
     if below is None:
         if op in (Op.Multi, Op.MStack) and src:
-            raise IRError(f"{op.name} of {src[0].op.name}")
-        raise IRError(f"{op.name} has no tensor value")
+            raise IRError(f"{op.name} of {src[0].op.name}, which has no elements", expected="a tensor for each device")
+        raise IRError(f"{op.name} has no value as a tensor", expected="an op with elements")
     if op is Op.MSelect:
         return _on_device(below, node.arg)
     if op is Op.MStack or op is Op.Multi:
@@ -116,7 +116,9 @@ def _array(node: UOp, values: dict[UOp, Array | None], graph: Places) -> Task:
         return _all_reduce(node, below)
     widths = {len(a.devices) for s in src if (a := values[s]) is not None and a.devices}
     if len(widths) > 1:
-        raise IRError(f"{op.name} of values on {' and '.join(map(str, sorted(widths)))} devices")
+        raise IRError(
+            f"{op.name} of values on {' and '.join(map(str, sorted(widths)))} devices", expected="the same number of devices"
+        )
     if widths:
         mapped = tuple([_result(node, [_on_device(values[s], i) for s in src], values, graph.steps) for i in range(widths.pop())])
         return Array(mapped[0].flat, mapped[0].shape, mapped)
@@ -143,16 +145,16 @@ def _result(node: UOp, below: list[Array | None], values: dict[UOp, Array | None
     if op is Op.Reshape:
         shape = tuple([_size(s, values) for s in src[1:]])
         if math.prod(shape) != len(x.flat) or min(shape, default=0) < 0:
-            raise ShapeError(f"Reshape of {x.shape} to {shape}")
+            raise ShapeError(f"Reshape of {x.shape} to {shape}", expected="as many elements in both")
         return Array(x.flat, shape)
     if op in _VIEWS:
         axes = node.src[1:] if op is Op.Expand else node.arg if op in (Op.Permute, Op.Flip) else edges(node)
         if len(axes) != len(x.shape):
-            raise IRError(f"{op.name} of {len(x.shape)} axes")
+            raise IRError(f"{op.name} of a tensor of {len(x.shape)} axes by {len(axes)}", expected="one for each axis")
     if op is Op.Expand:
         shape = tuple([_size(s, values) for s in src[1:]])
         if any(n not in (1, m) or m < 0 for n, m in zip(x.shape, shape, strict=True)):
-            raise ShapeError(f"Expand of {x.shape} to {shape}")
+            raise ShapeError(f"Expand of {x.shape} to {shape}", expected="axes of size 1 where the sizes differ")
         return _mapped(steps, x, shape, lambda at: tuple([0 if n == 1 else i for i, n in zip(at, x.shape, strict=True)]))
     if op is Op.Permute:
         shape = tuple([x.shape[a] for a in node.arg])
@@ -166,18 +168,23 @@ def _result(node: UOp, below: list[Array | None], values: dict[UOp, Array | None
         pairs = [(_size(b, values), _size(e, values)) for b, e in edges(node)]
         if op is Op.Shrink:
             if not all(0 <= b <= e <= n for n, (b, e) in zip(x.shape, pairs, strict=True)):
-                raise ShapeError(f"Shrink of {x.shape} to {pairs}")
+                raise ShapeError(f"Shrink of {x.shape} to {pairs}", expected="0 <= begin <= end <= size for each axis")
             kept = tuple([e - b for b, e in pairs])
             return _mapped(steps, x, kept, lambda at: tuple([i + b for i, (b, _) in zip(at, pairs, strict=True)]))
         if min((n for pair in pairs for n in pair), default=0) < 0:
-            raise ShapeError(f"Pad of {x.shape} by {pairs}")
+            raise ShapeError(
+                f"Pad of {x.shape} by {pairs}", expected="at least 0 elements on each side", hint="Shrink removes elements"
+            )
         return _padded(steps, x, pairs, zero(node.dtype.scalar()))
     if op is Op.ReduceAxis:
         return _reduced(steps, node, x)
     if op is Op.BufferView:
         offset, size = node.arg
         if offset + size > len(x.flat):
-            raise IRError(f"elements {offset}..{offset + size} of {len(x.flat)}")
+            raise IRError(
+                f"a BufferView of elements {offset}..{offset + size} of a buffer of {len(x.flat)}",
+                expected="elements of the buffer",
+            )
         return Array(x.flat[offset : offset + size], (size,))
     if op is Op.AllReduce:
         return x
@@ -220,11 +227,18 @@ def _nothing(op: Op, node: UOp) -> Any:
 def _elementwise(steps: Steps, node: UOp, operands: list[Array]) -> Array:
     """The elementwise value; operands have one shape, and an operand of shape () is broadcast."""
     if any(n.dtype.count != 1 or n.dtype.is_ptr for n in (node, *node.src)):
-        raise IRError(f"elements of {node.op.name} are vectors or pointers")
+        raise IRError(
+            f"the elements of {node.op.name}, or of an operand, are vectors or pointers",
+            expected="scalars: a tensor has no lanes",
+        )
     shape = next((a.shape for a in operands if a.shape), ())
     for a in operands:
         if a.shape and a.shape != shape:
-            raise ShapeError(f"{node.op.name} of {', '.join(str(a.shape) for a in operands)}")
+            raise ShapeError(
+                f"{node.op.name} of shapes {', '.join(str(a.shape) for a in operands)}",
+                expected="one shape, or scalars beside it",
+                hint="Expand repeats elements",
+            )
     out = []
     steps.take(math.prod(shape))
     for i in range(math.prod(shape)):

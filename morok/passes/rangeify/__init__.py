@@ -20,6 +20,7 @@ from morok.passes.rangeify.cleanup import drop_dead_axes, fold_buffers, remove_b
 from morok.passes.rangeify.demand_values import core
 from morok.passes.rangeify.early import early_rewrites, split_large
 from morok.passes.rangeify.state import State
+from morok.passes.rebuilding import own_origins
 
 PASSES: Final[tuple[tuple[str, Callable[[State], None]], ...]] = (
     ("early rewrites", early_rewrites),
@@ -48,16 +49,13 @@ def rangeify(
     nested, cuts  State.nested, State.overrides
     """
     state = State(list(roots), device, nested, most_buffers=most_buffers, overrides=cuts)
-    outer = maker.origin
-    try:
+    with own_origins():
         for name, run in PASSES:
-            # the default provenance of new nodes: that of the first root
-            maker.origin = state.roots[0].origin if state.roots else outer
+            if state.roots:
+                maker.origin = state.roots[0].origin  # the default provenance of new nodes
             run(state)
             if observe is not None:
                 observe(name, state)
-    finally:
-        maker.origin = outer
     return state
 
 

@@ -43,7 +43,7 @@ def assign_ranges(state: State) -> None:
 
 def _beyond_limit(state: State) -> set[UOp]:
     """Further nodes to store, so that no kernel uses more than `state.most` buffers: first the operand that reads the most. No
-    memory has elements of dtype index: what a position is computed of is stored in its place.
+    memory has elements of dtype index: in place of a position, its operands are stored.
     """
     reads: dict[UOp, frozenset[UOp]] = {}
     parts: dict[UOp, tuple[UOp, ...]] = {}  # a node itself, of a position the nodes nearest below it that may be stored

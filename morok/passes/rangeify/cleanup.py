@@ -12,6 +12,7 @@ from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.passes.rangeify.demand_values import read
 from morok.passes.rangeify.state import COSTLY, State, otherwise
+from morok.passes.rebuilding import over
 
 _WORTH_STORING: Final = frozenset({Op.Index, Op.Reduce, *COSTLY})
 _LONG: Final = 256  # a value of more nodes is stored rather than recomputed
@@ -25,8 +26,7 @@ def simplify_reductions(state: State) -> None:
         return
     done: dict[UOp, UOp] = {}
     for node in nodes:
-        src = tuple([done[s] for s in node.src])
-        new = node if src == node.src else node.replace(src)
+        new = over(node, done)
         done[node] = otherwise(_simpler(new), new) if new.op is Op.Reduce else new
     state.replace_in_sink(done)
 
@@ -137,8 +137,7 @@ def _rewrite_reads(state: State, rewrite: Callable[[UOp, UOp], UOp | None]) -> N
         return  # nothing is stored but the results
     done: dict[UOp, UOp] = {}
     for node in nodes:
-        src = tuple([done[s] for s in node.src])
-        new = node if src == node.src else node.replace(src)
+        new = over(node, done)
         if new.op is Op.Index and new.src[0].op is Op.Bufferize:
             new = otherwise(rewrite(new, new.src[0]), new)
         done[node] = new

@@ -18,7 +18,7 @@ from morok.ir.op import Op
 from morok.ir.shape import shape_of
 from morok.ir.uop import UOp
 from morok.passes.rangeify.early import continues, picks_one
-from morok.passes.rangeify.state import COSTLY, MOVEMENT, STORAGE, count, enlarges
+from morok.passes.rangeify.state import CASTS_AND_VIEWS, COSTLY, MOVEMENT, STORAGE, UNPADDED, beneath, count, enlarges
 
 # The work of an op in simple operations (additions, comparisons, reads), for ops that take more than one.
 WORK: Final = {
@@ -129,7 +129,6 @@ GPU: Final = Machine(
 
 _BOUNDARY: Final = frozenset({Op.Contiguous, Op.Assign, Op.Copy})
 _MEMORY: Final = STORAGE | _BOUNDARY
-_VIEWS: Final = MOVEMENT - {Op.Pad}
 _UNASKED: Final = STORAGE | {Op.Bind}
 
 
@@ -213,7 +212,7 @@ class Weights:
     @functools.cached_property
     def shown(self) -> set[UOp]:
         """The nodes with a user that is no view."""
-        return {s for node in self.order if node.op not in _VIEWS for s in node.src}
+        return {s for node in self.order if node.op not in UNPADDED for s in node.src}
 
     def heavy(self, node: UOp) -> bool:
         return bool(self.of[node][2] & HEAVY)
@@ -289,14 +288,12 @@ def _turns(node: UOp) -> bool:
 
 def _product(node: UOp) -> UOp | None:
     """The product that a reduction sums, if both factors are repeated, as in a matrix product; else None."""
-    value = node.src[0]
-    while value.op is Op.Cast or value.op in MOVEMENT:
-        value = value.src[0]
+    value = beneath(node.src[0], CASTS_AND_VIEWS)
     return value if node.arg[0] is Op.Add and value.op is Op.Mul and all(map(_repeated, value.src)) else None
 
 
 def _repeated(node: UOp) -> bool:
-    while node.op in MOVEMENT or node.op is Op.Cast:
+    while node.op in CASTS_AND_VIEWS:
         if enlarges(node):
             return True
         node = node.src[0]

@@ -18,10 +18,11 @@ from morok.ir.uop import UOp
 from morok.passes import index_maps
 from morok.passes.index_maps import Indices
 from morok.passes.rangeify.cost import CALLS, HEAVY, READS, SPREAD, STRAIGHT, SUMMED, TURNED, Weights, is_free
-from morok.passes.rangeify.state import Decision, Demand, count, is_leaf
+from morok.passes.rangeify.state import Decision, Demand, beneath, count, is_leaf
 
 MOST_PLACES: Final = 4  # most index vectors at which a node is recomputed
 VECTOR: Final = 16  # elements of a vector
+_SHRINK: Final = frozenset({Op.Shrink})
 CLEAR: Final = 0.1  # the least saving, as a fraction of the time with storing
 
 
@@ -85,7 +86,7 @@ class Cuts:
             return False
         if flags & TURNED and node in weights.shown:
             strays = [self._strays(d, flags) for d in demands]
-        elif (whole := _uncropped(node)).op is Op.Reshape and whole.src[0].op is Op.Expand:
+        elif (whole := beneath(node, _SHRINK)).op is Op.Reshape and whole.src[0].op is Op.Expand:
             strays = [not d.filling and bool(weights.of[d.kernel][2] & (HEAVY | SUMMED)) and _repeats(d) for d in demands]
         else:
             return False
@@ -191,13 +192,6 @@ class Cuts:
 
 def _lengths(loops: Sequence[UOp]) -> int:
     return math.prod([int(r.vmax) + 1 for r in loops])
-
-
-def _uncropped(node: UOp) -> UOp:
-    """The node under Shrinks. The whole node would be larger to store, with its rows apart."""
-    while node.op is Op.Shrink:
-        node = node.src[0]
-    return node
 
 
 def _repeats(d: Demand) -> bool:

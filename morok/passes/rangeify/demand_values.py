@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from morok.errors import IRTypeError
+from morok.ir.conjunctions import conjunction
 from morok.ir.dtype import AddrSpace
 from morok.ir.graph import substitute
 from morok.ir.maker import maker
 from morok.ir.op import AxisType, Op
+from morok.ir.places import passed
 from morok.ir.shape import dim, shape_of
 from morok.ir.uop import UOp
 from morok.passes import index_maps
@@ -50,14 +52,7 @@ def core(state: State) -> None:
 
 def read(storage: UOp, indices: Sequence[UOp], gates: Sequence[UOp]) -> UOp:
     """The element of a buffer at these indices; 0 if a gate is false."""
-    return storage.index(*indices or (ZERO,), gate=conjunction(gates) if gates else None)
-
-
-def conjunction(gates: Sequence[UOp]) -> UOp:
-    out = gates[0]
-    for g in gates[1:]:
-        out = out & g
-    return out
+    return storage.index(*indices or (ZERO,), gate=conjunction(list(gates)) if gates else None)
 
 
 def _value(demand: Demand, held: Mapping[UOp, UOp]) -> UOp:
@@ -78,7 +73,7 @@ def _value(demand: Demand, held: Mapping[UOp, UOp]) -> UOp:
         # a gated read is 0 by itself
         if not own or (inner is not None and src[0].op is Op.Index and inner.gates):
             return src[0]
-        return conjunction(own).where(src[0], UOp.const(0, node.dtype))
+        return conjunction(list(own)).where(src[0], UOp.const(0, node.dtype))
     if op in MOVEMENT or op in (Op.Contiguous, Op.Copy):
         return src[0]
     if op is Op.ReduceAxis:
@@ -91,7 +86,7 @@ def _value(demand: Demand, held: Mapping[UOp, UOp]) -> UOp:
 
 
 def _bounded(position: UOp, node: UOp) -> UOp:
-    """A position that is read, within the bounds that it was computed with, of which memory tells nothing; 0 behind a gate."""
+    """A position read from memory, clamped to the bounds of the node that computed it; 0 behind a gate."""
     low, high = min(node.vmin, 0), max(node.vmax, 0)
     if position.vmin < low:
         position = UOp.new(Op.Max, (position, UOp.const(low, position.dtype)))
@@ -133,9 +128,7 @@ def _elsewhere(node: UOp, target: UOp, flat: UOp, ranges: Sequence[UOp]) -> bool
         return node.src[1] is not flat
     if not (source.op is Op.Bufferize and source.src[0].op is Op.Assign):
         return False
-    written = source.src[0].src[0].src[0]
-    while written.op is Op.After:
-        written = written.src[0]
+    written = passed(source.src[0].src[0].src[0])
     same = [r.src[0] for r in source.src[1:]] == [r.src[0] for r in ranges] and list(node.src[1:]) == list(ranges)
     return written is target and not same
 

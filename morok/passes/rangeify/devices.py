@@ -14,6 +14,7 @@ from morok.ir.maker import maker
 from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.passes.rangeify.state import State
+from morok.passes.rebuilding import own_origins
 
 ON_DEVICES: Final = frozenset({Op.MStack, Op.MSelect, Op.Multi, Op.AllReduce})
 _ON_BOOLS: Final = {Op.Add: Op.Or, Op.Max: Op.Or, Op.Mul: Op.And, Op.Min: Op.And}
@@ -24,14 +25,11 @@ def on_one_device(state: State) -> None:
     of range, and for an op on values of different numbers of devices.
     """
     done: dict[UOp, UOp] = {}
-    outer = maker.origin
-    try:
+    with own_origins():
         for node in toposort(state.roots):
             maker.origin = node.origin
             done[node] = _without_device_ops(node, tuple([done[s] for s in node.src]))
         done.update({root: _on_device(done[root], 0) for root in state.roots})
-    finally:
-        maker.origin = outer
     state.replace_nodes(done)
 
 

@@ -13,7 +13,8 @@ from morok.ir.shape import shape_of
 from morok.ir.uop import UOp
 from morok.passes.index_maps import number
 from morok.passes.rangeify.devices import ON_DEVICES, on_one_device
-from morok.passes.rangeify.state import MOVEMENT, STORAGE, State, otherwise
+from morok.passes.rangeify.state import CASTS_AND_VIEWS, MOVEMENT, RESHAPE, STORAGE, UNPADDED, State, beneath, otherwise
+from morok.passes.rebuilding import over
 
 # Marks of Tensor methods without a meaning to the scheduler.
 TRANSPARENT: Final = frozenset({Op.Detach, Op.ContiguousBackward, Op.Precast})
@@ -32,8 +33,7 @@ def early_rewrites(state: State) -> None:
         order = toposort(state.roots)
     continued = _continued(order)
     for node in order:
-        src = tuple([done[s] for s in node.src])
-        new = node if src == node.src else node.replace(src)
+        new = over(node, done)
         op = new.op
         if op in TRANSPARENT:
             new = new.src[0]
@@ -57,8 +57,7 @@ def early_rewrites(state: State) -> None:
 
 def uniform(node: UOp) -> UOp | None:
     """The constant equal to every element of a node, if only views but Pad are above it; else None."""
-    while node.op in MOVEMENT and node.op is not Op.Pad:
-        node = node.src[0]
+    node = beneath(node, UNPADDED)
     return node if node.op is Op.Const else None
 
 
@@ -114,8 +113,7 @@ def _joined(node: UOp) -> UOp | None:
 
 def is_stored(node: UOp) -> bool:
     """True if a node, under Reshapes, is in memory or will be: a buffer, a Contiguous or an Assign."""
-    while node.op is Op.Reshape:
-        node = node.src[0]
+    node = beneath(node, RESHAPE)
     return node.op in STORAGE or node.op in (Op.Contiguous, Op.Assign)
 
 
@@ -123,8 +121,7 @@ def split_large(state: State) -> None:
     """Split reductions of many elements to few into two steps, with stored partial results, and Concats of many tensors."""
     done: dict[UOp, UOp] = {}
     for node in toposort(state.roots):
-        src = tuple([done[s] for s in node.src])
-        new = node if src == node.src else node.replace(src)
+        new = over(node, done)
         if new.op is Op.ReduceAxis:
             new = otherwise(_split(new), new)
         elif new.op is Op.Concat:
@@ -169,10 +166,7 @@ def picks_one(node: UOp) -> bool:
     value = node.src[0]
     if value.op is not Op.Where or value.src[0].op is not Op.Eq or uniform(value.src[2]) is None:
         return False
-    position = value.src[0].src[0]
-    while position.op in MOVEMENT:
-        position = position.src[0]
-    return position.op is Op.Iota
+    return beneath(value.src[0].src[0], MOVEMENT).op is Op.Iota
 
 
 def continues(node: UOp) -> bool:
@@ -182,6 +176,4 @@ def continues(node: UOp) -> bool:
 
 
 def _is_position(x: UOp) -> bool:
-    while x.op in MOVEMENT or x.op is Op.Cast:
-        x = x.src[0]
-    return x.op is Op.Iota
+    return beneath(x, CASTS_AND_VIEWS).op is Op.Iota

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+import math
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -13,6 +14,10 @@ from morok.ir.uop import UOp
 from morok.passes.index_maps import Indices, number
 
 MOVEMENT: Final = frozenset({Op.Reshape, Op.Permute, Op.Expand, Op.Pad, Op.Shrink, Op.Flip})
+RESHAPE: Final = frozenset({Op.Reshape})
+CAST: Final = frozenset({Op.Cast})
+UNPADDED: Final = MOVEMENT - {Op.Pad}
+CASTS_AND_VIEWS: Final = MOVEMENT | {Op.Cast}
 STORAGE: Final = frozenset({Op.Buffer, Op.BufferView})
 # Functions that cost 8 to 140 additions: WORK in cost.py.
 COSTLY: Final = frozenset({Op.Exp, Op.Exp2, Op.Log, Op.Log2, Op.Sin, Op.Cos, Op.Tan, Op.Tanh, Op.Erf, Op.Pow})
@@ -133,10 +138,15 @@ def new_range(end: int | UOp, axis: AxisType) -> UOp:
 
 
 def count(shape: Shape) -> int:
-    n = 1
-    for d in shape:
-        n *= int(d.vmax) if isinstance(d, UOp) else d
-    return n
+    """The number of elements of a shape; of symbolic sizes the most."""
+    return math.prod([int(d.vmax) if isinstance(d, UOp) else d for d in shape])
+
+
+def beneath(node: UOp, ops: Container[Op]) -> UOp:
+    """The node below all ops of these kinds at the top of `node`, through their first operands; `node` if it is of another."""
+    while node.op in ops:
+        node = node.src[0]
+    return node
 
 
 def is_leaf(node: UOp) -> bool:

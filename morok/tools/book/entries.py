@@ -95,9 +95,9 @@ def _section(
     shown = examples([rules[0] for rules in by_source.values()])
     entries = []
     for item in written.items:
-        for said in item.rules if isinstance(item, S.Template) else (item,):
-            made = by_source[(said.span.line, said.name)]
-            entries.append(_entry(file, said, item, made, verdict, texts, built_in, shown.get(made[0].name)))
+        for written_rule in item.rules if isinstance(item, S.Template) else (item,):
+            made = by_source[(written_rule.span.line, written_rule.name)]
+            entries.append(_entry(file, written_rule, item, made, verdict, texts, built_in, shown.get(made[0].name)))
     tiers = tuple(describe.tiers(group.name)) if built_in else ()
     return Section(group.name, group.doc, tiers, written.ends, tuple(entries))
 

@@ -67,10 +67,10 @@ def _list(title: str, items: Sequence[str]) -> Iterator[str]:
 
 
 def _texts(entry: Entry) -> Iterator[str]:
-    for said in entry.texts:
-        reason = f" <span class=quiet>{escape(said.reason)}</span>" if said.reason else ""
-        link = f'<a href="texts.html#{_id(said.id)}">{escape(said.id)}</a>'
-        yield f"{link} {escape(said.section)}, {escape(said.decision)}{reason}"
+    for cited in entry.texts:
+        reason = f" <span class=quiet>{escape(cited.reason)}</span>" if cited.reason else ""
+        link = f'<a href="texts.html#{_id(cited.id)}">{escape(cited.id)}</a>'
+        yield f"{link} {escape(cited.section)}, {escape(cited.decision)}{reason}"
 
 
 def _card(entry: Entry) -> str:
