@@ -22,10 +22,10 @@ from morok.passes.rangeify.state import MOVEMENT
 from morok.tensor import registry
 from morok.tensor.base import Lazy
 from morok.tensor.random import GENERATOR
-from morok.tensor.realize import held, realize
+from morok.tensor.realize import realize
 from morok.tensor.stored import constant, content, is_empty, leaves_of, owner, release, stored_buffer, wanted
 from morok.tensor.tensor import Tensor
-from morok.tensor.view_methods import reshaped
+from morok.tensor.view_methods import held, reshaped
 from morok.tensor.viewed import written
 from morok.tensor.writing import refuse_view
 
