@@ -22,10 +22,10 @@ from morok.passes.rangeify.state import MOVEMENT
 from morok.tensor import registry
 from morok.tensor.base import Lazy
 from morok.tensor.random import GENERATOR
-from morok.tensor.realize import held, realize
+from morok.tensor.realize import realize
 from morok.tensor.stored import constant, content, is_empty, leaves_of, owner, release, stored_buffer, wanted
 from morok.tensor.tensor import Tensor
-from morok.tensor.view_methods import reshaped
+from morok.tensor.view_methods import held, reshaped
 from morok.tensor.viewed import written
 from morok.tensor.writing import refuse_view
 
@@ -71,19 +71,24 @@ class Plan:
         self.reach = reach
         self.pattern, self.binds = made.pattern, made.binds
         self.events = made.noted.events
-        self._memory = list(made.noted.reads.values())
-        # an array made in the function has another place in each description
-        self._numbers = [found for place, found in made.noted.elements.items() if place in other.noted.elements]
         self._alive = call.roots  # kept alive, since the key has their ids
-        self._objects = _reached(call, reach)
-        given = call.numbered
-        self._kept = {k: t for k, t in enumerate(given) if id(t) in stands.kept}
-        self._without_memory = sorted(made.noted.without_memory | other.noted.without_memory)
+        self._arrays = [a for a in _arrays(made.pattern) if any(a is b for b in _arrays(other.pattern))]
         self._given = [w.given for w in made.writes if w.given is not None]
         self._in_place = [(w.tensor, w.given) for w in made.writes if w.in_place]
         self._becomes = [(w.tensor, w.given) for w in made.writes if not w.in_place]
         self._results = len(made.new)  # the first of the outputs that tensors become
-        # results, and values written to tensors but not in place, are new tensors, each with memory of its own
+        self._make_parts(made, other, stands)
+        self._take_conditions(made, other, stands, call)
+        self._take_nodes(made)
+        self._holders: tuple[tuple[int, int], list[int]] = ((0, 0), [])
+        self._counted: Any = None  # reference counts in `_claim` at its last call without other readers
+        _alive[registry.Reference(self, _alive.__delitem__)] = None
+        _made[0] += 1
+
+    def _make_parts(self, made: Described, other: Described, stands: Stands) -> None:
+        """Set the parts on devices, their order, and the outputs. Results, and values that tensors become, are new tensors, each
+        with memory of its own.
+        """
         new = [_owning(n.kind, n.uop, n.device) for n in made.new]
         new += [_owning(Lazy, w.uop, w.device) for w in made.writes if not w.in_place]
         group = [*new, *[Lazy._make(w.uop, w.device) for w in made.writes if w.in_place]]
@@ -92,25 +97,31 @@ class Plan:
         roots = [wanted(g, g) for g in groups]
         self._parts = [Part(made, other, stands, r, d) for d, r in zip(devices, roots, strict=True)]
         self._order = readers_first(self._parts)
-        shapes: list[list[list[Any]]] = [[[] for _ in p.outputs] for p in self._parts]
-        self._outputs = [_Output(t, list(devices), self._parts, shapes) for t in new]
-        self._shapes = shapes
+        self._shapes: list[list[list[Any]]] = [[[] for _ in p.outputs] for p in self._parts]
+        self._outputs = [_Output(t, list(devices), self._parts, self._shapes) for t in new]
         for part in self._parts:
             part.place.clear()
+
+    def _take_conditions(self, made: Described, other: Described, stands: Stands, call: Arguments) -> None:
+        """Set the facts that another call must share, for `fits_tensors`."""
+        self._memory = list(made.noted.reads.values())
+        # an array made in the function has another place in each description
+        self._numbers = [found for place, found in made.noted.elements.items() if place in other.noted.elements]
+        self._objects = _reached(call, self.reach)
+        self._kept = {k: t for k, t in enumerate(call.numbered) if id(t) in stands.kept}
+        self._without_memory = sorted(made.noted.without_memory | other.noted.without_memory)
         self._captured = frozenset(serial for part in self._parts for serial in part.captured)
+
+    def _take_nodes(self, made: Described) -> None:
+        """Set the tensors whose nodes must stay the same, and these nodes."""
         watched = self._captured | made.noted.reads.keys()
-        reached = [t for t in reach.tensors if not (own := leaves_of(t.uop)) or any(leaf.serial in watched for leaf in own)]
+        reached = [t for t in self.reach.tensors if not (own := leaves_of(t.uop)) or any(leaf.serial in watched for leaf in own)]
         written = [t for t, _ in self._in_place if t is not None]
         self.tensors = list({id(t): t for t in (*reached, *written, *self._kept.values())}.values())
         known = {id(t): node for t, node in made.nodes}  # another thread may have written to them since
         self._nodes = [known.get(id(t), t.uop) for t in self.tensors]
         self._changes = -1  # registry.changes at the last check of the nodes
         self.held = Counter([node.serial for node in self._nodes])
-        self._holders: tuple[tuple[int, int], list[int]] = ((0, 0), [])
-        self._counted: Any = None  # reference counts in `_claim` at its last call without other readers
-        _alive[registry.Reference(self, _alive.__delitem__)] = None
-        _made[0] += 1
-        self._arrays = [a for a in _arrays(made.pattern) if any(a is b for b in _arrays(other.pattern))]
 
     def fits(self, call: Arguments) -> bool:
         """True if this plan computes the call. False does not exclude it: an object may have been replaced by an equal one."""

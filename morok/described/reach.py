@@ -1,7 +1,7 @@
 """The objects that a function can reach without its arguments: closures, globals, defaults, attributes.
 
-A plan is valid while all of them are unchanged. Each call checks this, so the check is one pass in C over what the objects refer
-to, which compares each element by identity with the earlier one. Values are compared only if an identity differs.
+A plan is valid while all of them are unchanged. Each call checks this, by morok/described/watch.py; values are compared only if
+an identity differs.
 
 All objects are looked into, except these: numbers, texts and other values that do not change; modules, functions and classes of
 libraries; objects of NumPy, of Morok (but modules, tensors and jitted functions), of packages in `_OPAQUE`; and objects of
@@ -26,16 +26,15 @@ import weakref
 from collections import Counter, OrderedDict, deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import chain, repeat
-from operator import attrgetter, call, is_
 from typing import Any, Final
 
 import numpy as np
 
 from morok.arguments import shown
-from morok.described.code_names import dict_of, global_names, has_own_class, imported, members, names_of, top
+from morok.described.code_names import global_names, has_own_class, imported, members, names_of, top
 from morok.described.used_names import Names
 from morok.described.value_keys import PLAIN, is_a, same
+from morok.described.watch import ABSENT, Watch, bytes_of, own_dict, read_slot
 from morok.ir.dtype import DType
 from morok.ir.uop import UOp
 from morok.nn.module import Module
@@ -64,17 +63,12 @@ _OPAQUE: Final = frozenset({
     "zoneinfo",
 })  # fmt: skip
 _CACHED: Final = type(names_of)  # a function with `functools.cache`, whose contents may change with each call
-_state_of: Final = attrgetter(
-    "__code__", "__defaults__", "__kwdefaults__", "__dict__"
-)  # the parts of a function that may be replaced
 _PYTHONS: Final = frozenset({
     "__abstractmethods__", "__annotate__", "__annotate_func__", "__annotations__", "__annotations_cache__", "__dict__", "__doc__",
     "__firstlineno__", "__module__", "__orig_bases__", "__parameters__", "__qualname__", "__slotnames__", "__slots__",
     "__static_attributes__", "__type_params__", "__weakref__", "_abc_impl",
 })  # fmt: skip
 """Names that Python itself sets in a class, perhaps later, as when an object is copied."""
-_END: Final = object()
-_ABSENT: Final = object()
 _TOLERANT: Final = contextlib.suppress(Exception)  # code of the user, as of a metaclass, may raise: the object is then left alone
 _OURS: Final = "morok"
 
@@ -116,28 +110,18 @@ class Reach:
         self._places: Counter[str] = Counter()  # of each path
         self._seen: dict[int, Any] = {}
         self._spaces: dict[tuple[int, int], _Space] = {}  # by the ids of the dict and the owner
-        self._keyed: list[Iterable[Any]] = []  # dicts, whose keys are compared
-        self._views: list[Iterable[Any]] = []
-        self._watched: list[Any] = []  # objects, of which all that they refer to is compared
-        self._partly: list[Any] = []  # objects, of which the class and the dict are compared
-        self._typed: list[dict[str, Any]] = []  # dicts, of which the classes of the values are compared
-        self._slots: tuple[list[Any], list[Any]] = ([], [])  # attributes in slots: the descriptors, and the objects
-        self._named: tuple[list[dict[str, Any]], list[str]] = ([], [])  # values by name: the dicts, and the names
-        self._functions: list[types.FunctionType] = []
-        self._calls: list[Any] = []  # functions without arguments, whose values are compared
-        self._raw: list[tuple[Any, bytes | None]] = []  # objects compared by their bytes
+        self._watch = Watch()
+        self.unchanged = self._watch.unchanged  # asked before each call, so without a call in between
         self._pending: deque[tuple[str, Any, int, bool]] = deque((p, v, 0, False) for p, v in roots)
         self._walk()
         for space in self._spaces.values():
-            self._watch(space)
+            self._watch_names(space)
         self.ids = frozenset(self._seen)
         arrays = [v for v in self.values.values() if is_a(v, np.ndarray)]
         self.data_ids = frozenset(map(id, (*self.tensors, *arrays)))
         for made in (self._seen, self._places, self._spaces):
             made.clear()
-        self._referring = tuple(self._watched)
-        self._referents = gc.get_referents(*self._referring)
-        self._there, self._keys = [*self._elements()], [*chain.from_iterable(self._keyed)]
+        self._watch.begin()
 
     def _walk(self) -> None:
         while self._pending:
@@ -163,30 +147,31 @@ class Reach:
         new = [n for n in names if n not in space.known]
         space.known.update(new)
         for n in new:
-            found = space.found.get(n, _ABSENT)
+            found = space.found.get(n, ABSENT)
             if n in space.slots:
-                found = _read(space.slots[n], space.owner)
-            if found is not _ABSENT:
+                found = read_slot(space.slots[n], space.owner)
+            if found is not ABSENT:
                 is_own = is_a(space.owner, type) and is_a(found, types.FunctionType) and found.__code__.co_name == n
                 self._below([(f"{space.path}.{n}", found)], space.distance, is_own)
 
-    def _watch(self, space: _Space) -> None:
+    def _watch_names(self, space: _Space) -> None:
         """Watch the values of the known names of a place: one by one, or an object's all at once if all its names are known."""
         owner, known = space.owner, space.known
         is_object = owner is not None and not is_a(owner, (type, types.FunctionType))
         if is_object:
-            (self._watched if known.issuperset(space.found) and known.issuperset(space.slots) else self._partly).append(owner)
+            whole = known.issuperset(space.found) and known.issuperset(space.slots)
+            (self._watch.watched if whole else self._watch.partly).append(owner)
             for name in known & space.slots.keys():
-                self._slots[0].append(space.slots[name])
-                self._slots[1].append(owner)
+                self._watch.slots[0].append(space.slots[name])
+                self._watch.slots[1].append(owner)
             if self._names.walks and is_a(owner, Module):
-                self._typed.append(space.found)
+                self._watch.typed.append(space.found)
         names = [n for n in known if n not in space.slots]
         if is_object and known.issuperset(space.found):
-            self._watched.append(space.found)
+            self._watch.watched.append(space.found)
         else:
-            self._named[0].extend([space.found] * len(names))
-            self._named[1].extend(names)
+            self._watch.named[0].extend([space.found] * len(names))
+            self._watch.named[1].extend(names)
 
     def _texts_of_modules(self) -> None:
         """Visit the loaded modules whose names are texts in code that looks names up."""
@@ -194,43 +179,11 @@ class Reach:
             if not self._names.is_foreign(name) and id(sys.modules[name]) not in self._seen:
                 self._below([(name, sys.modules[name])], 0)
 
-    def _elements(self) -> Iterator[Any]:
-        there = [*self._views]
-        if self._named[0]:
-            there.append(map(dict.get, *self._named, repeat(_ABSENT)))
-        if self._partly:
-            there += [map(type, self._partly), map(_own, self._partly)]
-        if self._typed:
-            there.append(map(type, chain.from_iterable(map(dict.values, self._typed))))
-        if self._slots[0]:
-            there.append(map(_read, *self._slots))
-        if self._functions:
-            there.append(chain.from_iterable(map(_state_of, self._functions)))
-        if self._calls:
-            there.append(map(call, self._calls))
-        there.append((_END,))
-        return chain.from_iterable(there)
-
-    def unchanged(self) -> bool:
-        """True if every value is the same object as before. False decides nothing: the new object may be equal."""
-        if self._referring:
-            found = gc.get_referents(*self._referring)
-            if len(found) != len(self._referents) or not all(map(is_, found, self._referents)):
-                return False
-        try:
-            if not all(map(is_, self._elements(), self._there)):
-                return False
-            if self._keyed and [*chain.from_iterable(self._keyed)] != self._keys:
-                return False
-        except Exception:  # a dict changed meanwhile; code of the user's
-            return False
-        return not self._raw or all(_bytes(value) == content for value, content in self._raw)
-
     def difference(self, other: Reach) -> str:
         """The first path with different values in `other`, in words; "" if there is none."""
         for path, value in other.values.items():
-            old = self.values.get(path, _ABSENT)
-            if old is _ABSENT:
+            old = self.values.get(path, ABSENT)
+            if old is ABSENT:
                 return f"{path} is new"
             if not same(old, value):
                 return f"{path} was {_in_words(old)} and is {_in_words(value)}"
@@ -261,8 +214,8 @@ class Reach:
             return
         self._seen[id(value)] = value
         if is_a(value, _RAW):
-            self.values[path] = content = _bytes(value)
-            self._raw.append((value, content))
+            self.values[path] = content = bytes_of(value)
+            self._watch.raw.append((value, content))
         elif not self._is_special(path, value, distance):
             self._container(path, value, distance)
             self._object(path, value, distance)
@@ -297,14 +250,14 @@ class Reach:
         elif is_a(value, types.MethodType):
             self._below([(path, value.__func__), (f"{path}.__self__", value.__self__)], distance - 1)
         elif is_a(value, weakref.ProxyTypes):
-            self._calls.append(functools.partial(_behind, value))
+            self._watch.calls.append(functools.partial(_behind, value))
             self._below([(f"{path}.__self__", _behind(value))], distance)
         elif is_a(value, weakref.ref):
-            self._calls.append(value)
+            self._watch.calls.append(value)
             self._below([(f"{path}()", value())], distance)
         elif is_a(value, contextvars.ContextVar):
-            self._calls.append(functools.partial(value.get, _ABSENT))
-            if (found := value.get(_ABSENT)) is not _ABSENT:
+            self._watch.calls.append(functools.partial(value.get, ABSENT))
+            if (found := value.get(ABSENT)) is not ABSENT:
                 self._below([(f"{path}.get()", found)], distance)
         elif is_a(value, _CACHED) or (top(str(type(value).__module__)) == _OURS and hasattr(value, "__wrapped__")):
             self._below([(path, value.__wrapped__)], distance - 1)
@@ -328,9 +281,9 @@ class Reach:
     def _dict(self, path: str, found: dict[Any, Any], spelling: str, distance: int) -> None:
         """Watch and visit the keys and values of a dict."""
         keys = found if is_a(found, OrderedDict) else dict.keys(found)  # it has an order of its own
-        self._keyed.append(keys) if all(type(k) is str for k in keys) else self._views.append(keys)
+        self._watch.keyed.append(keys) if all(type(k) is str for k in keys) else self._watch.views.append(keys)
         if found:
-            self._watched.append(found)
+            self._watch.watched.append(found)
         for k in keys:
             if type(k) not in PLAIN:
                 self._below([(f"a key of {path}", k)], distance)
@@ -341,17 +294,17 @@ class Reach:
         space = self._spaces.setdefault((id(found), id(owner)), _Space(path, found, distance, owner))
         if is_all and not space.is_all:
             space.is_all, space.distance = True, distance
-            self._keyed.append(found)
+            self._watch.keyed.append(found)
         return space
 
     def _function(self, path: str, f: types.FunctionType, distance: int) -> None:
-        self._functions.append(f)
+        self._watch.functions.append(f)
         module = f.__globals__.get("__name__", "")
         if self._names.is_foreign(module):  # it may be around a function, and keep its own state beside that
             self._names.add_alias(f.__name__)
             self._names.add_library(module)
             self._below([(f"{path}.{n}", v) for n, v in f.__dict__.items() if n.startswith("__") or n[0] != "_"], distance)
-            self._watched.append(f.__dict__)
+            self._watch.watched.append(f.__dict__)
             inner = [c for cell in f.__closure__ or () for c in gc.get_referents(cell)]
             self._below([(f"{path}: a function", v) for v in inner if is_a(v, (types.FunctionType, types.MethodType))], distance)
             return
@@ -359,7 +312,7 @@ class Reach:
         code, closure = f.__code__, f.__closure__ or ()
         self._names.add_code(code)
         self._below([(f"{path}.__code__", code)], distance)
-        self._watched.extend(closure)
+        self._watch.watched.extend(closure)
         for name, cell in zip(code.co_freevars, closure, strict=True):
             is_own = name == "__class__" and not has_own_class(code)
             self._below([(f"{path}: {name}", content) for content in gc.get_referents(cell)], distance, is_own)
@@ -376,7 +329,7 @@ class Reach:
         if self._names.is_foreign(value.__module__):
             self._names.add_library(value.__module__)
             return
-        self._watched.append(value)
+        self._watch.watched.append(value)
         self._names.is_open(value)
         if not self._names.is_foreign(type(value).__module__):  # its methods have the class
             self._names.add_class(value)
@@ -391,11 +344,11 @@ class Reach:
         package = top(str(kind.__module__))
         is_open = self._names.is_open(kind)
         if not is_open and kind not in _CONTAINERS and not is_a(value, (Lazy, BaseException)):
-            self._watched.append(value)
+            self._watch.watched.append(value)
         if self._names.is_foreign(kind.__module__) and not is_a(value, Module):
             self._names.add_object(value)
             if is_a(value, threading.local):  # each thread has other attributes
-                self._calls.append(functools.partial(_own, value))
+                self._watch.calls.append(functools.partial(own_dict, value))
             elif package in _OPAQUE or package == _OURS:
                 return
             if package not in sys.stdlib_module_names:
@@ -404,7 +357,7 @@ class Reach:
             elif not is_a(value, (dict, *_ROWS, BaseException)):
                 self._inside(path, value, distance)
         if is_open:
-            own = _own(value)
+            own = own_dict(value)
             space = self._space(path, {} if own is None else own, distance, value)
             space.slots = dict(members(kind))
         else:
@@ -413,7 +366,7 @@ class Reach:
 
     def _inside(self, path: str, value: Any, distance: int) -> None:
         """Watch an object of Python's own packages, and visit the objects that it refers to besides its attributes and class."""
-        own = _own(value)
+        own = own_dict(value)
         found = [v for v in gc.get_referents(value) if v is not own and v is not type(value)]
         self._below([(f"{path}: {k}", v) for k, v in enumerate(found)], distance)
 
@@ -421,28 +374,12 @@ class Reach:
         """Watch and visit all attributes of an object."""
         kind: Any = type(value)
         for name, member in () if is_a(value, Lazy) else members(kind):
-            self._slots[0].append(member)
-            self._slots[1].append(value)
-            if (found := _read(member, value)) is not _ABSENT:
+            self._watch.slots[0].append(member)
+            self._watch.slots[1].append(value)
+            if (found := read_slot(member, value)) is not ABSENT:
                 self._below([(f"{path}.{name}", found)], distance)
-        if (own := _own(value)) is not None:
+        if (own := own_dict(value)) is not None:
             self._dict(path, own, ".{}", distance)
-
-
-def _bytes(value: Any) -> bytes | None:
-    """The bytes of a value; None if it has none now, as a memoryview that is released."""
-    try:
-        return bytes(memoryview(value))
-    except (TypeError, ValueError, NotImplementedError):
-        return None
-
-
-def _read(member: Any, value: Any) -> Any:
-    """The content of a slot of an object, read past the class's own `__getattr__`; `_ABSENT` if there is none."""
-    try:
-        return member.__get__(value)
-    except (AttributeError, TypeError, ValueError, SystemError):
-        return _ABSENT
 
 
 def _behind(proxy: Any) -> Any:
@@ -451,18 +388,6 @@ def _behind(proxy: Any) -> Any:
         return proxy.__sizeof__.__self__
     except (AttributeError, ReferenceError):
         return None
-
-
-def _own(value: Any) -> Any:
-    """The dict of an object's attributes, whatever `__dict__` its class defines; None if it has none."""
-    kind: Any = type(value)
-    if (found := dict_of(kind)) is None:
-        return threading.local.__getattribute__(value, "__dict__") if is_a(value, threading.local) else None
-    try:
-        own = found.__get__(value)
-    except (AttributeError, TypeError):
-        return None
-    return own if is_a(own, dict) else None
 
 
 def _packages(root: Any) -> Iterator[str]:

@@ -16,7 +16,7 @@ from morok.ir.dtype import DType, dtypes
 from morok.ir.op import Op
 from morok.ir.ops.loop import identity
 from morok.ir.uop import UOp
-from morok.tensor.base import DEFAULT_INT, AnyTensor, arithmetic, as_dtype, dim_node, element_count, show
+from morok.tensor.base import DEFAULT_INT, AnyTensor, arithmetic, as_dtype, element_count, iota, show
 from morok.tensor.elementwise_operands import float_node, rounded_to, wide_float
 from morok.tensor.keywords import Along, Axis, Locating, Reducing, other_names
 from morok.tensor.view_methods import axes_of, axis_of, expanded, reshaped, unbound
@@ -283,8 +283,7 @@ def _position(t: AnyTensor, op: Op, axis: int | None, keepdim: bool) -> AnyTenso
 def positions_along(x: AnyTensor, axis: int, d: DType) -> AnyTensor:
     """The positions 0, 1, .. along `axis`, of dtype `d`, in a shape that broadcasts with `x`: size 1 on all other axes."""
     size = x.shape[axis]
-    iota = UOp.new(Op.Iota, (dim_node(size),)).cast(d)
-    return x._like(reshaped(iota, tuple(size if a == axis else 1 for a in range(x.ndim))))
+    return x._like(reshaped(iota(size, d), tuple(size if a == axis else 1 for a in range(x.ndim))))
 
 
 @other_names

@@ -194,7 +194,14 @@ def element_count(shape: Shape) -> int | UOp:
 
 
 def dim_node(d: int | UOp) -> UOp:
+    """The node of a size."""
     return d if isinstance(d, UOp) else UOp.const(d, dtypes.index)
+
+
+def iota(n: int | UOp, d: DType = dtypes.index) -> UOp:
+    """The node of the numbers 0, 1, .. below `n`, at dtype `d`."""
+    numbers = UOp.new(Op.Iota, (dim_node(n),))
+    return numbers if d.is_index else numbers.cast(d)
 
 
 def show(shape: Shape) -> str:

@@ -24,15 +24,15 @@ from morok.tensor.base import (
     UNKNOWN_TO_NUMPY,
     AnyTensor,
     as_dtype,
-    dim_node,
     element_count,
+    iota,
     numpy_name,
 )
 from morok.tensor.casts import cast_to, run_time_number
 from morok.tensor.describing import current, read_array
 from morok.tensor.scalars import constant, natural_dtype, python_number
 from morok.tensor.stored import stored_buffer
-from morok.tensor.view_methods import expanded, reshaped
+from morok.tensor.view_methods import expanded, held, reshaped
 from morok.tensor.viewed import MOVED
 
 if TYPE_CHECKING:
@@ -133,7 +133,8 @@ def from_array(array: Array, wanted: DType | None, device: str) -> UOp:
     return node if wanted is None else cast_to(node, wanted)
 
 
-def _float_or(dtype: Any) -> DType:
+def float_or(dtype: Any) -> DType:
+    """A dtype, by default that of floats."""
     return DEFAULT_FLOAT if dtype is None else as_dtype(dtype)
 
 
@@ -147,20 +148,17 @@ def full(shape: Shape, value: Any, dtype: Any, device: str) -> UOp:
 def empty(shape: Shape, dtype: Any, device: str) -> UOp:
     """A Buffer node in `shape`, with arbitrary contents."""
     size = element_count(shape)
-    if isinstance(size, UOp):
-        node = registry.new_buffer(_float_or(dtype), int(size.vmax), device)
-        front = UOp.new(Op.Shrink, (node, UOp.const(0, dtypes.index), size))
-        return UOp.new(Op.Reshape, (front, *map(dim_node, shape)))
-    return reshaped(registry.new_buffer(_float_or(dtype), size, device), shape)
+    room = int(size.vmax) if isinstance(size, UOp) else size
+    return held(registry.new_buffer(float_or(dtype), room, device), shape)
 
 
 def eye(rows: int, columns: int, dtype: Any) -> UOp:
     """The node of a matrix [rows, columns] with 1 on the diagonal and 0 elsewhere."""
-    d = _float_or(dtype)
+    d = float_or(dtype)
     if rows == 0 or columns == 0:
         return expanded(UOp.const(0, d), (rows, columns))
-    i = reshaped(UOp.new(Op.Iota, (UOp.const(rows, dtypes.index),)).cast(dtypes.i32), (rows, 1))
-    j = reshaped(UOp.new(Op.Iota, (UOp.const(columns, dtypes.index),)).cast(dtypes.i32), (1, columns))
+    i = reshaped(iota(rows, dtypes.i32), (rows, 1))
+    j = reshaped(iota(columns, dtypes.i32), (1, columns))
     shape = (rows, columns)
     return expanded(i, shape).eq(expanded(j, shape)).where(UOp.const(1, d), UOp.const(0, d))
 

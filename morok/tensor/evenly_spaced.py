@@ -13,7 +13,7 @@ from morok.ir.dtype import FLOAT_FORMAT, DType, dtypes
 from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.tensor.argument_checks import MOST
-from morok.tensor.base import DEFAULT_FLOAT, DEFAULT_INT, as_dtype
+from morok.tensor.base import DEFAULT_FLOAT, DEFAULT_INT, as_dtype, iota
 from morok.tensor.casts import cast_to
 from morok.tensor.scalars import Number, constant
 from morok.tensor.view_methods import expanded
@@ -56,7 +56,7 @@ def linspace(start: Any, stop: Any, num: int, endpoint: bool, dtype: Any) -> UOp
     step = (last - first) / max(num - 1 if endpoint else num, 1)
     out = _line64(num, first, step)
     if endpoint and num > 1:  # exactly `stop`, in spite of rounding
-        out = _iota(num).eq(UOp.const(num - 1, dtypes.index)).where(UOp.const(last, dtypes.f64), out)
+        out = iota(num).eq(UOp.const(num - 1, dtypes.index)).where(UOp.const(last, dtypes.f64), out)
     return cast_to(UOp.new(Op.Floor, (out,)) if d.is_int else out, d)
 
 
@@ -95,7 +95,7 @@ def _floats(count: int, first: Number, by: Number, d: DType) -> UOp:
         return expanded(UOp.const(start, d), (1,))
     second = number.coerce(d, first + by)
     step = number.coerce(d, second - start)
-    at = _iota(count)
+    at = iota(count)
     out = _times(at, count, step, d) + UOp.const(start, d)
     # for the first two numbers the formula may differ from NumPy: rounded twice, of another sign, NaN
     for i, exact in ((1, second), (0, start)):
@@ -124,13 +124,9 @@ def _line64(count: int, first: Number, by: Number) -> UOp:
     return _line(count, UOp.const(float(first), dtypes.f64), UOp.const(float(by), dtypes.f64))
 
 
-def _iota(count: int) -> UOp:
-    return UOp.new(Op.Iota, (UOp.const(count, dtypes.index),))
-
-
 def _line(count: int, begin: UOp, step: UOp) -> UOp:
     """`count` numbers begin, begin + step, .., in the dtype of both."""
-    out = _iota(count).cast(begin.dtype)
+    out = iota(count).cast(begin.dtype)
     if step is not step.like(1):
         out = out * step
     return out if begin is begin.like(0) else out + begin

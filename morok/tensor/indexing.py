@@ -24,7 +24,7 @@ from morok.ir.uop import UOp
 from morok.tensor import creation
 from morok.tensor.argument_checks import known, whole
 from morok.tensor.axis_reductions import reduce_axes
-from morok.tensor.base import AnyTensor, Lazy, dim_node, show
+from morok.tensor.base import AnyTensor, Lazy, dim_node, iota, show
 from morok.tensor.describing import read_array
 from morok.tensor.elementwise_operands import as_operand
 from morok.tensor.keywords import Along, AlongOrFlat, other_names
@@ -208,8 +208,8 @@ def _selected(t: AnyTensor, place: UOp, axis: int, full: Shape) -> AnyTensor:
         return t._like(expanded(UOp.const(0, t.dtype), out))
     bits = _BITS[t.dtype.itemsize]
     x = t.cast(bits) if t.dtype.is_bool else t.bitcast(bits)
-    iota = reshaped(UOp.new(Op.Iota, (dim_node(n),)), tuple(n if a == axis else 1 for a in range(len(full))))
-    hit = t._like(expanded(iota, full).eq(expanded(place, full)))
+    places = reshaped(iota(n), tuple(n if a == axis else 1 for a in range(len(full))))
+    hit = t._like(expanded(places, full).eq(expanded(place, full)))
     only = reduce_axes(hit.where(x.expand(full), 0), Op.Add, axis, keepdim=False)
     return only.cast(dtypes.bool) if t.dtype.is_bool else only.bitcast(t.dtype)
 
@@ -273,11 +273,7 @@ def one_hot(self: AnyTensor, num_classes: int) -> AnyTensor:
         raise DTypeError(f"one_hot() of dtype {self.dtype}", place=caller(), expected="integers")
     wide = self.unsqueeze(-1)
     count = whole(num_classes, "num_classes", 0)
-    classes = (
-        self._like(UOp.new(Op.Iota, (dim_node(count),)).cast(dtypes.i64))
-        if count
-        else self._like(expanded(UOp.const(0, dtypes.i64), (0,)))
-    )
+    classes = self._like(iota(count, dtypes.i64)) if count else self._like(expanded(UOp.const(0, dtypes.i64), (0,)))
     return (wide.cast(dtypes.i64) == classes).cast(dtypes.i64)
 
 

@@ -28,7 +28,7 @@ from morok.ir.uop import UOp
 from morok.locks import NUMBERS
 from morok.tensor import creation
 from morok.tensor.argument_checks import new_shape, whole
-from morok.tensor.base import DEFAULT_FLOAT, DEFAULT_INT, AnyTensor, as_dtype, dim_node, element_count
+from morok.tensor.base import DEFAULT_INT, AnyTensor, as_dtype, element_count, iota
 from morok.tensor.describing import current
 from morok.tensor.elementwise_operands import float_node
 from morok.tensor.view_methods import expanded, reshaped
@@ -150,7 +150,7 @@ def _bits(kind: type[AnyTensor], shape: Shape, device: str) -> AnyTensor:
         key = creation.from_array(np.array([GENERATOR.key()], np.uint64), None, device)
     else:
         key = description.key(device)
-    counters = UOp.new(Op.Iota, (dim_node(size),)).cast(dtypes.u64)
+    counters = iota(size, dtypes.u64)
     words = UOp.new(Op.Threefry, (counters, expanded(key, (size,))))
     return kind._make(reshaped(words, shape), device)
 
@@ -193,7 +193,7 @@ def dropout(self: AnyTensor, p: float = 0.5, training: bool = True) -> AnyTensor
 
 
 def _float_dtype(dtype: Any, what: str) -> DType:
-    d = DEFAULT_FLOAT if dtype is None else as_dtype(dtype)
+    d = creation.float_or(dtype)
     if not d.is_float:
         raise DTypeError(f"{what} of dtype {d}", place=caller(), expected="a float dtype", hint="use randint() for integers")
     return d

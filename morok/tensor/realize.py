@@ -16,7 +16,7 @@ from morok.caller import caller
 from morok.codegen.machines import host
 from morok.errors import DeviceError
 from morok.interrupts import deferred
-from morok.ir.dtype import DType, dtypes
+from morok.ir.dtype import DType
 from morok.ir.graph import toposort
 from morok.ir.op import Op
 from morok.ir.shape import Shape, shape_of
@@ -30,7 +30,7 @@ from morok.tensor.describing import current
 from morok.tensor.schedule import scheduled, with_memory
 from morok.tensor.scheduling import Normal, Prepared, Schedule, normalised, number_of, placeholder, rebuilt
 from morok.tensor.stored import by_device, constant, content, is_empty, memory, memory_of, stored_buffer, waiting, wanted
-from morok.tensor.view_methods import reshaped
+from morok.tensor.view_methods import held, reshaped
 
 if TYPE_CHECKING:
     from morok.runtime.buffer import Buffer
@@ -143,15 +143,6 @@ def is_watched() -> bool:
     return _watcher.get() is not None
 
 
-def held(node: UOp, shape: Shape) -> UOp:
-    """A Buffer node reshaped to `shape`; for symbolic sizes only its first elements, as many as the shape has."""
-    if any(isinstance(d, UOp) for d in shape):
-        # the buffer has room for the greatest sizes; the elements in use are its first
-        front = UOp.new(Op.Shrink, (node, UOp.const(0, dtypes.index), _extent(shape)))
-        return UOp.new(Op.Reshape, (front, *[d if isinstance(d, UOp) else UOp.const(d, dtypes.index) for d in shape]))
-    return reshaped(node, shape)
-
-
 def with_elements(values: Array, shape: Shape, dtype: DType, device: str) -> UOp:
     """The node of a tensor with these elements, in a shape whose variables are bound to their number."""
     total = element_count(shape)
@@ -160,11 +151,6 @@ def with_elements(values: Array, shape: Shape, dtype: DType, device: str) -> UOp
     room = np.empty(int(total.vmax), values.dtype)
     room[: values.size] = values.reshape(-1)
     return held(creation.from_data(room, dtype, device), shape)
-
-
-def _extent(shape: Shape) -> UOp:
-    total = element_count(shape)
-    return total if isinstance(total, UOp) else UOp.const(total, dtypes.index)
 
 
 @needs_memory("compile a plan")

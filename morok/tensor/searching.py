@@ -12,12 +12,10 @@ from morok.arguments import choice
 from morok.caller import caller
 from morok.errors import ShapeError
 from morok.ir.dtype import dtypes, promote
-from morok.ir.op import Op
-from morok.ir.uop import UOp
 from morok.tensor import creation
 from morok.tensor.argument_checks import known
 from morok.tensor.axis_reductions import positions_along
-from morok.tensor.base import AnyTensor, dim_node, show
+from morok.tensor.base import AnyTensor, iota, show
 from morok.tensor.elementwise_operands import as_operand, converted
 from morok.tensor.indexing import place_along, positions_of
 from morok.tensor.keywords import Along, other_names
@@ -134,8 +132,8 @@ def _writes(target: AnyTensor, axis: int, indices: Any, values: Any) -> tuple[An
     rows = (*others[:a], *others[a + 1 :])
     x = target.moveaxis(a, -1).expand((*rows, n))
     where = target._like(place.uop.cast(dtypes.i64)).moveaxis(a, -1).expand((*rows, m)).unsqueeze(-2)
-    iota = reshaped(UOp.new(Op.Iota, (dim_node(n),)).cast(dtypes.i64), (*(1,) * len(rows), n, 1))
-    hit = where == target._like(expanded(iota, (*rows, n, 1)))
+    places = reshaped(iota(n, dtypes.i64), (*(1,) * len(rows), n, 1))
+    hit = where == target._like(expanded(places, (*rows, n, 1)))
     if good is not None:
         hit = hit & good.moveaxis(a, -1).expand((*rows, m)).unsqueeze(-2)
     return x, hit, (given.moveaxis(a, -1) if given.ndim else given).expand((*rows, m))

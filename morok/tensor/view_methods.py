@@ -56,6 +56,16 @@ def reshaped(uop: UOp, shape: Shape) -> UOp:
     return UOp.new(Op.Reshape, (uop, *map(dim_node, shape)))
 
 
+def held(node: UOp, shape: Shape) -> UOp:
+    """A Buffer node in `shape`; for symbolic sizes only its first elements, as many as the shape has."""
+    size = element_count(shape)
+    if not isinstance(size, UOp):
+        return reshaped(node, shape)
+    # the buffer has room for the greatest sizes; the elements in use are its first
+    front = UOp.new(Op.Shrink, (node, UOp.const(0, dtypes.index), size))
+    return UOp.new(Op.Reshape, (front, *map(dim_node, shape)))
+
+
 def expanded(uop: UOp, shape: Shape) -> UOp:
     """`uop` broadcast to `shape`, which is not checked."""
     now = shape_of(uop)

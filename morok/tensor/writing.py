@@ -22,7 +22,7 @@ from morok.ir.shape import Shape
 from morok.ir.uop import UOp
 from morok.tensor import creation
 from morok.tensor.argument_checks import known
-from morok.tensor.base import AnyTensor, Lazy, dim_node, element_count, show
+from morok.tensor.base import AnyTensor, Lazy, dim_node, element_count, iota, show
 from morok.tensor.elementwise_operands import as_operand, converted
 from morok.tensor.indexing import as_rows, check_mask, flat_places, is_array, is_mask, known_place, positions_shape, split_index
 from morok.tensor.scalars import data
@@ -127,14 +127,14 @@ def _hits(x: AnyTensor, part: Any, axis: int, count: Any, given: AnyTensor) -> t
         hit, given = pad_zero(ones, [(begin, after)]), pad_zero(given, along(x, axis, begin, after))
         return hit, given.reshape((*given.shape[:axis], n, *given.shape[axis + 1 :]))
     if at is not None:
-        hit = x._like(UOp.new(Op.Eq, (UOp.new(Op.Iota, (dim_node(n),)), expanded(at, (n,)))))
+        hit = x._like(UOp.new(Op.Eq, (iota(n), expanded(at, (n,)))))
     else:
         size = known(x, axis, "an index")
         if isinstance(part, slice):
             begin, _, step = part.indices(size)
             return _spread(ones, 0, begin, step, size), _spread(given, axis, begin, step, size)
         place = x._like(creation.from_data(known_place(x, part, axis, size).reshape(1), None, x.device))
-        hit = x._like(UOp.new(Op.Iota, (dim_node(n),)).cast(dtypes.i64)) == place
+        hit = x._like(iota(n, dtypes.i64)) == place
     return hit, given.expand((*given.shape[:axis], n, *given.shape[axis + 1 :]))
 
 
@@ -197,10 +197,10 @@ def _last_writers(x: AnyTensor, axes: Sequence[int], at: Sequence[Any]) -> tuple
     if 0 in x.shape or 0 in shape:
         return None, shape
     m = element_count(shape)
-    hit = x._like(UOp.new(Op.Iota, (dim_node(n),))).reshape((n, 1)) == where.reshape((1, m))
+    hit = x._like(iota(n)).reshape((n, 1)) == where.reshape((1, m))
     for good in inside:
         hit = hit & good.expand(shape).reshape((1, m))
-    order = x._like(UOp.new(Op.Iota, (dim_node(m),)).cast(dtypes.i64)).reshape((1, m))
+    order = x._like(iota(m, dtypes.i64)).reshape((1, m))
     return hit.where(order, -1).max(-1), shape
 
 

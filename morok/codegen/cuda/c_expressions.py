@@ -7,6 +7,7 @@ where the bounds exclude overflow: there the compiler may assume that there is n
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 from morok.codegen.cuda.type_names import REGISTER, literal, unsigned
@@ -16,7 +17,7 @@ from morok.ir.uop import UOp
 
 Need = Callable[[str], None]  # adds a function of the prelude
 Emit = Callable[..., str]
-OPS: Final[dict[str, Emit]] = {}
+OPS: dict[str, Emit] = {}
 
 _TO_FLOAT: Final = {dtypes.f16: "__half2float", dtypes.bf16: "__bfloat162float"}
 _FROM_FLOAT: Final = {dtypes.f16: "__float2half_rn", dtypes.bf16: "__float2bfloat16_rn"}
@@ -60,19 +61,15 @@ def wrapped(d: DType, x: str, y: str, op: str) -> str:
     return f"({REGISTER[d]})(({u}){x} {op} ({u}){y})"
 
 
-def _arithmetic(name: str, symbol: str) -> None:
-    def emit(need: Need, u: UOp, x: str, y: str) -> str:
-        d = u.dtype.scalar()
-        if d.is_float:
-            return in_float(d, (x, y), lambda x, y: f"{x} {symbol} {y}")
-        plain = d.bits >= 32 and (d.is_unsigned or cannot_wrap(u))  # narrower types are promoted to int
-        return f"{x} {symbol} {y}" if plain else wrapped(d, x, y, symbol)
-
-    OPS[name] = emit
+def _arithmetic(symbol: str, need: Need, u: UOp, x: str, y: str) -> str:
+    d = u.dtype.scalar()
+    if d.is_float:
+        return in_float(d, (x, y), lambda x, y: f"{x} {symbol} {y}")
+    plain = d.bits >= 32 and (d.is_unsigned or cannot_wrap(u))  # narrower types are promoted to int
+    return f"{x} {symbol} {y}" if plain else wrapped(d, x, y, symbol)
 
 
-for _name, _symbol in (("add", "+"), ("sub", "-"), ("mul", "*")):
-    _arithmetic(_name, _symbol)
+OPS |= {name: partial(_arithmetic, symbol) for name, symbol in (("add", "+"), ("sub", "-"), ("mul", "*"))}
 
 
 @emits("neg")
@@ -169,22 +166,16 @@ def reciprocal(need: Need, u: UOp, x: str) -> str:
     return in_float(d, (x,), lambda x: f"{literal(_work(d), 1.0)} / {x}")
 
 
-def _function(name: str, function: str) -> None:
-    """Register a float op that is a C function; it is the identity on integers."""
-
-    def emit(need: Need, u: UOp, x: str) -> str:
-        d = u.dtype.scalar()
-        return in_float(d, (x,), lambda x: f"{_suffixed(function, d)}({x})") if d.is_float else x
-
-    OPS[name] = emit
+def _function(function: str, need: Need, u: UOp, x: str) -> str:
+    """A float op that is a C function; it is the identity on integers."""
+    d = u.dtype.scalar()
+    return in_float(d, (x,), lambda x: f"{_suffixed(function, d)}({x})") if d.is_float else x
 
 
-for _name, _called in (
-    ("sqrt", "sqrt"), ("trunc", "trunc"), ("floor", "floor"), ("ceil", "ceil"), ("round", "rint"), ("exp2", "exp2"),
-    ("log2", "log2"), ("sin", "sin"), ("exp", "exp"),
-    ("log", "log"), ("cos", "cos"), ("tan", "tan"), ("tanh", "tanh"), ("erf", "erf"),
-):  # fmt: skip
-    _function(_name, _called)
+_FUNCTIONS: Final = (
+    "sqrt", "trunc", "floor", "ceil", "exp2", "log2", "sin", "exp", "log", "cos", "tan", "tanh", "erf",
+)  # fmt: skip
+OPS |= {name: partial(_function, name) for name in _FUNCTIONS} | {"round": partial(_function, "rint")}
 
 
 @emits("rsqrt")
@@ -203,30 +194,22 @@ def power(need: Need, u: UOp, x: str, y: str) -> str:
     return f"({REGISTER[d]})integer_power(({w}){x}, ({w}){y})"
 
 
-def _extreme(name: str, function: str, symbol: str) -> None:
-    def emit(need: Need, u: UOp, x: str, y: str) -> str:
-        d = u.dtype.scalar()
-        if d.is_float:
-            need(function)
-            return in_float(d, (x, y), lambda x, y: f"{function}({x}, {y})")
-        return f"{x} {symbol} {y} ? {x} : {y}"
-
-    OPS[name] = emit
+def _extreme(function: str, symbol: str, need: Need, u: UOp, x: str, y: str) -> str:
+    d = u.dtype.scalar()
+    if d.is_float:
+        need(function)
+        return in_float(d, (x, y), lambda x, y: f"{function}({x}, {y})")
+    return f"{x} {symbol} {y} ? {x} : {y}"
 
 
-_extreme("max", "maximum", ">")
-_extreme("min", "minimum", "<")
+OPS |= {"max": partial(_extreme, "maximum", ">"), "min": partial(_extreme, "minimum", "<")}
 
 
-def _bitwise(name: str, symbol: str) -> None:
-    def emit(need: Need, u: UOp, x: str, y: str) -> str:
-        return f"({REGISTER[u.dtype.scalar()]})({x} {symbol} {y})"
-
-    OPS[name] = emit
+def _bitwise(symbol: str, need: Need, u: UOp, x: str, y: str) -> str:
+    return f"({REGISTER[u.dtype.scalar()]})({x} {symbol} {y})"
 
 
-for _name, _symbol in (("and", "&"), ("or", "|"), ("xor", "^")):
-    _bitwise(_name, _symbol)
+OPS |= {name: partial(_bitwise, symbol) for name, symbol in (("and", "&"), ("or", "|"), ("xor", "^"))}
 
 
 def _amount(u: UOp, y: str) -> str:
@@ -251,16 +234,13 @@ def threefry(need: Need, u: UOp, counter: str, key: str) -> str:
     return f"threefry({counter}, {key})"
 
 
-def _comparison(name: str, symbol: str) -> None:
-    def emit(need: Need, u: UOp, x: str, y: str) -> str:
-        d = u.src[0].dtype.scalar()
-        return f"{_widen(d, x)} {symbol} {_widen(d, y)}"
-
-    OPS[name] = emit
+def _comparison(symbol: str, need: Need, u: UOp, x: str, y: str) -> str:
+    d = u.src[0].dtype.scalar()
+    return f"{_widen(d, x)} {symbol} {_widen(d, y)}"
 
 
-for _name, _symbol in (("lt", "<"), ("le", "<="), ("gt", ">"), ("ge", ">="), ("eq", "=="), ("ne", "!=")):
-    _comparison(_name, _symbol)
+_COMPARISONS: Final = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
+OPS |= {name: partial(_comparison, symbol) for name, symbol in _COMPARISONS.items()}
 
 
 @emits("where")

@@ -6,17 +6,15 @@ and are the reference for the accuracy of that arithmetic.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 from morok.codegen.llvm.builder import Builder
 from morok.codegen.llvm.lane_arithmetic import Lanes
-from morok.codegen.llvm.op_instructions import emits, in_double, lanes_of
+from morok.codegen.llvm.op_instructions import OPS, emits, in_double, lanes_of
 from morok.ir.uop import UOp
 
-LIBRARY: Final = {
-    "exp2": "exp2", "log2": "log2", "sin": "sin", "exp": "exp", "log": "log", "cos": "cos", "tan": "tan", "tanh": "tanh",
-    "erf": "erf",
-}  # fmt: skip
+LIBRARY: Final = ("exp2", "log2", "sin", "exp", "log", "cos", "tan", "tanh", "erf")  # functions of C under the ops' names
 
 
 def _each_lane(function: str, first: Lanes, *others: Lanes) -> Lanes:
@@ -26,14 +24,11 @@ def _each_lane(function: str, first: Lanes, *others: Lanes) -> Lanes:
     return first.made(b.pack("double", [b.call(f"@{function}", "double", arguments) for arguments in lanes]))
 
 
-def _library(name: str, function: str) -> None:
-    @emits(name)
-    def emit(b: Builder, u: UOp, x: str) -> str:
-        return in_double(b, u.dtype, (x,), lambda x: _each_lane(function, x))
+def _library(function: str, b: Builder, u: UOp, x: str) -> str:
+    return in_double(b, u.dtype, (x,), lambda x: _each_lane(function, x))
 
 
-for _name, _function in LIBRARY.items():
-    _library(_name, _function)
+OPS.update({name: partial(_library, name) for name in LIBRARY})
 
 
 @emits("rsqrt")

@@ -6,10 +6,10 @@ be 0 (or -1 for the least dividend) is replaced by 1, since a Where may ignore t
 
 from __future__ import annotations
 
-import functools
 import math
 import operator
 from collections.abc import Callable
+from functools import partial, reduce
 from typing import Final
 
 from morok.codegen.llvm import conversions
@@ -23,7 +23,7 @@ from morok.ir.op import Op
 from morok.ir.uop import UOp
 
 Emit = Callable[..., str]
-OPS: Final[dict[str, Emit]] = {}
+OPS: dict[str, Emit] = {}
 
 
 def emits(name: str) -> Callable[[Emit], Emit]:
@@ -59,25 +59,17 @@ def lanes_of(b: Builder, d: DType, x: str) -> Lanes:
 
 # Sums, products, signs.
 
-_WRAPS: Final = {"add": "fadd", "sub": "fsub", "mul": "fmul"}
+
+def _arithmetic(integer: str, b: Builder, u: UOp, x: str, y: str) -> str:
+    d = u.dtype
+    if d.is_float:
+        return in_float(b, d, (x, y), lambda b, base, n, x, y: b.floating(f"f{integer}", base, n, x, y))
+    # with nsw LLVM can fold a sum into the address of a load
+    op = integer + (" nsw" if d.is_signed and cannot_wrap(u) else "")
+    return b.emit(f"{op} {type_of(d)} {x}, {y}")
 
 
-def _arithmetic(name: str) -> None:
-    floating = _WRAPS[name]
-
-    def emit(b: Builder, u: UOp, x: str, y: str) -> str:
-        d = u.dtype
-        if d.is_float:
-            return in_float(b, d, (x, y), lambda b, base, n, x, y: b.floating(floating, base, n, x, y))
-        # with nsw LLVM can fold a sum into the address of a load
-        op = name + (" nsw" if d.is_signed and cannot_wrap(u) else "")
-        return b.emit(f"{op} {type_of(d)} {x}, {y}")
-
-    OPS[name] = emit
-
-
-for _name in _WRAPS:
-    _arithmetic(_name)
+OPS |= {name: partial(_arithmetic, name) for name in ("add", "sub", "mul")}
 
 
 @emits("neg")
@@ -153,7 +145,7 @@ def _safe_divisor(b: Builder, u: UOp, x: str, y: str) -> str:
         traps.append(divisor.compare("eq", 0))
     if may_overflow(*u.src):
         traps.append(dividend.compare("eq", int(u.dtype.min)) & divisor.compare("eq", -1))
-    return functools.reduce(operator.or_, traps).select(divisor.constant(1), divisor).name if traps else y
+    return reduce(operator.or_, traps).select(divisor.constant(1), divisor).name if traps else y
 
 
 def _divide(b: Builder, u: UOp, x: str, y: str, op: str) -> str:
@@ -206,35 +198,26 @@ def reciprocal(b: Builder, u: UOp, x: str) -> str:
 # Roots, rounding to integers, extremes.
 
 
-def _function(name: str, intrinsic: str) -> None:
-    """Register a float op that is an intrinsic; it is the identity on integers."""
-
-    def emit(b: Builder, u: UOp, x: str) -> str:
-        if not u.dtype.is_float:
-            return x
-        return in_float(b, u.dtype, (x,), lambda b, base, n, x: b.intrinsic(intrinsic, base, n, x))
-
-    OPS[name] = emit
+def _function(intrinsic: str, b: Builder, u: UOp, x: str) -> str:
+    """A float op that is an intrinsic; it is the identity on integers."""
+    if not u.dtype.is_float:
+        return x
+    return in_float(b, u.dtype, (x,), lambda b, base, n, x: b.intrinsic(intrinsic, base, n, x))
 
 
-# `rint` rounds in the current mode, half to even; unlike `roundeven`, every libm has it
-for _name, _intrinsic in (("sqrt", "sqrt"), ("trunc", "trunc"), ("floor", "floor"), ("ceil", "ceil"), ("round", "rint")):
-    _function(_name, _intrinsic)
+OPS |= {name: partial(_function, name) for name in ("sqrt", "trunc", "floor", "ceil")}
+OPS["round"] = partial(_function, "rint")  # in the current mode, half to even; unlike `roundeven`, every libm has it
 
 
-def _extreme(name: str, floating: str, letters: str, beyond: str, wrong_zero: float) -> None:
-    """Register Max or Min. One comparison suffices if the second operand is a constant, neither NaN nor the zero `wrong_zero`."""
-
-    def emit(b: Builder, u: UOp, x: str, y: str) -> str:
-        d = u.dtype
-        if not d.is_float:
-            return b.intrinsic(("s" if d.is_signed else "u") + letters, type_of(d.scalar()), d.count, x, y)
-        c = u.src[1]
-        if c.op is Op.Const and c.arg == c.arg and not (c.arg == 0 and math.copysign(1.0, c.arg) == wrong_zero):
-            return in_float(b, d, (x, y), lambda b, base, n, x, y: b.select(b.compare(beyond, base, n, x, y), base, n, y, x))
-        return in_float(b, d, (x, y), lambda b, base, n, x, y: _float_extreme(b, floating, base, n, x, y))
-
-    OPS[name] = emit
+def _extreme(floating: str, letters: str, beyond: str, wrong_zero: float, b: Builder, u: UOp, x: str, y: str) -> str:
+    """Max or Min. One comparison suffices if the second operand is a constant, neither NaN nor the zero `wrong_zero`."""
+    d = u.dtype
+    if not d.is_float:
+        return b.intrinsic(("s" if d.is_signed else "u") + letters, type_of(d.scalar()), d.count, x, y)
+    c = u.src[1]
+    if c.op is Op.Const and c.arg == c.arg and not (c.arg == 0 and math.copysign(1.0, c.arg) == wrong_zero):
+        return in_float(b, d, (x, y), lambda b, base, n, x, y: b.select(b.compare(beyond, base, n, x, y), base, n, y, x))
+    return in_float(b, d, (x, y), lambda b, base, n, x, y: _float_extreme(b, floating, base, n, x, y))
 
 
 _MAJORITY: Final = 0xE8  # of three bits; with a 1 it is the or of the other two, with a 0 the and
@@ -263,22 +246,18 @@ def _float_extreme(b: Builder, name: str, base: str, n: int, x: str, y: str) -> 
 
 
 # x <= +0 ? +0 : x gives +0 for -0 and NaN for NaN; against -0 it would turn +0 into -0
-_extreme("max", "maximum", "max", "ole", -1.0)
-_extreme("min", "minimum", "min", "oge", 1.0)
+OPS["max"] = partial(_extreme, "maximum", "max", "ole", -1.0)
+OPS["min"] = partial(_extreme, "minimum", "min", "oge", 1.0)
 
 
 # Bits.
 
 
-def _bitwise(name: str) -> None:
-    def emit(b: Builder, u: UOp, x: str, y: str) -> str:
-        return b.emit(f"{name} {type_of(u.dtype)} {x}, {y}")
-
-    OPS[name] = emit
+def _bitwise(name: str, b: Builder, u: UOp, x: str, y: str) -> str:
+    return b.emit(f"{name} {type_of(u.dtype)} {x}, {y}")
 
 
-for _name in ("and", "or", "xor"):
-    _bitwise(_name)
+OPS |= {name: partial(_bitwise, name) for name in ("and", "or", "xor")}
 
 
 def _amount(b: Builder, u: UOp, y: str) -> str:
@@ -302,26 +281,17 @@ def shr(b: Builder, u: UOp, x: str, y: str) -> str:
 # Comparisons and choice.
 
 
-def _comparison(name: str, floating: str, signed: str, unsigned: str) -> None:
-    def emit(b: Builder, u: UOp, x: str, y: str) -> str:
-        d = u.src[0].dtype
-        scalar, n = d.scalar(), d.count
-        if d.is_float:
-            return b.compare(floating, WORK[scalar], n, widen(b, scalar, n, x), widen(b, scalar, n, y))
-        return b.compare(signed if d.is_signed else unsigned, type_of(scalar), n, x, y)
-
-    OPS[name] = emit
+def _comparison(floating: str, signed: str, unsigned: str, b: Builder, u: UOp, x: str, y: str) -> str:
+    d = u.src[0].dtype
+    scalar, n = d.scalar(), d.count
+    if d.is_float:
+        return b.compare(floating, WORK[scalar], n, widen(b, scalar, n, x), widen(b, scalar, n, y))
+    return b.compare(signed if d.is_signed else unsigned, type_of(scalar), n, x, y)
 
 
-for _row in (
-    ("lt", "olt", "slt", "ult"),
-    ("le", "ole", "sle", "ule"),
-    ("gt", "ogt", "sgt", "ugt"),
-    ("ge", "oge", "sge", "uge"),
-    ("eq", "oeq", "eq", "eq"),
-    ("ne", "une", "ne", "ne"),
-):
-    _comparison(*_row)
+OPS |= {name: partial(_comparison, f"o{name}", f"s{name}", f"u{name}") for name in ("lt", "le", "gt", "ge")}
+OPS["eq"] = partial(_comparison, "oeq", "eq", "eq")
+OPS["ne"] = partial(_comparison, "une", "ne", "ne")
 
 
 @emits("where")
