@@ -71,6 +71,7 @@ _PYTHONS: Final = frozenset({
     "__static_attributes__", "__type_params__", "__weakref__", "_abc_impl",
 })  # fmt: skip
 """Names that Python itself sets in a class, perhaps later, as when an object is copied."""
+_elements_of: Final[Any] = vars(np.ndarray)["flat"].__get__  # past what a class of arrays defines
 _END: Final = object()
 _ABSENT: Final = object()
 _TOLERANT: Final = contextlib.suppress(Exception)  # of code of the user's, as a metaclass: what raises is taken as it is
@@ -122,6 +123,7 @@ class Reach:
         self._slots: tuple[list[Any], list[Any]] = ([], [])  # attributes in slots: the descriptors, and the objects
         self._named: tuple[list[dict[str, Any]], list[str]] = ([], [])  # values by name: the dicts, and the names
         self._functions: list[types.FunctionType] = []
+        self._arrays: list[np.ndarray[Any, Any]] = []  # arrays of objects, whose elements are compared
         self._calls: list[Any] = []  # functions without arguments, whose values are compared
         self._raw: list[tuple[Any, bytes | None]] = []  # objects compared by their bytes
         self._pending: deque[tuple[str, Any, int, bool]] = deque((p, v, 0, False) for p, v in roots)
@@ -204,6 +206,8 @@ class Reach:
             there.append(map(_read, *self._slots))
         if self._functions:
             there.append(chain.from_iterable(map(_state_of, self._functions)))
+        if self._arrays:
+            there.append(chain.from_iterable(map(_elements_of, self._arrays)))
         if self._calls:
             there.append(map(call, self._calls))
         there.append((_END,))
@@ -246,7 +250,7 @@ class Reach:
         path = path if self._places[path] == 1 else f"{path} ({self._places[path]})"
         self.values[path] = value
         kind = type(value)
-        if kind in _LEAVES:
+        if kind in _LEAVES and not _has_objects(value):
             self._leaf(value)
             return
         if is_a(value, type) and not is_own:
@@ -271,7 +275,7 @@ class Reach:
             self._names.found.add(value)
         elif is_a(value, _DESCRIPTORS):
             self._names.found.add(value.__name__)
-        elif is_a(value, _RUNNING) or (is_a(value, np.ndarray) and value.dtype.hasobject):
+        elif is_a(value, _RUNNING):
             self._names.add_unknown()
 
     def _is_special(self, path: str, value: Any, distance: int) -> bool:
@@ -314,7 +318,7 @@ class Reach:
         self._pending.extend((path, value, distance + 1, is_own) for path, value in found)
 
     def _container(self, path: str, value: Any, distance: int) -> None:
-        """Watch and visit what a tensor, dict or row of values contains."""
+        """Watch and visit what a tensor, a dict, a row of values or an array of objects contains."""
         if is_a(value, Lazy):
             self.tensors.append(value)
         elif is_a(value, dict):
@@ -322,6 +326,11 @@ class Reach:
         elif is_a(value, _ROWS):
             base: Any = next(kind for kind in _ROWS if is_a(value, kind))  # a class may iterate in another way
             self._below([(f"{path}[{k}]", v) for k, v in enumerate(base.__iter__(value))], distance)
+        elif _has_objects(value):
+            self._names.add_unknown()
+            for part in _objects(value):
+                self._arrays.append(part)
+                self._below([(f"{path}[{k}]", v) for k, v in enumerate(_elements_of(part))], distance)
 
     def _dict(self, path: str, found: dict[Any, Any], spelling: str, distance: int) -> None:
         """Watch and visit the keys and values of a dict."""
@@ -433,6 +442,18 @@ def _bytes(value: Any) -> bytes | None:
         return bytes(memoryview(value))
     except (TypeError, ValueError, NotImplementedError):
         return None
+
+
+def _has_objects(value: Any) -> bool:
+    return is_a(value, np.ndarray) and bool(value.dtype.hasobject)
+
+
+def _objects(array: np.ndarray[Any, Any]) -> Iterator[np.ndarray[Any, Any]]:
+    """The views of an array that are of objects: the array itself, or fields of it, also of fields in these."""
+    for name in array.dtype.names or ():
+        yield from _objects(np.ndarray.__getitem__(array, name))
+    if array.dtype.kind == "O":
+        yield array
 
 
 def _read(member: Any, value: Any) -> Any:
