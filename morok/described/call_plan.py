@@ -21,7 +21,7 @@ from morok.ir.graph import substitute
 from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.passes.rangeify.state import MOVEMENT
-from morok.runtime.buffer import Buffer
+from morok.runtime.buffer import Buffer, converted
 from morok.runtime.device import device as find_device
 from morok.tensor import registry
 from morok.tensor.base import Lazy
@@ -212,7 +212,7 @@ class Part:
         for memory, k in execution.keys:
             memory.copy_in(np.array([keys[k]], np.uint64))
         for n, array, dtype in self.arrays:
-            buffers[n].copy_in(array.astype(dtype, copy=False).view(buffers[n].numpy().dtype).reshape(-1))
+            buffers[n].copy_in(converted(array, dtype).view(buffers[n].numpy().dtype).reshape(-1))
         for n, template, filled in self.fresh:
             use(n, Buffer(self.target, template.dtype, template.size).allocate())
             if filled:
