@@ -22,8 +22,12 @@ LOOKUPS: Final = frozenset({
     "_getframe", "format", "format_map", "vformat", "asdict", "astuple", "replace", "wraps", "update_wrapper",
 })  # fmt: skip
 """Names in code that looks up other names, which may be computed texts."""
+_NAMED: Final = frozenset({"getattr", "hasattr", "setattr", "delattr"})
+"""Functions that look up no name but the text which is their second operand, where that stands in the code."""
 SETS: Final = "="
 """The name that code which sets or deletes attributes has besides its own."""
+_CALL: Final = "PRECALL" if "PRECALL" in dis.opmap else "CALL"
+"""The instruction that takes a function's operands from the stack."""
 _SPELLING: Final = ("FORMAT_VALUE", "FORMAT_SIMPLE", "FORMAT_WITH_SPEC", "CONVERT_VALUE")
 
 
@@ -57,9 +61,13 @@ def names_of(code: CodeType) -> frozenset[str]:
     """
     found: set[str] = set()
     for inner in _codes(code):
-        found.update(part for name in inner.co_names for part in name.split("."))
+        instructions = [i for i in dis.get_instructions(inner) if i.opname != "EXTENDED_ARG"]
+        named = _with_texts(instructions) if not _NAMED.isdisjoint(inner.co_names) else set()
+        if not named.isdisjoint({"setattr", "delattr"}):
+            found.add(SETS)
+        found.update(part for name in inner.co_names if name not in named for part in name.split("."))
         found.update(_texts(inner.co_consts))
-        for i in dis.get_instructions(inner):
+        for i in instructions:
             if i.opname in _SPELLING or i.argrepr in ("%", "%="):
                 found.add("__format__")
             elif i.opname in ("STORE_ATTR", "DELETE_ATTR"):
@@ -73,6 +81,31 @@ def names_of(code: CodeType) -> frozenset[str]:
     if code.co_qualname.startswith("__create_fn__.<locals>."):  # of a dataclass: it compares and names the class, no more
         found -= {"type", "__class__", "__qualname__", "__eq__"}
     return frozenset(found)
+
+
+def _with_texts(instructions: list[dis.Instruction]) -> set[str]:
+    """Those of `_NAMED` that a function calls with a text for the second operand, and has for nothing else."""
+    uses = [(i.argval, k) for k, i in enumerate(instructions) if i.opname != "LOAD_CONST" and i.argval in _NAMED]
+    return {name for name, _ in uses} - {name for name, k in uses if not _has_text(instructions, k)}
+
+
+def _has_text(instructions: list[dis.Instruction], start: int) -> bool:
+    """True if the global that an instruction loads is called, and the second of its operands is a text. The depth of the stack
+    says where each operand begins: the last place where so many lie on it as stand before that operand.
+    """
+    if instructions[start].opname != "LOAD_GLOBAL" or not (instructions[start].arg or 0) & 1:
+        return False
+    depth, begins = 0, {}
+    for k in range(start + 1, len(instructions)):
+        i = instructions[k]
+        begins[depth] = k
+        if i.opname == _CALL and i.arg == depth:
+            text = instructions[begins[1]] if depth in (2, 3) else i
+            return text.opname == "LOAD_CONST" and type(text.argval) is str and begins[2] == begins[1] + 1
+        if i.opcode in dis.hasjrel or i.opcode in dis.hasjabs:
+            return False
+        depth += dis.stack_effect(i.opcode, i.arg)
+    return False
 
 
 @functools.lru_cache(maxsize=1024)

@@ -227,8 +227,7 @@ def _called(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[st
     would have had the elements.
     """
     try:
-        with without_turn():
-            result = function(*args, **kwargs)
+        result = without_turn(function, args, kwargs)
     except Exception as problem:
         if noted.refused is None or problem is noted.refused:
             raise

@@ -34,7 +34,7 @@ from morok.arguments import shown
 from morok.described.code_names import global_names, has_own_class, imported, members, names_of, top
 from morok.described.used_names import Names
 from morok.described.value_keys import PLAIN, is_a, same
-from morok.described.watch import ABSENT, Watch, bytes_of, own_dict, read_slot
+from morok.described.watch import ABSENT, Watch, bytes_of, elements_of, own_dict, read_slot
 from morok.ir.dtype import DType
 from morok.ir.uop import UOp
 from morok.nn.module import Module
@@ -201,7 +201,7 @@ class Reach:
         path = path if self._places[path] == 1 else f"{path} ({self._places[path]})"
         self.values[path] = value
         kind = type(value)
-        if kind in _LEAVES:
+        if kind in _LEAVES and not _has_objects(value):
             self._leaf(value)
             return
         if is_a(value, type) and not is_own:
@@ -226,7 +226,7 @@ class Reach:
             self._names.found.add(value)
         elif is_a(value, _DESCRIPTORS):
             self._names.found.add(value.__name__)
-        elif is_a(value, _RUNNING) or (is_a(value, np.ndarray) and value.dtype.hasobject):
+        elif is_a(value, _RUNNING):
             self._names.add_unknown()
 
     def _is_special(self, path: str, value: Any, distance: int) -> bool:
@@ -269,7 +269,7 @@ class Reach:
         self._pending.extend((path, value, distance + 1, is_own) for path, value in found)
 
     def _container(self, path: str, value: Any, distance: int) -> None:
-        """Watch a tensor, dict or row of values, and visit its contents."""
+        """Watch a tensor, a dict, a row of values or an array of objects, and visit its contents."""
         if is_a(value, Lazy):
             self.tensors.append(value)
         elif is_a(value, dict):
@@ -277,6 +277,11 @@ class Reach:
         elif is_a(value, _ROWS):
             base: Any = next(kind for kind in _ROWS if is_a(value, kind))  # a class may iterate in another way
             self._below([(f"{path}[{k}]", v) for k, v in enumerate(base.__iter__(value))], distance)
+        elif _has_objects(value):
+            self._names.add_unknown()
+            for part in _objects(value):
+                self._watch.arrays.append(part)
+                self._below([(f"{path}[{k}]", v) for k, v in enumerate(elements_of(part))], distance)
 
     def _dict(self, path: str, found: dict[Any, Any], spelling: str, distance: int) -> None:
         """Watch and visit the keys and values of a dict."""
@@ -380,6 +385,18 @@ class Reach:
                 self._below([(f"{path}.{name}", found)], distance)
         if (own := own_dict(value)) is not None:
             self._dict(path, own, ".{}", distance)
+
+
+def _has_objects(value: Any) -> bool:
+    return is_a(value, np.ndarray) and bool(value.dtype.hasobject)
+
+
+def _objects(array: np.ndarray[Any, Any]) -> Iterator[np.ndarray[Any, Any]]:
+    """The views of an array that are of objects: the array itself, or fields of it, also of fields in these."""
+    for name in array.dtype.names or ():
+        yield from _objects(np.ndarray.__getitem__(array, name))
+    if array.dtype.kind == "O":
+        yield array
 
 
 def _behind(proxy: Any) -> Any:

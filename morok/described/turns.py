@@ -2,16 +2,20 @@
 
 The function itself runs without the lock while it is described, since it may wait for another thread, which calls a jitted
 function or forks the process. Other threads wait for it, as its description would see what they write, but for a second at most.
+
+A turn defers signal handlers, as that of Ctrl-C raises between any two instructions: between a lock and the record that it is
+held, or where a description begins or ends, after which all later writes would go to a description that is over. The function
+itself runs with its handlers.
 """
 
 from __future__ import annotations
 
-import contextlib
 import os
 import threading
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
 
+from morok.interrupts import deferred
 from morok.locks import WRITES
 
 PATIENCE: Final = 1.0  # seconds
@@ -23,16 +27,18 @@ class _Turn:
     """A context in which this thread has its turn; it may be entered again inside."""
 
     def __enter__(self) -> None:
+        deferred.__enter__()
         WRITES.__enter__()
         try:
             while (found := _others()) is not None:
                 _wait(found)
         except BaseException:
-            WRITES.__exit__()
+            self.__exit__()
             raise
 
     def __exit__(self, *_: object) -> None:
         WRITES.__exit__()
+        deferred.__exit__()
 
 
 TURN: Final = _Turn()
@@ -55,18 +61,21 @@ def _wait(done: threading.Event) -> None:
         WRITES.__enter__()
 
 
-@contextlib.contextmanager
-def without_turn() -> Iterator[None]:
-    """A context for a function that is described, inside a turn: it may wait for other threads."""
+def without_turn(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """The value of a function that is described, called inside a turn: it may wait for other threads."""
     entry = threading.get_ident(), threading.Event()
     _running.append(entry)
     WRITES.__exit__()
     try:
-        yield
+        deferred.__exit__()  # it may call handlers, which may raise
+        return function(*args, **kwargs)
     finally:
-        entry[1].set()
-        WRITES.__enter__()
-        _running.remove(entry)
+        try:
+            deferred.__enter__()
+        finally:  # a handler has raised: the turn goes on without deferring
+            entry[1].set()
+            WRITES.__enter__()
+            _running.remove(entry)
 
 
 def _forget() -> None:

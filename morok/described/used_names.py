@@ -5,7 +5,8 @@ Code finds attributes by the names and texts in it. Beyond these:
 
 - Operators call methods with names like `__mul__`: these count always; those that make, compare or spell an object do where code
   may do that.
-- Code that computes names, as for `getattr`, and libraries that may look into what they are given: then all attributes count.
+- Code that computes names, as for `getattr` without a text, and libraries that may look into what they are given: then all
+  attributes count.
 - All attributes of an object count if its class has a base class of a library, for its methods read them, or looks attributes up
   itself, as by `__getattr__`. Of a `Module` the tensors, layers and containers count where code walks or spells modules.
 """

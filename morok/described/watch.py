@@ -12,12 +12,15 @@ from itertools import chain, repeat
 from operator import attrgetter, call, is_
 from typing import Any, Final
 
+import numpy as np
+
 from morok.described.code_names import dict_of
 from morok.described.value_keys import is_a
 
 _state_of: Final = attrgetter(
     "__code__", "__defaults__", "__kwdefaults__", "__dict__"
 )  # the parts of a function that may be replaced
+elements_of: Final[Any] = vars(np.ndarray)["flat"].__get__  # past what a class of arrays defines
 _END: Final = object()
 ABSENT: Final = object()
 
@@ -33,6 +36,7 @@ class Watch:
     slots      attributes in slots: the descriptors, and the objects
     named      values by name: the dicts, and the names
     functions  functions, of which the parts that may be replaced are compared
+    arrays     arrays of objects, whose elements are compared
     calls      functions without arguments, whose values are compared
     raw        (object, its bytes), compared by the bytes
     """
@@ -46,6 +50,7 @@ class Watch:
         self.slots: tuple[list[Any], list[Any]] = ([], [])
         self.named: tuple[list[dict[str, Any]], list[str]] = ([], [])
         self.functions: list[types.FunctionType] = []
+        self.arrays: list[np.ndarray[Any, Any]] = []
         self.calls: list[Any] = []
         self.raw: list[tuple[Any, bytes | None]] = []
 
@@ -67,6 +72,8 @@ class Watch:
             there.append(map(read_slot, *self.slots))
         if self.functions:
             there.append(chain.from_iterable(map(_state_of, self.functions)))
+        if self.arrays:
+            there.append(chain.from_iterable(map(elements_of, self.arrays)))
         if self.calls:
             there.append(map(call, self.calls))
         there.append((_END,))

@@ -454,31 +454,31 @@ class UOp(Cell):
     # Pointwise ops, by name and by operator. `//` and `%` are Idiv and Mod, which truncate.
 
     def __add__(self, other: Any) -> UOp:
-        return binary(_ADD, self, other if other.__class__ is UOp else self.like(other))
+        return binary(_ADD, self, other) if other.__class__ is UOp else _mixed(_ADD, self, other)
 
     def __radd__(self, other: Any) -> UOp:
         return binary(_ADD, self.like(other), self)
 
     def __sub__(self, other: Any) -> UOp:
-        return binary(_SUB, self, other if other.__class__ is UOp else self.like(other))
+        return binary(_SUB, self, other) if other.__class__ is UOp else _mixed(_SUB, self, other)
 
     def __rsub__(self, other: Any) -> UOp:
         return binary(_SUB, self.like(other), self)
 
     def __mul__(self, other: Any) -> UOp:
-        return binary(_MUL, self, other if other.__class__ is UOp else self.like(other))
+        return binary(_MUL, self, other) if other.__class__ is UOp else _mixed(_MUL, self, other)
 
     def __rmul__(self, other: Any) -> UOp:
         return binary(_MUL, self.like(other), self)
 
     def __floordiv__(self, other: Any) -> UOp:
-        return binary(_IDIV, self, self.like(other))
+        return _mixed(_IDIV, self, other)
 
     def __mod__(self, other: Any) -> UOp:
-        return binary(_MOD, self, self.like(other))
+        return _mixed(_MOD, self, other)
 
     def __truediv__(self, other: Any) -> UOp:
-        return binary(_FDIV, self, self.like(other))
+        return _mixed(_FDIV, self, other)
 
     def __rfloordiv__(self, other: Any) -> UOp:
         return binary(_IDIV, self.like(other), self)
@@ -511,31 +511,31 @@ class UOp(Cell):
         return UOp.new(Op.Not, (self,))
 
     def __and__(self, other: Any) -> UOp:
-        return binary(_AND, self, self.like(other))
+        return _mixed(_AND, self, other)
 
     def __or__(self, other: Any) -> UOp:
-        return binary(_OR, self, self.like(other))
+        return _mixed(_OR, self, other)
 
     def __xor__(self, other: Any) -> UOp:
-        return binary(_XOR, self, self.like(other))
+        return _mixed(_XOR, self, other)
 
     def __lshift__(self, other: Any) -> UOp:
-        return binary(_SHL, self, self.like(other))
+        return _mixed(_SHL, self, other)
 
     def __rshift__(self, other: Any) -> UOp:
-        return binary(_SHR, self, self.like(other))
+        return _mixed(_SHR, self, other)
 
     def __lt__(self, other: Any) -> UOp:
-        return binary(_LT, self, self.like(other))
+        return _mixed(_LT, self, other)
 
     def __le__(self, other: Any) -> UOp:
-        return binary(_LE, self, self.like(other))
+        return _mixed(_LE, self, other)
 
     def __gt__(self, other: Any) -> UOp:
-        return binary(_GT, self, self.like(other))
+        return _mixed(_GT, self, other)
 
     def __ge__(self, other: Any) -> UOp:
-        return binary(_GE, self, self.like(other))
+        return _mixed(_GE, self, other)
 
     def eq(self, other: Any) -> UOp:
         """True where this value equals the other, as bool; Python numbers become constants of this dtype.
@@ -770,6 +770,13 @@ def binary(op: Op, a: UOp, b: UOp) -> UOp:
     elif a.memo and b.memo:
         check_shapes(_DEFS[op], src)
     return _make(table, src, op, result, src, None)
+
+
+def _mixed(op: Op, a: UOp, other: Any) -> UOp:
+    """`binary` with a Python number, for an operator; NotImplemented for an object whose own operator NumPy leaves such cases to,
+    by the same protocol: a tensor.
+    """
+    return NotImplemented if getattr(other.__class__, "__array_ufunc__", a) is None else binary(op, a, a.like(other))
 
 
 def intern(op: Op, dtype: DType, src: tuple[UOp, ...], arg: Any) -> UOp:

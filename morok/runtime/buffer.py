@@ -291,9 +291,17 @@ class Buffer:
             raise ShapeError(f"{array.size} elements do not fill a buffer of {self.size}", expected=f"{self.size} elements")
         self.allocate()
         if self.device.shares_host_memory:
-            self.numpy()[:] = np.ascontiguousarray(array).astype(kind, copy=False).reshape(-1)
+            self.numpy()[:] = converted(np.ascontiguousarray(array), kind).reshape(-1)
         else:
-            self.device.copy_in(self, np.ascontiguousarray(array).astype(kind, copy=False).reshape(-1))
+            self.device.copy_in(self, converted(np.ascontiguousarray(array), kind).reshape(-1))
+
+
+def converted(array: np.ndarray[Any, Any], kind: Any) -> np.ndarray[Any, Any]:
+    """An array at another dtype of NumPy, as kernels convert it: infinite where the dtype has no number, whatever `np.seterr` and
+    filters of warnings say.
+    """
+    with np.errstate(all="ignore"):
+        return array.astype(kind, copy=False)
 
 
 def _start(memory: Any) -> int:

@@ -17,7 +17,7 @@ from morok.ir.op import Op
 from morok.ir.ops.loop import identity
 from morok.ir.uop import UOp
 from morok.tensor.base import DEFAULT_INT, AnyTensor, arithmetic, as_dtype, element_count, iota, show
-from morok.tensor.elementwise_operands import float_node, rounded_to, wide_float
+from morok.tensor.elementwise_operands import rounded_to, wide_float
 from morok.tensor.keywords import Along, Axis, Locating, Reducing, other_names
 from morok.tensor.view_methods import axes_of, axis_of, expanded, reshaped, unbound
 
@@ -187,14 +187,12 @@ def _count(x: AnyTensor, axis: Axis) -> int | UOp:
 def mean(self: AnyTensor, axis: Axis = None, keepdim: bool = False, **also: Unpack[Reducing]) -> AnyTensor:
     """The arithmetic mean over `axis` (None: all axes), in self's float dtype (integers: f32); NaN for no elements.
 
-    AxisError for an axis outside the shape.
+    Halves are computed as f32, integers as f64, and rounded once. AxisError for an axis outside the shape.
 
     >>> Tensor([[1, 2], [3, 5]]).mean(1).tolist()
     [1.5, 4.0]
     """
-    x = self._like(float_node(self))
-    wide = x.cast(dtypes.f32) if x.dtype in HALVES else x
-    return _over(wide.sum(axis, keepdim), _count(self, axis)).cast(x.dtype)
+    return rounded_to(_over(wide_float(self).sum(axis, keepdim), _count(self, axis)), self)
 
 
 def _over(x: AnyTensor, count: int | UOp) -> AnyTensor:
@@ -207,18 +205,23 @@ def _over(x: AnyTensor, count: int | UOp) -> AnyTensor:
 def var(self: AnyTensor, axis: Axis = None, keepdim: bool = False, correction: float = 0, **also: Unpack[Reducing]) -> AnyTensor:
     """The variance over `axis` (None: all axes), as a float: sum((x - mean)**2) / (n - correction) of n elements.
 
-    AxisError for an axis outside the shape, ShapeError for a `correction` that is not finite.
+    Halves are computed as f32, integers as f64, and rounded once. AxisError for an axis outside the
+    shape, ShapeError for a `correction` that is not finite.
 
     >>> Tensor([1.0, 3.0]).var().item(), Tensor([1.0, 3.0]).var(correction=1).item()
     (1.0, 2.0)
     """
-    x, correction = self._like(float_node(self)), finite(correction, "the correction", ShapeError)
+    return rounded_to(_variance(wide_float(self), axis, keepdim, correction), self)
+
+
+def _variance(x: AnyTensor, axis: Axis, keepdim: bool, correction: float) -> AnyTensor:
+    correction = finite(correction, "the correction", ShapeError)
     centred = x - x.mean(axis, keepdim=True)
-    count = _count(self, axis)
+    count = _count(x, axis)
     total = (centred * centred).sum(axis, keepdim)
     if isinstance(count, UOp):
         left = count.cast(total.dtype) - UOp.const(float(correction), total.dtype)
-        return self._like(total.uop / left.max(UOp.const(0.0, total.dtype)))
+        return x._like(total.uop / left.max(UOp.const(0.0, total.dtype)))
     return total / builtins.max(count - correction, 0.0)
 
 
@@ -226,12 +229,13 @@ def var(self: AnyTensor, axis: Axis = None, keepdim: bool = False, correction: f
 def std(self: AnyTensor, axis: Axis = None, keepdim: bool = False, correction: float = 0, **also: Unpack[Reducing]) -> AnyTensor:
     """The square root of var(), the standard deviation, in self's float dtype (integers: f32).
 
-    AxisError for an axis outside the shape, ShapeError for a `correction` that is not finite.
+    Halves are computed as f32, integers as f64, and rounded once. AxisError for an axis outside the
+    shape, ShapeError for a `correction` that is not finite.
 
     >>> Tensor([1.0, 3.0]).std().item()
     1.0
     """
-    return self.var(axis, keepdim, correction).sqrt()
+    return rounded_to(_variance(wide_float(self), axis, keepdim, correction).sqrt(), self)
 
 
 @other_names
@@ -290,8 +294,8 @@ def positions_along(x: AnyTensor, axis: int, d: DType) -> AnyTensor:
 def softmax(self: AnyTensor, axis: int = -1, **also: Unpack[Along]) -> AnyTensor:
     """exp(x) over its sum along `axis`, in self's shape and float dtype (integers: f32), without overflow.
 
-    Halves are computed as f32 and rounded once. Elements are multiplied by the reciprocal of the sum, which neither over-
-    nor underflows: the greatest element adds 1 to the sum. AxisError for an axis outside the shape.
+    Halves are computed as f32, integers as f64, and rounded once. Elements are multiplied by the reciprocal of the sum, which
+    neither over- nor underflows: the greatest element adds 1 to the sum. AxisError for an axis outside the shape.
 
     >>> Tensor([0.0, 0.0]).softmax().tolist()
     [0.5, 0.5]
@@ -309,8 +313,8 @@ def log_softmax(self: AnyTensor, axis: int = -1, **also: Unpack[Along]) -> AnyTe
     >>> Tensor([0.0, -1000.0]).log_softmax().tolist()
     [0.0, -1000.0]
     """
-    s = _shifted(self, axis)
-    return s - _exp_low(s).sum(axis, keepdim=True).log()
+    s = _shifted(wide_float(self), axis)
+    return rounded_to(s - _exp_low(s).sum(axis, keepdim=True).log(), self)
 
 
 @other_names
@@ -322,10 +326,11 @@ def logsumexp(self: AnyTensor, axis: Axis = None, keepdim: bool = False, **also:
     >>> Tensor([1000.0, 0.0]).logsumexp().item()
     1000.0
     """
-    m = reduce_axes(self._like(float_node(self)), Op.Max, axis, keepdim=True)
+    x = wide_float(self)
+    m = reduce_axes(x, Op.Max, axis, keepdim=True)
     m = m.isfinite().where(m, 0.0)
-    total = (self - m).exp().sum(axis, keepdim).log()
-    return total + m.reshape(total.shape)
+    total = (x - m).exp().sum(axis, keepdim).log()
+    return rounded_to(total + m.reshape(total.shape), self)
 
 
 def _exp_low(x: AnyTensor) -> AnyTensor:
@@ -333,6 +338,5 @@ def _exp_low(x: AnyTensor) -> AnyTensor:
     return x.minimum(0.0).exp()
 
 
-def _shifted(t: AnyTensor, axis: int) -> AnyTensor:
-    x = t._like(float_node(t))
+def _shifted(x: AnyTensor, axis: int) -> AnyTensor:
     return x - reduce_axes(x, Op.Max, axis, keepdim=True)

@@ -15,7 +15,7 @@ from morok.ir.dtype import DType, dtypes
 from morok.ir.op import Op
 from morok.ir.shape import Shape
 from morok.ir.uop import UOp
-from morok.runtime.buffer import BITS, NUMPY, Buffer
+from morok.runtime.buffer import BITS, NUMPY, Buffer, converted
 from morok.runtime.device import device as find_device
 from morok.tensor import registry
 from morok.tensor.base import (
@@ -100,11 +100,12 @@ def _as_array(data: Any, wanted: DType | None, floats: DType) -> Array:
         if whole:
             raise RangeError("some integers fit neither i64 nor u64", place=caller(), expected="-2^63..2^64")
         # Python's floats get the default width, NumPy's keep theirs
-        return array.astype(numpy_name(floats)) if array.dtype.kind == "f" and not _has_numpy_float(data) else array
+        return converted(array, numpy_name(floats)) if array.dtype.kind == "f" and not _has_numpy_float(data) else array
     if whole or (wanted.is_int and array.dtype.kind in "iuf"):
         d = dtypes.f64 if wanted in UNKNOWN_TO_NUMPY else wanted
         try:
-            return np.asarray(data, numpy_name(d))
+            with np.errstate(all="ignore"):
+                return np.asarray(data, numpy_name(d))
         except (OverflowError, ValueError) as problem:
             raise RangeError(f"{problem}", place=caller(), expected=f"numbers that fit {wanted}") from None
     return array
@@ -121,7 +122,7 @@ def from_array(array: Array, wanted: DType | None, device: str) -> UOp:
     """A Buffer node over an ndarray's memory, in its shape; the array is converted first for another dtype `wanted`."""
     natural, given = as_dtype(array.dtype), array
     if wanted is not None and wanted is not natural and wanted not in UNKNOWN_TO_NUMPY:
-        array = array.astype(numpy_name(wanted))
+        array = converted(array, numpy_name(wanted))
         natural = wanted
     if natural in BITS:  # a dtype of ml_dtypes
         array = array.view(NUMPY[natural])

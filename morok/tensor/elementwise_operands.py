@@ -79,13 +79,15 @@ def unary(x: AnyTensor, op: Op) -> AnyTensor:
 
 
 def wide_float(x: AnyTensor) -> AnyTensor:
-    """`x` as floats, halves as f32: for functions of several steps that round once, by rounded_to()."""
-    return x._like(x.uop.cast(dtypes.f32) if x.dtype.bits <= 16 and x.dtype.is_float else float_node(x))
+    """`x` as floats, halves as f32 and integers as f64: for functions of several steps that round once, by rounded_to()."""
+    if not x.dtype.is_float:
+        return x._like(x.uop.cast(dtypes.f64))  # f32 has no differences of integers beyond 2^24
+    return x._like(x.uop.cast(dtypes.f32) if x.dtype.bits <= 16 else float_node(x))
 
 
 def rounded_to(x: AnyTensor, like: Lazy) -> AnyTensor:
     """`x`, computed in wide_float(like), at the dtype of a float function of `like`."""
-    return x.cast(arithmetic(like.dtype)) if like.dtype.is_float else x
+    return x.cast(arithmetic(like.dtype) if like.dtype.is_float else DEFAULT_FLOAT)
 
 
 def numeric(x: AnyTensor, op: Op) -> AnyTensor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
 from morok.arguments import choice, real
@@ -12,7 +13,7 @@ from morok.ir.uop import UOp
 from morok.tensor.argument_checks import MOST, known, only_tensors, whole
 from morok.tensor.axis_reductions import positions_along
 from morok.tensor.base import AnyTensor, show
-from morok.tensor.elementwise_operands import as_operand, rounded_to, wide_float
+from morok.tensor.elementwise_operands import as_operand, operands, rounded_to, wide_float
 
 _REDUCTIONS: Final = ("mean", "sum", "none")
 
@@ -30,8 +31,19 @@ def _same_shape(x: AnyTensor, other: Any, what: str) -> AnyTensor:
     return x._like(wanted.uop)
 
 
+def _targets(x: AnyTensor, y: AnyTensor) -> AnyTensor:
+    """The targets `y` as floats: integers, as 0 and 1, at x's dtype."""
+    return wide_float(y) if y.dtype.is_float else y.cast(x.dtype)
+
+
+def _reduced_difference(x: AnyTensor, target: AnyTensor, of: Callable[[AnyTensor], AnyTensor], reduction: str) -> AnyTensor:
+    """The loss `of` x - target, as a float of the dtype of both."""
+    a, b = (x._like(node) for node in operands(x, target))
+    return rounded_to(_reduced(of(wide_float(a) - wide_float(b)), reduction), a)
+
+
 def mse_loss(self: AnyTensor, target: Any, reduction: str = "mean") -> AnyTensor:
-    """The squared distances (self - target)**2 of two tensors of one shape, their mean by default.
+    """The squared distances (self - target)**2 of two tensors of one shape as floats, their mean by default.
 
     reduction  "mean", "sum", or "none" for self's shape
 
@@ -40,12 +52,11 @@ def mse_loss(self: AnyTensor, target: Any, reduction: str = "mean") -> AnyTensor
     >>> Tensor([1.0, 2.0]).mse_loss([0.0, 4.0]).item()
     2.5
     """
-    difference = self - _same_shape(self, target, "mse_loss")
-    return _reduced(difference * difference, reduction)
+    return _reduced_difference(self, _same_shape(self, target, "mse_loss"), lambda d: d * d, reduction)
 
 
 def l1_loss(self: AnyTensor, target: Any, reduction: str = "mean") -> AnyTensor:
-    """The distances |self - target| of two tensors of one shape, their mean by default.
+    """The distances |self - target| of two tensors of one shape as floats, their mean by default.
 
     reduction  "mean", "sum", or "none" for self's shape
 
@@ -54,7 +65,7 @@ def l1_loss(self: AnyTensor, target: Any, reduction: str = "mean") -> AnyTensor:
     >>> Tensor([1.0, 2.0]).l1_loss([0.0, 4.0]).item()
     1.5
     """
-    return _reduced((self - _same_shape(self, target, "l1_loss")).abs(), reduction)
+    return _reduced_difference(self, _same_shape(self, target, "l1_loss"), lambda d: d.abs(), reduction)
 
 
 def binary_cross_entropy(self: AnyTensor, target: Any, reduction: str = "mean") -> AnyTensor:
@@ -68,7 +79,8 @@ def binary_cross_entropy(self: AnyTensor, target: Any, reduction: str = "mean") 
     >>> Tensor([0.0, 1.0]).binary_cross_entropy([0.0, 0.0]).item()
     50.0
     """
-    y, x = wide_float(_same_shape(self, target, "binary_cross_entropy")), wide_float(self)
+    x = wide_float(self)
+    y = _targets(x, _same_shape(self, target, "binary_cross_entropy"))
     out = -(y * x.log().maximum(-100.0) + (1.0 - y) * (-x).log1p().maximum(-100.0))
     return rounded_to(_reduced(out, reduction), self)
 
@@ -83,7 +95,8 @@ def binary_cross_entropy_with_logits(self: AnyTensor, target: Any, reduction: st
     >>> Tensor([1000.0]).binary_cross_entropy_with_logits([0.0]).item()
     1000.0
     """
-    y, x = wide_float(_same_shape(self, target, "binary_cross_entropy_with_logits")), wide_float(self)
+    x = wide_float(self)
+    y = _targets(x, _same_shape(self, target, "binary_cross_entropy_with_logits"))
     out = x.maximum(0) - x * y + (-x.abs()).exp().log1p()
     return rounded_to(_reduced(out, reduction), self)
 

@@ -368,6 +368,31 @@ def of_operators() -> Iterator[Program]:
     yield "arrays", lambda x: x * Tensor(np.asarray(turned)) * float(np.amax(turned)), [up(turned, "value")], []
 
 
+def of_texts() -> Iterator[Program]:
+    """As of_trainers(): names that are texts in the code where it looks them up, as others are not."""
+    run, held, name = Run(), Run(inner=Run()), "ga" + "in".lower()
+    for label, function in {
+        "getattr of a text": lambda x: x * getattr(run, "gain"),  # noqa: B009
+        "getattr or else": lambda x: x * getattr(run, "gain", 2.0 + len("ab")) * getattr(run, "other", 1.0),
+        "hasattr of a text": lambda x: x * run.gain if hasattr(run, "gain") else x,
+        "getattr of what it finds": lambda x: x * getattr(getattr(held, "inner"), "gain") + run.gain,  # noqa: B009
+        "getattr in a comprehension": lambda x: x * sum([getattr(r, "gain") for r in (run, held)]),  # noqa: B009
+    }.items():
+        yield label, function, [up(run, "gain")], [run.step_done, held.step_done]
+    yield "text that is there later", lambda x: x * getattr(held, "rate", 1.0), [lambda: setattr(held, "rate", 7.0)], []
+    found = Run()
+    for label, function in {
+        "getattr of a sum": lambda x: x * getattr(found, "ga" + name[2:]),
+        "getattr of one of two": lambda x: x * getattr(found, "gain" if name else "steps"),
+        "getattr of a text and of another name": lambda x: x * getattr(found, "gain") * getattr(found, name),  # noqa: B009
+        "getattr of stars": lambda x: x * getattr(*(found, name)),
+        "getattr that is mapped": lambda x: x * sum(map(getattr, [found], [name])),
+        "getattr of a name or a text": lambda x: x * getattr(found, name, "gain"),
+        "getattr inside a getattr": lambda x: x * getattr(found, "other", getattr(found, name)),
+    }.items():
+        yield label, function, [up(found, "gain")], []
+
+
 def of_lookups() -> Iterator[Program]:
     """As of_trainers(): names that are computed."""
     run, name = Run(), "ga" + "in".lower()
@@ -560,7 +585,7 @@ def of_libraries() -> Iterator[Program]:
 
 
 def programs() -> dict[str, Program]:
-    kinds = (of_trainers, of_places, of_modules, of_operators, of_lookups, of_makers, of_libraries)
+    kinds = (of_trainers, of_places, of_modules, of_operators, of_texts, of_lookups, of_makers, of_libraries)
     return {f"{kind.__name__[3:]}: {p[0]}": p for kind in kinds for p in kind()}
 
 

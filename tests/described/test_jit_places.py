@@ -688,3 +688,69 @@ def test_what_stands_under_names_like_those_of_python(use: Callable[[Any, Tensor
     for gain in (2.0, 3.0):
         table["gain"] = held.__gain__ = gain
         assert f(one()).item() == gain
+
+
+def row_of(*values: Any) -> np.ndarray[Any, Any]:
+    made = np.empty(len(values), object)
+    made[:] = values
+    return made
+
+
+class Unlike(np.ndarray[Any, Any]):
+    """An array that iterates in another way."""
+
+    def __iter__(self) -> Any:
+        return iter(())
+
+
+FIELDS = np.dtype([("n", "i4"), ("inner", [("x", "O", (2,))])])
+
+
+@pytest.mark.parametrize("words", ["row", "matrix", "scalar", "fields", "class"])
+def test_elements_of_arrays_of_objects(words: str) -> None:
+    array: Any = {
+        "row": row_of(2.0, 3.0),
+        "matrix": np.array([[2.0, 3.0]], object),
+        "scalar": np.array(2.0, object),
+        "fields": np.zeros(2, FIELDS),
+        "class": row_of(2.0, 3.0).view(Unlike),
+    }[words]
+    place: Any = array["inner"]["x"] if words == "fields" else array
+    place[...] = 2.0
+    gained = morok.jit(lambda x: x * place.item(0))
+    for value in (2.0, 3.0, 4.0):
+        place[...] = value
+        assert gained(one()).item() == value
+    assert gained.plans == 3
+
+
+def test_what_arrays_of_objects_contain_is_looked_into() -> None:
+    thing = Thing(arrays=row_of(one(2.0), {"gain": [3.0]}))
+    gained = morok.jit(lambda x, t: x * t.arrays[0] + t.arrays[1]["gain"][0])
+    assert gained(one(), thing).item() == 5.0
+    thing.arrays[0].assign(one(4.0))
+    assert (gained(one(), thing).item(), gained.plans) == (7.0, 1)
+    thing.arrays[1]["gain"][0] = 5.0
+    assert gained(one(), thing).item() == 9.0
+    thing.arrays[0] = one(6.0)
+    assert gained(one(), thing).item() == 11.0
+
+
+def test_an_array_of_objects_that_contains_itself() -> None:
+    array = row_of(2.0, None)
+    array[1] = array
+    gained = morok.jit(lambda x: x * array[1][0])
+    assert gained(one()).item() == 2.0
+    array[0] = 3.0
+    assert gained(one()).item() == 3.0
+
+
+def test_writing_to_an_array_of_objects_is_an_effect() -> None:
+    array = row_of(2.0)
+
+    def wrong(x: Tensor) -> Tensor:
+        array[0] += 1.0
+        return x * array[0]
+
+    with pytest.raises(JitEffectError, match=r"was 2\.0 and is 3\.0"):
+        morok.jit(wrong)(one())

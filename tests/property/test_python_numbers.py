@@ -409,3 +409,19 @@ def test_one_nan_stays_a_constant() -> None:
     assert not np.signbit(Tensor(math.nan).numpy())
     assert Tensor(NEGATIVE_NAN).signbit().item()
     np.testing.assert_array_equal(np.signbit((Tensor.full((3,), NEGATIVE_NAN)).realize().numpy()), [True] * 3)
+
+
+@pytest.mark.parametrize("how", ["list", "default", "array", "copied", "jit"])
+def test_numbers_beyond_a_dtype_are_infinite_whatever_numpy_is_told(how: str) -> None:
+    array = np.array([1e300, 1e-300])
+    make: dict[str, Callable[[], Tensor]] = {
+        "list": lambda: Tensor([1e300, 1e-300], dtype="f16"),
+        "default": lambda: Tensor([1e300, 1e-300]),
+        "array": lambda: Tensor(array, dtype="f32"),
+        "copied": lambda: Tensor.from_slice([1e300, 1e-300], dtype="f32"),
+        "jit": morok.jit(lambda: Tensor(array, dtype="f32") + 0),
+    }
+    with np.errstate(all="raise"), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(3):
+            assert make[how]().tolist() == [math.inf, 0.0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -113,3 +114,18 @@ def test_writes_in_steps_with_different_variables_of_one_name() -> None:
     x.assign(x + front(wider, 5).sum())
     x.assign(x + front(wider, 6).sum())
     assert x.item() == 2 * sum(range(5)) + sum(range(6))
+
+
+@pytest.mark.parametrize("elements", [[3.0], [3.5], 3, [1, 2, 3]])
+@pytest.mark.parametrize("name", ["add", "sub", "mul", "floordiv", "mod", "truediv", "lt", "le", "gt", "ge", "eq", "ne"])
+def test_a_bound_variable_on_either_side_of_a_tensor(name: str, elements: Any) -> None:
+    at, operate = Variable("n", 0, 8).bind(2), getattr(operator, name)
+    t, array = Tensor(elements), Tensor(elements).numpy()
+    np.testing.assert_allclose(operate(at, t).numpy(), operate(2, array), rtol=1e-6)
+    np.testing.assert_allclose(operate(t, at + 1).numpy(), operate(array, 3), rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["and_", "or_", "xor", "lshift", "rshift"])
+def test_bits_of_a_bound_variable_beside_a_tensor(name: str) -> None:
+    operate = getattr(operator, name)
+    assert operate(Variable("n", 0, 8).bind(2), Tensor([1])).tolist() == [operate(2, 1)]
