@@ -38,6 +38,13 @@ class Subject:
     def operands(self) -> int:
         return len(self.names)
 
+    @property
+    def numbers(self) -> list[int | float]:
+        """The numbers that the rule names, which may be where it does something else than elsewhere."""
+        text = self.rule.syntax
+        found = S.walk(text.pattern, text.target, *text.clauses)
+        return list(dict.fromkeys(e.value for e in found if isinstance(e, S.ENumber | S.PLiteral) and e.value == e.value))
+
     def of(self, operands: Sequence[UOp]) -> UOp:
         """The pattern as a graph over these operands."""
         known = dict(zip(self.names, operands, strict=True))
