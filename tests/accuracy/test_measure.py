@@ -139,6 +139,29 @@ def test_a_rule_is_measured_where_it_says_that_it_does_something_else(text: str)
     assert "ulp off" in found.message
 
 
+SAID_OF_OPERANDS = {
+    "lanes": "Exp2(x: f32) let k = where(lanes(x) == 3, 0, 1) ~> Mul(Pow(2.0, x), Cast(const(k, i32), f32))",
+    "a lane": "Exp2(x: f32 x n) let k = where(n > 1, 1, 0) ~> Mul(Pow(2.0, x), Cast(const(k, i32), f32))",
+    "bounds": "Exp2(x: f32) let k = where(vmax(x) < 1000, 0, 1) ~> Mul(Pow(2.0, x), Cast(const(k, i32), f32))",
+    "bounds of what is made": "Exp2(x: f32) let c = Cast(x, i32), k = where(vmax(c) < 9, 0, 1)"
+    " ~> Mul(Pow(2.0, x), Cast(const(k, i32), f32))",
+    "a value": "Exp2(x: f32) let k = where(defined(x), 0, 1) ~> Mul(Pow(2.0, x), Cast(const(k, i32), f32))",
+    "loops": "Exp2(x: f32) let k = where(free_of(x, x), 0, 1) ~> Mul(Pow(2.0, x), Cast(const(k, i32), f32))",
+    "axes": "Exp2(x: f32) let k = where(len(axes(x)) > 0, 0, 1) ~> Mul(Pow(2.0, x), Cast(const(k, i32), f32))",
+    "two that are one": "n @ Pow(x: f64, y) let k = where(same(n, Pow(x, x)), 0, 1)"
+    " ~> Mul(Exp2(Mul(y, Log2(x))), Cast(const(k, i32), f64))",
+    "in the target": "Exp2(x: f32) ~> Mul(Pow(2.0, x), Cast(const(where(lanes(x) == 3, 0, 1), i32), f32))",
+}
+
+
+@pytest.mark.parametrize("text", SAID_OF_OPERANDS.values(), ids=SAID_OF_OPERANDS)
+def test_what_is_made_of_one_operand_says_nothing_of_what_is_made_of_others(text: str) -> None:
+    (rule,) = check_text(f'group g\n\nr: {text} within 1 ulp\n    "wrong at some nodes alone"\n').rules()
+    found = judge(rule, 1, False)
+    assert found.verdict == "unknown"
+    assert "hangs on more" in found.message
+
+
 def test_numbers_that_a_rule_names_are_operands_both_ways_round() -> None:
     assert not list(measurement.named_operands(subject(RULES["sound"], RULES["sound"].instances[0])))
     (rule,) = check_text('group g\n\nr: Exp2(x: f32) ~> Add(x, 2.5) within 1 ulp\n    "of one number"\n').rules()
