@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Sequence
 from typing import Final
@@ -10,7 +11,7 @@ import numpy as np
 
 from morok.accuracy import record, ulp
 from morok.accuracy.measured_code import BUILDS
-from morok.accuracy.measurement import Runner, measure, operands
+from morok.accuracy.measurement import Runner, available_builds, measure, named_operands, operands, worst_over
 from morok.accuracy.record import Measurement, Worst
 from morok.accuracy.subject import NotMeasurableError, Subject, subject
 from morok.dsl.checked import CheckedRule, Instance
@@ -27,7 +28,8 @@ SLACK: Final = 1e-6  # ulp: the difference between C libraries
 def judge(rule: CheckedRule) -> Verdict:
     """The verdict on a rule `within N ulp`: `approximate`, if its op allows that error and no measured one is larger.
 
-    If the record has a measurement of the rule's current code, the sample is measured again and must not be worse.
+    If the record has a measurement of the rule's current code, the sample is measured again and must not be worse. What the rule
+    does at the numbers that it names must be within its promise, too.
     """
     started = time.perf_counter()
     verdict, message = "approximate", ""
@@ -64,7 +66,7 @@ def judge_trial(rule: CheckedRule, beside: Sequence[CheckedRule]) -> Verdict:
         except MorokError as why:
             verdict, message = "refuted", f"at {s.dtype} it becomes no kernel: {why.message}"
             break
-        for bits in operands(s, False):
+        for bits in itertools.chain(operands(s, False), named_operands(s)):
             off = runner.errors(bits)[BUILDS[-1]]
             at = int(off.argmax())
             if not off[at] <= promised:
@@ -98,11 +100,13 @@ def _judge(rule: CheckedRule, instance: Instance, promised: float) -> tuple[str,
     s = _subject_of(rule, instance, promised)
     if isinstance(s, tuple):
         return s
-    found = measure(s)
+    runner = Runner(s, available_builds())
+    found = measure(s, runner=runner)
+    _, named = worst_over(runner, named_operands(s))
     kept = record.find(s.rule, str(s.dtype))
     if kept is None or kept.code != found.code:
         kept = found
-    for build, w in (*found.worst.items(), *kept.worst.items()):
+    for build, w in (*found.worst.items(), *kept.worst.items(), *named.items()):
         if not w.ulp <= promised:
             return "refuted", f"at {s.dtype}, {_point(s, w)}: {w.ulp:.4g} ulp off ({build}), where {promised:g} are promised"
     for build, w in found.worst.items():

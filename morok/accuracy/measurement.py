@@ -77,18 +77,31 @@ def compiler() -> str:
 
 
 def measure(
-    s: Subject, exhaustive: bool = False, builds: Sequence[str] | None = None, done: Callable[[int], None] | None = None
+    s: Subject,
+    exhaustive: bool = False,
+    builds: Sequence[str] | None = None,
+    done: Callable[[int], None] | None = None,
+    runner: Runner | None = None,
 ) -> Measurement:
     """The worst errors of a rule at a dtype, over the fixed sample, or over all operands.
 
     builds  some of BUILDS; by default available_builds()
     done    called with the number of operands measured so far
+    runner  of the rule and these builds, where there is one
     """
     code = code_digest(s)  # first, since the rule file may change during the measurement
-    runner = Runner(s, builds or available_builds())
+    runner = runner or Runner(s, builds or available_builds())
+    count, worst = worst_over(runner, operands(s, exhaustive), done)
+    return Measurement(s.rule.own, str(s.dtype), code, count, is_everything(s, exhaustive), worst, compiler())
+
+
+def worst_over(
+    runner: Runner, chunks: Iterable[tuple[Array, ...]], done: Callable[[int], None] | None = None
+) -> tuple[int, dict[str, Worst]]:
+    """The number of operands in chunks, and the worst error over them in each build."""
     worst: dict[str, Worst] = {}
     count = 0
-    for bits in operands(s, exhaustive):
+    for bits in chunks:
         for build, off in runner.errors(bits).items():
             at = int(off.argmax())
             if build not in worst or off[at] > worst[build].ulp:
@@ -96,7 +109,7 @@ def measure(
         count += len(bits[0])
         if done is not None:
             done(count)
-    return Measurement(s.rule.own, str(s.dtype), code, count, is_everything(s, exhaustive), worst, compiler())
+    return count, worst
 
 
 def is_everything(s: Subject, exhaustive: bool) -> bool:
@@ -112,3 +125,9 @@ def operands(s: Subject, exhaustive: bool) -> Iterator[tuple[Array, ...]]:
     chunks: Iterable[Array] = ulp.everything(s.dtype) if exhaustive else ulp.sample(s.dtype)
     for bits in chunks:
         yield (bits,)
+
+
+def named_operands(s: Subject) -> Iterator[tuple[Array, ...]]:
+    """The operands at which a rule may do something else than elsewhere, as it names them; none where all are measured anyway."""
+    if s.numbers and not is_everything(s, False):
+        yield ulp.pairs_of_numbers(s.dtype, s.numbers) if s.operands == 2 else (ulp.of_numbers(s.dtype, s.numbers, 2),)

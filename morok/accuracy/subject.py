@@ -11,10 +11,12 @@ from typing import Final, TypeGuard
 from morok.dialect import built_in
 from morok.dsl import syntax as S
 from morok.dsl.check import check_text
-from morok.dsl.checked import CheckedRule, Instance
+from morok.dsl.checked import CheckedRule, Instance, Sort
+from morok.dsl.functions import FUNCTIONS
 from morok.ir.dtype import DType, dtypes
 from morok.ir.op import Op
 from morok.ir.uop import UOp
+from morok.prove.obligations import lanewise
 from morok.rewrite.ruleset import RuleSet
 
 
@@ -38,6 +40,13 @@ class Subject:
     def operands(self) -> int:
         return len(self.names)
 
+    @property
+    def numbers(self) -> list[int | float]:
+        """The numbers that the rule names, which may be where it does something else than elsewhere."""
+        text = self.rule.syntax
+        found = S.walk(text.pattern, text.target, *text.clauses)
+        return list(dict.fromkeys(e.value for e in found if isinstance(e, S.ENumber | S.PLiteral) and e.value == e.value))
+
     def of(self, operands: Sequence[UOp]) -> UOp:
         """The pattern as a graph over these operands."""
         known = dict(zip(self.names, operands, strict=True))
@@ -53,6 +62,13 @@ class Subject:
         return made(self.pattern)
 
 
+_ASKING: Final = frozenset(n for n, f in FUNCTIONS.items() if f.fact and "node" in f.params and n != "dtype") | {
+    "axes",
+    "inside",
+    "subst",
+}
+
+
 class NotMeasurableError(Exception):
     """The error for a rule that a kernel of one op cannot measure."""
 
@@ -66,6 +82,8 @@ def subject(rule: CheckedRule, instance: Instance) -> Subject:
         p = p.inner
     if not built_in(rule.dialect) or not _one_op(p) or rule.context is not None:
         raise NotMeasurableError("only a pattern of one op can be measured")
+    if not _same_for_all(rule):
+        raise NotMeasurableError("what is made hangs on more than the operands' values: only what is made of any can be measured")
     inner = [a for a in p.args if not isinstance(a, S.PVar)]
     leaves = [x for a in p.args for x in (a.args if _one_op(a) else (a,))]
     names = tuple([x.name for x in leaves if isinstance(x, S.PVar)])
@@ -79,6 +97,28 @@ def subject(rule: CheckedRule, instance: Instance) -> Subject:
     if inner and d is dtypes.f64:
         raise NotMeasurableError("at f64 only an op over plain operands can be measured: op(x, y)")
     return Subject(rule, _rules(rule), Op[p.ops[0]], d, p, names)
+
+
+def _same_for_all(rule: CheckedRule) -> bool:
+    """Truth of a rule making the same of all operands of a dtype, lane by lane: what it makes asks nothing of them, nor how many
+    lanes there are, and no helper. A clause that decides whether the rule fires may ask of them.
+    """
+    lets = [c for c in rule.syntax.clauses if isinstance(c, S.Let)]
+    made = list(S.walk(rule.syntax.target, *lets))
+    named = {n for c in lets for n in c.names}
+    asks = any(isinstance(e, S.ECall) and e.name in _ASKING and not _which_op(rule.syntax.pattern, e) for e in made)
+    kinds = {rule.bindings[e.name].sort for e in made if isinstance(e, S.EName) and e.name in rule.bindings.keys() - named}
+    return lanewise(rule) and not rule.externs and not asks and kinds <= {Sort.NODE, Sort.DTYPE}
+
+
+def _which_op(p: S.Pattern, e: S.ECall) -> bool:
+    """Truth of `same(n, Op(x, y))` asking of a pattern `n @ op(x, y)` which op it is, whatever the operands are."""
+    if not isinstance(p, S.PBind) or not isinstance(p.inner, S.POp) or e.name != "same":
+        return False
+    whole, other = e.args
+    names = [a.name if isinstance(a, S.PVar) else None for a in p.inner.args]
+    over = [a.name if isinstance(a, S.EName) else "" for a in other.args] if isinstance(other, S.ECall) else []
+    return isinstance(whole, S.EName) and whole.name == p.name and over == names
 
 
 def _one_op(p: S.Pattern) -> TypeGuard[S.POp]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any, Final
 
@@ -67,9 +67,25 @@ def special(d: DType) -> Array:
     for e in (b, b + 1, 1 - b, 1 - b - f, -b - f, -b - f - 1):
         values += [abs(e), abs(e) * math.log(2)]
     ends += patterns(d, values).tolist()
+    return _around(d, ends, 1)
+
+
+def _around(d: DType, ends: Iterable[int], steps: int) -> Array:
+    """The bit patterns of these floats that have no sign, of those up to so many floats away, and of their negatives."""
     sign = 1 << (d.bits - 1)
-    near = {e + i for e in ends for i in (-1, 0, 1) if 0 <= e + i < sign}
+    near = {e + i for e in ends for i in range(-steps, steps + 1) if 0 <= e + i < sign}
     return np.array(sorted(near | {e | sign for e in near}), BITS[d])
+
+
+def of_numbers(d: DType, numbers: Iterable[int | float], steps: int) -> Array:
+    """The bit patterns of numbers, of their negatives and of the floats beside them; an integer may be bits, too."""
+    ends: set[int] = set()
+    for n in numbers:
+        if isinstance(n, int):
+            ends.add(n % (1 << (d.bits - 1)))
+        if not isinstance(n, int) or n.bit_length() < BIAS[dtypes.f64]:
+            ends.add(int(patterns(d, abs(float(n)))))
+    return _around(d, ends, steps)
 
 
 def sample(d: DType) -> Iterator[Array]:
@@ -137,6 +153,15 @@ def pairs(d: DType) -> Iterator[tuple[Array, Array]]:
     for first, second in _pairs(d):
         for at in range(0, len(first), CHUNK):
             yield first[at : at + CHUNK], second[at : at + CHUNK]
+
+
+def pairs_of_numbers(d: DType, numbers: Iterable[int | float]) -> tuple[Array, Array]:
+    """Pairs of bit patterns with one of numbers in each, with one another and with special operands: a seeded draw of them."""
+    own, others = of_numbers(d, numbers, 0), special(d)
+    both = np.concatenate([own, others[:: max(1, len(others) // 40)]])
+    first, second = np.repeat(own, len(both)), np.tile(both, len(own))
+    chosen = np.random.default_rng(_SEED).permutation(2 * len(first))[:DOUBLES]
+    return np.concatenate([first, second])[chosen], np.concatenate([second, first])[chosen]
 
 
 def errors(d: DType, got: Array, wanted: Array) -> Array:

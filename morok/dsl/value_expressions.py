@@ -434,8 +434,7 @@ class ValueExpressions(ABC):
         if name in ("zero", "one"):
             self._count(e, 1)
             arg, t = self.node(e.args[0])
-            with self.r.typing(f"{name}(..)", e):
-                self.types.restrict(t.elem, self.r.universe.any)
+            self._has_constants(t, e)
             return replace(e, args=(arg,)), Value("node", T(t.elem, t.lanes if t.form == "value" else self.types.lane()))
         if name in ("identity", "subst", "axes", "inside"):
             self._asked(name, e)
@@ -446,8 +445,7 @@ class ValueExpressions(ABC):
                 self.r.fail(f"{self._describe(of)} stands where an op is expected", e.args[0], "identity(Add, x)")
             self.r.sort(fold, of.sort)
             arg, t = self.node(e.args[1])
-            with self.r.typing("identity(..)", e):
-                self.types.restrict(t.elem, self.r.universe.any)
+            self._has_constants(t, e)
             return replace(e, args=(fold, arg)), Value("node", T(t.elem, t.lanes if t.form == "value" else self.types.lane()))
         if name == "subst":
             self._count(e, 3)
@@ -573,9 +571,17 @@ class ValueExpressions(ABC):
             return e.name in self.r.bound or e.name in self.locals
         return isinstance(e, S.ECall) and e.name != "dtype"
 
+    def _has_constants(self, t: T, e: S.ECall) -> None:
+        """An error where rules have no constants of a dtype, as of floats of 8 bits: they are values that are converted."""
+        mask = self.types.mask(t.elem)
+        if not mask & self.r.universe.any:
+            given = self.r.universe.describe(mask)
+            hint = f"a constant of another dtype may be converted to {given}"
+            self.r.fail(f"{e.name}(..) makes no constants of {given}", e, "a dtype of the class `any`", hint)
+        self.types.restrict(t.elem, self.r.universe.any)
+
     def _check_const(self, e: S.ECall, v: Value, t: T) -> None:
-        with self.r.typing("a constant's dtype", e):
-            self.types.restrict(t.elem, self.r.universe.any)
+        self._has_constants(t, e)
         if v.many or v.kind not in ("int", "float", "bool", "const", "other", "unknown"):
             self.r.fail(f"const(v, T) takes a value, not {self._describe(v)}", e.args[0])
         u = self.r.universe

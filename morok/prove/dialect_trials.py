@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import random
 import signal
+import time
 from collections import deque
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from morok.dialect import Dialect, built_in
@@ -27,6 +28,7 @@ from morok.prove.smt.session import Died
 
 LONGEST: Final = 60.0  # seconds of CPU that one op is tried
 PATIENCE: Final = 10  # times as long it may wait, for the solver and for the machine
+WHOLE: Final = 600.0  # seconds for all of a dialect
 
 
 def trials(dialect: Dialect, broken: frozenset[str]) -> tuple[list[Mistake], bool]:
@@ -45,22 +47,25 @@ def trials(dialect: Dialect, broken: frozenset[str]) -> tuple[list[Mistake], boo
             signal.setitimer(signal.ITIMER_PROF, LONGEST)
         return _tried(dialect, broken, op, over)
 
+    own = built_in(dialect)  # whose ops with a role are tested as all that rearranges lanes, in CI, as long as it takes
     all_found: list[Mistake] = []
     final = True
+    began = time.monotonic()
+    spent: dict[str, float] = {}
 
     def tried(ops: Iterable[str], over: frozenset[str] | None) -> None:
         nonlocal final
-        limits = Limits(PATIENCE * LONGEST)
+        limits = Limits(PATIENCE * LONGEST) if own else Limits(PATIENCE * LONGEST, began + WHOLE, WHOLE)
+        last = time.monotonic()
         for op, found in in_processes(deque(ops), lambda op: trial(op, over), died, 1, limits=limits):
+            now = time.monotonic()
+            spent[op], last = spent.get(op, 0.0) + now - last, now
             if found is None:
                 final = False
-                what = (
-                    f"trying {op or 'its constants'} ended its process or the solver's, or took more than {LONGEST:.0f} s of CPU"
-                )
+                what = _unended(op, spent, bool(limits.over()))
                 found = [Mistake(op, "evaluate" if op else "const", what, "functions and methods that return")]
             all_found.extend(m for m in found if m not in all_found)
 
-    own = built_in(dialect)  # whose ops with a role are tested as all that rearranges lanes
     named = (name for name, info in dialect.ops.items() if info.params or (info.role and not own))
     tried(["", *(name for name in named if name not in broken)], None)
     if all(m.op or m.facts for m in all_found):  # else there is nothing to build of
@@ -68,6 +73,15 @@ def trials(dialect: Dialect, broken: frozenset[str]) -> tuple[list[Mistake], boo
         sound = [name for name, info in dialect.ops.items() if info.params and name not in unsound]
         tried(["", *sound], frozenset(sound))
     return all_found, final
+
+
+def _unended(op: str, spent: Mapping[str, float], over: bool) -> str:
+    """What is wrong with an op whose trial came to no end, or that there was no time for."""
+    if over:
+        most = max(spent, key=spent.__getitem__)
+        of = most or "its constants"
+        return f"trying this dialect takes more than {WHOLE:.0f} s, of which {of} took {spent[most]:.0f}: this op is not tried"
+    return f"trying {op or 'its constants'} ended its process or the solver's, or took more than {LONGEST:.0f} s of CPU"
 
 
 def _tried(dialect: Dialect, broken: frozenset[str], op: str, over: frozenset[str] | None) -> list[Mistake] | None:

@@ -13,6 +13,7 @@ from morok.prove.rule_syntax import names_in, ops_of
 OF_AXES: Final = frozenset({"Unroll", "Contract"})
 OF_LANES: Final = frozenset({"Gep", "Cat", "Index", "Load", "Store"})  # at the root of a pattern
 OF_LAUNCHES: Final = frozenset({"launched", "counts", "told_apart", "renames"})
+STATEMENTS: Final = frozenset({"Store", "End"})
 VECTOR_AXES: Final = ("Upcast", "Unroll")  # the kinds of ranges that are vectorized
 
 
@@ -63,18 +64,20 @@ def root_of(p: S.Pattern) -> str:
 
 
 @once_a_rule
-def keeps_stores(rule: CheckedRule) -> bool:
-    """True if a rule makes no store beside one of its pattern that may still be done: for a store below the root other
-    nodes of the graph may wait, too, and nothing orders it and another one. What is made in place of a store that is the root,
-    and goes away with it, is ordered as that was.
+def keeps_statements(rule: CheckedRule) -> bool:
+    """True if a rule makes no store, and no loop around a statement, beside one of its pattern that may be done anyway: for
+    what is below the root other nodes of the graph may wait, too, and nothing orders it and another one. What is made in place of
+    a store that is the root, and goes away with it, is ordered as that was.
     """
     if not built_in(rule.dialect):
         return True
     pattern, target = rule.syntax.pattern, rule.syntax.target
-    stores = [p for p in S.walk(pattern) if "Store" in S.ops_matched(p)]
-    made = [e for e in S.walk(target, *rule.syntax.clauses) if "Store" in S.ops_at(e)]
-    in_its_place = root_of(pattern) == "Store" and len(made) == 1 and made[0] is target
-    return not made or in_its_place or len(stores) == (root_of(pattern) == "Store")
+    at_root = root_of(pattern)
+    done = {op: [p for p in S.walk(pattern) if op in S.ops_matched(p)] for op in STATEMENTS}
+    below = any(len(found) > (at_root == op) for op, found in done.items())
+    made = [e for e in S.walk(target, *rule.syntax.clauses) if not STATEMENTS.isdisjoint(S.ops_at(e))]
+    in_its_place = at_root == "Store" and len(made) == 1 and made[0] is target and "Store" in S.ops_at(target)
+    return not made or in_its_place or not below
 
 
 @once_a_rule

@@ -26,7 +26,7 @@ from morok.prove.encoding.encoder import Encoder
 from morok.prove.encoding.obligation import Choices, Inapplicable, Obligation, OutOfSteps, reads_lanes
 from morok.prove.encoding.reindexing import ReindexingEncoder
 from morok.prove.encoding.structure import StructureEncoder
-from morok.prove.forms import about_axes, about_launches, folds_lanes, keeps_stores
+from morok.prove.forms import about_axes, about_launches, folds_lanes, keeps_statements
 from morok.prove.judging import judge, probe
 from morok.prove.meanings import asked
 from morok.prove.parametric.lane_by_lane import covered, lane_by_lane
@@ -128,8 +128,8 @@ def prove_any(rule: CheckedRule, theory: Any, progress: Progress) -> None:
     if not keeps_places(rule):
         progress.unknown.append("what is made of a place is no place, or another where something else is stored")
         return
-    if not keeps_stores(rule):
-        progress.unknown.append("a store is made beside one of the pattern that may be done all the same, in no order")
+    if not keeps_statements(rule):
+        progress.unknown.append("a store, or a loop, is made beside one of the pattern that may be done, too, in no order")
         return
     if not built_in(rule.dialect) or lanewise(rule):
         prove_instances(rule, theory, progress)

@@ -121,6 +121,58 @@ def test_verdicts(name: str, verdict: str, said: str) -> None:
     assert found.final
 
 
+BRANCHES = {
+    "a number": "Exp2(x: f64) ~> Where(Eq(x, 0.7123456), 0.0, Pow(2.0, x)) within 1 ulp",
+    "of 32 bits": "Exp2(x: f32) ~> Where(Eq(x, 0.7123456), 0.0, Pow(2.0, x)) within 1 ulp",
+    "beyond a number": "Exp2(x: f64) ~> Where(And(Lt(-0.7123456, x), Lt(x, -0.7123455999999997)), 0.0, Pow(2.0, x)) within 1 ulp",
+    "bits": "Exp2(x: f64) ~> Where(Eq(Bitcast(x, i64), 4604480259023595110), 0.0, Pow(2.0, x)) within 1 ulp",
+    "some of the bits": "Exp2(x: f64) ~> Where(Eq(And(Bitcast(x, i64), 1048575), 12345), 0.0, Pow(2.0, x)) within 1 ulp",
+    "of two operands": "Pow(x: f64, y) ~> Where(Eq(y, 2.125001), 0.0, Where(Eq(y, y), Exp2(Mul(y, Log2(x))), y)) within 1 ulp",
+}
+
+
+@pytest.mark.parametrize("text", BRANCHES.values(), ids=BRANCHES)
+def test_a_rule_is_measured_where_it_says_that_it_does_something_else(text: str) -> None:
+    (rule,) = check_text(f'group g\n\nr: {text}\n    "wrong at a number alone"\n').rules()
+    found = judge(rule, 1, False)
+    assert found.verdict == "refuted"
+    assert "ulp off" in found.message
+
+
+SAID_OF_OPERANDS = {
+    "lanes": "Exp2(x: f32) let k = where(lanes(x) == 3, 0, 1) ~> Mul(Pow(2.0, x), Cast(const(k, i32), f32))",
+    "a lane": "Exp2(x: f32 x n) let k = where(n > 1, 1, 0) ~> Mul(Pow(2.0, x), Cast(const(k, i32), f32))",
+    "bounds": "Exp2(x: f32) let k = where(vmax(x) < 1000, 0, 1) ~> Mul(Pow(2.0, x), Cast(const(k, i32), f32))",
+    "bounds of what is made": "Exp2(x: f32) let c = Cast(x, i32), k = where(vmax(c) < 9, 0, 1)"
+    " ~> Mul(Pow(2.0, x), Cast(const(k, i32), f32))",
+    "a value": "Exp2(x: f32) let k = where(defined(x), 0, 1) ~> Mul(Pow(2.0, x), Cast(const(k, i32), f32))",
+    "loops": "Exp2(x: f32) let k = where(free_of(x, x), 0, 1) ~> Mul(Pow(2.0, x), Cast(const(k, i32), f32))",
+    "axes": "Exp2(x: f32) let k = where(len(axes(x)) > 0, 0, 1) ~> Mul(Pow(2.0, x), Cast(const(k, i32), f32))",
+    "two that are one": "n @ Pow(x: f64, y) let k = where(same(n, Pow(x, x)), 0, 1)"
+    " ~> Mul(Exp2(Mul(y, Log2(x))), Cast(const(k, i32), f64))",
+    "in the target": "Exp2(x: f32) ~> Mul(Pow(2.0, x), Cast(const(where(lanes(x) == 3, 0, 1), i32), f32))",
+}
+
+
+@pytest.mark.parametrize("text", SAID_OF_OPERANDS.values(), ids=SAID_OF_OPERANDS)
+def test_what_is_made_of_one_operand_says_nothing_of_what_is_made_of_others(text: str) -> None:
+    (rule,) = check_text(f'group g\n\nr: {text} within 1 ulp\n    "wrong at some nodes alone"\n').rules()
+    found = judge(rule, 1, False)
+    assert found.verdict == "unknown"
+    assert "hangs on more" in found.message
+
+
+def test_numbers_that_a_rule_names_are_operands_both_ways_round() -> None:
+    assert not list(measurement.named_operands(subject(RULES["sound"], RULES["sound"].instances[0])))
+    (rule,) = check_text('group g\n\nr: Exp2(x: f32) ~> Add(x, 2.5) within 1 ulp\n    "of one number"\n').rules()
+    ((bits,),) = measurement.named_operands(subject(rule, rule.instances[0]))
+    assert {2.5, -2.5, float(np.nextafter(np.float32(2.5), np.float32(3)))} <= set(ulp.widened(dtypes.f32, bits).tolist())
+    first, second = ulp.pairs_of_numbers(dtypes.f64, [2.5])
+    assert len(first) == len(second) <= ulp.DOUBLES
+    assert 2.5 in ulp.widened(dtypes.f64, first)
+    assert 2.5 in ulp.widened(dtypes.f64, second)
+
+
 @pytest.mark.parametrize("fails", [0, 1, -1])
 def test_a_dtype_that_fails_is_not_made_good_by_others(fails: int, monkeypatch: pytest.MonkeyPatch) -> None:
     (rule,) = check_text('group g\n\nr: Exp2(x: float) ~> Exp2(Mul(x, 1.0)) within 1 ulp\n    "as it is"\n').rules()

@@ -77,6 +77,15 @@ MISTAKES = {
     "a: Reduce { src: x, op: Ad, .. } ~> x": ["MRK103", "there is no op `Ad`"],
     "for op in binary [Add, Sbu] {\n    a: op(x, x) ~> op(x, x)\n}": ["MRK103", "there is no op `Sbu`", "did you mean Sub?"],
     # dtypes
+    "a: Cast(x: f16, f8e4m3) ~> Cast(const(1, f8e4m3), f8e4m3)": [
+        "MRK102",
+        "f.rules:3:33",
+        "const(..) makes no constants of f8e4m3",
+        "expected: a dtype of the class `any`",
+        "hint: a constant of another dtype may be converted to f8e4m3",
+    ],
+    "a: Cast(x: f8e5m2, f16) ~> Cast(zero(x), f16)": ["MRK102", "zero(..) makes no constants of f8e5m2"],
+    "a: Cast(x: f8e5m2, f16) ~> Cast(identity(Add, x), f16)": ["MRK102", "identity(..) makes no constants of f8e5m2"],
     "a: Sqrt(x: int) ~> x": ["MRK102", "operands and result of Sqrt must be float, not int"],
     "a: Add(x: i32, y: f32) ~> x": ["MRK102", "must be i32, not f32"],
     "a: Add(x, x) ~> Shl(x, 1)": ["MRK102", "does not type-check at float | index", "annotate a variable of the pattern: x: int"],

@@ -507,6 +507,24 @@ def test_a_process_that_is_kept_waiting_is_no_mistake(folder: Path, monkeypatch:
     assert (folder / "waited").exists()
 
 
+@pytest.mark.long
+def test_what_takes_the_longest_is_named_where_a_whole_dialect_takes_too_long(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def waiting(d: Any, a: int, b: int) -> int:
+        while True:
+            time.sleep(0.1)
+
+    monkeypatch.setattr(dialect_trials, "WHOLE", 12.0)
+    made = dialect()
+    made.ops = {"Sub": with_op(made, "Sub", evaluate=waiting).ops["Sub"], "Neg": made.ops["Neg"]}
+    mistakes, final = dialect_trials.trials(made, frozenset())
+    assert not final  # nothing is kept
+    assert {(m.op, m.field) for m in mistakes} >= {("Sub", "evaluate"), ("Neg", "evaluate")}
+    assert all("more than 12 s, of which" in m.message for m in mistakes)
+    assert "of which Sub took" in mistakes[-1].message
+
+
 def test_a_dialect_without_a_method_cannot_be_registered() -> None:
     class Short(Saturating):
         rebuild = None  # type: ignore[assignment]
