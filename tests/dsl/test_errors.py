@@ -83,6 +83,10 @@ MISTAKES = {
     "a: Cast(x: A, B) ~> x": ["MRK102", "must be B, not A"],
     "a: Add(x: A, y: B) ~> x": ["MRK102", "must be A, not B"],
     "a: Eq(x: int, y) ~> Lt(0, 1)": ["MRK102", "does not follow from anything bound"],
+    "a: Cast(Gep(@vconst(vs): i16, is), i32) ~> Cast(VConst(vs[i] for i in is), i32)": [
+        "MRK102",
+        "does not follow from anything",
+    ],
     "a: Add[Add[x, @const(a)], @const(b)] ~> Add(x, a + b)": ["MRK102", "may be a constant of dtype float", "eval(Add, a, b)"],
     "a: And[And[x, @const(a)], @const(b)] ~> And(x, a & b)": ["MRK102", "dtype bool", "eval(And, a, b)"],
     "a: Add[x: float, @const(a)] if a > 0 ~> x": ["MRK102", "a mathematical integer"],

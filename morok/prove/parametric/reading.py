@@ -10,7 +10,7 @@ from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule, Ty
 from morok.prove import smt
 from morok.prove.encoding.obligation import Choices
-from morok.prove.forms import asks_for_axes, conjuncts
+from morok.prove.forms import asks_for_axes, conjuncts, pointers
 from morok.prove.kinds import Parts, whole
 from morok.prove.open_operands import left_open
 from morok.prove.parametric import (
@@ -260,6 +260,8 @@ class Reading:
         found = self.rule.types.get(id(at))
         if found is None and isinstance(at, S.PVar) and at.name in self.rule.bindings:
             found = self.rule.bindings[at.name].type
+        if found is not None and found.place and isinstance(at, (S.PVar, S.EName)) and at.name in pointers(self.rule):
+            return replace(found, pointer=True, place=False)
         return found
 
     def element(self, at: Any) -> str:

@@ -9,6 +9,7 @@ from typing import Any, Final
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule, Instance
 from morok.ir.dtype import DType
+from morok.ir.launch import launched
 from morok.ir.op import TABLE, AxisType, Op
 from morok.ir.uop import UOp
 from morok.prove.rule_syntax import names_in
@@ -53,11 +54,10 @@ def lanes_of_many(rng: random.Random, vector: UOp, which: Any, rule: S.Rule) -> 
 class LargeStructures(StructureMaker):
     """Sequences and vectors of many items, loops of many iterations."""
 
-    ends: tuple[tuple[int, int], ...] = ENDS
-
     def __init__(self, rule: CheckedRule, instance: Instance, rng: random.Random) -> None:
         super().__init__(rule, instance, rng)
         self.turns = numbers_in(rule.syntax)
+        self.ends = (*ENDS, *((n, n) for n in self.turns))
         self.many = self.size()
         root = rule.syntax.pattern
         if isinstance(root, S.POp) and TABLE[Op[root.ops[0]]].pointwise:
@@ -76,6 +76,9 @@ class LargeStructures(StructureMaker):
         if self.sequence > 1:
             self.ends = FEW
         return super().loops_of(p, axis)
+
+    def folded(self) -> int:
+        return self.size()
 
     def storage(self, d: DType, size: int = ELEMENTS) -> UOp:
         return super().storage(d, size + MOST)
@@ -157,12 +160,22 @@ class LargeLanes(LaneMaker):
 
 
 class LargeLaunches(LaunchMaker):
-    """Loops of which one or two have many iterations."""
+    """Loops of which one or two have many iterations, and up to eight of which none is launched."""
 
-    elements = 512
+    elements = 1024
+
+    def __init__(self, rule: CheckedRule, instance: Instance, rng: random.Random) -> None:
+        super().__init__(rule, instance, rng)
+        self.loops += [UOp.range(n, len(self.loops) + k, AxisType.Loop) for k, n in enumerate((1, 2, 1, 2, 1, 1, 1))]
 
     def lengths(self) -> Sequence[int]:
         return self.rng.choice(LAUNCHED)
+
+    def some(self, least: int) -> list[UOp]:
+        if self.rng.random() < 0.7:
+            return super().some(least)
+        in_order = [r for r in self.loops if not launched(r)]
+        return self.rng.sample(in_order, self.rng.randint(least, len(in_order)))
 
 
 class LargeTensors(TensorMaker):
@@ -183,3 +196,9 @@ class LargeTensors(TensorMaker):
 
     def whole(self, rank: int) -> int:
         return self.rng.choice((0, self.rng.randrange(rank + 1)))
+
+    def lost(self, shape: tuple[int, ...]) -> list[int]:
+        """What every axis loses, or one of them alone, or none."""
+        axes = range(len(shape))
+        some = self.rng.choice((axes, (), self.rng.sample(axes, min(1, len(axes)))))
+        return [n if k in some else 0 for k, n in enumerate(super().lost(shape))]

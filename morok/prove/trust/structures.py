@@ -216,7 +216,7 @@ class StructureMaker(Maker):
         op = self.static(parts.get("op", ANY_FOLD), FOLDS)
         if folds_lanes(self.rule):
             results = self.rng.choice((1, 1, 1, 2, 3, 5))
-            source = self.vector(parts["src"], results * self.rng.choice((1, 2, 2, 3, 4, 4, 5, 6, 35)))
+            source = self.vector(parts["src"], results * self.folded())
             results = results if source.dtype.count % results == 0 else 1
         elif has_lanes_of_source(self.rule, parts["src"], p) or self.rng.random() < 0.7:
             return self.make(parts["src"]).reduce(op, *ranges)
@@ -224,6 +224,10 @@ class StructureMaker(Maker):
             results = 1
             source = self.vector(parts["src"], self.rng.choice((2, 3)))
         return UOp.new(Op.Reduce, (source, *ranges), op, source.dtype.scalar().vec(results))
+
+    def folded(self) -> int:
+        """The number of lanes that are folded into one."""
+        return self.rng.choice((1, 2, 2, 3, 4, 4, 5, 6, 35))
 
     def op_end(self, parts: dict[str, Any]) -> UOp:
         self.outward = self.rng.random() < 0.5
