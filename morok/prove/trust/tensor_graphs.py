@@ -201,7 +201,10 @@ class TensorMaker(Maker):
         part = part.value if isinstance(part, S.PExpr) else part
         match part:
             case S.PList(items=items) | S.EList(items=items):
-                return tuple(getattr(i.value if isinstance(i, S.PExpr) else i, "value", None) for i in items)
+                chosen = choose()
+                if len(chosen) != len(items):
+                    raise Misfit
+                return tuple([self.field(item, lambda k=k: chosen[k]) for k, item in enumerate(items)])
             case S.PLiteral(value=v) | S.ENumber(value=v):
                 return v
         name = part.name
