@@ -173,6 +173,8 @@ def _counts(r: Reading, index: Vector, x: Vector, step: list[Integer]) -> Expr:
 
 
 def _compared(r: Reading, op: str, a: Any, b: Any) -> Expr:
+    if isinstance(a, Datum) and isinstance(b, Datum) and a.dtype == b.dtype == "index":
+        return _compared_constants(r, op, a.term, b.term)
     if isinstance(a, Datum) and isinstance(b, Datum) and a.dtype == b.dtype and op in ("==", "!="):
         return COMPARISONS[op](a.term, b.term)
     if isinstance(a, Expr) and isinstance(b, Expr) and a.sort is b.sort is laws.BOOL and op in ("==", "!="):
@@ -182,6 +184,15 @@ def _compared(r: Reading, op: str, a: Any, b: Any) -> Expr:
         return smt.BoolVal(_OF_NUMBERS[op](x.known, y.known))
     r.setting.compared(number(a), number(b))
     return COMPARISONS[op](number(a).term, number(b).term)
+
+
+def _compared_constants(r: Reading, op: str, a: Expr, b: Expr) -> Expr:
+    """A comparison of two constants of dtype index, which are numbers."""
+    x, y = r.setting.number_of(a), r.setting.number_of(b)
+    if op not in ("==", "!="):
+        return COMPARISONS[op](x.term, y.term)
+    r.setting.instance("Constants of dtype index are one where their numbers are.", (a == b) == (x.term == y.term))
+    return COMPARISONS[op](a, b)
 
 
 def _quantified(r: Reading, over: S.Expr, every: bool, following: bool) -> Expr:

@@ -31,6 +31,8 @@ class ForAll:
 
     functions   those that the condition asks at the place itself: which of their operands the place is, and the others
                 where these are no places of conditions within this one
+    moved       where there are none, those that it asks so far from the place, or so far from some place back to it: the sign of
+                the place, and what is added
     witnesses   an instance may speak of new unknowns
     at_items    it is used at the items of sequences of sequences, too, as "lanes", or at their "places" behind one another: it
                 is about what a statement does
@@ -42,6 +44,7 @@ class ForAll:
     length: Integer
     holds: Callable[[Integer], Expr]
     functions: frozenset[tuple[Applicable, int, tuple[Expr | None, ...]]]
+    moved: tuple[tuple[Applicable, int, int, Integer], ...]
     only_if: Expr
     witnesses: bool
     at_items: AtItems | None
@@ -596,7 +599,20 @@ class Setting:
             for k, a in enumerate(t.args)
             if a is place
         }
-        self.schemas.append(ForAll(length, holds, frozenset(functions), only_if, self.witnessed, at_items, unless, deepest))
+        moved = () if functions else tuple(self._moved(tried, place))
+        self.schemas.append(
+            ForAll(length, holds, frozenset(functions), moved, only_if, self.witnessed, at_items, unless, deepest)
+        )
+
+    def _moved(self, tried: Expr, place: Expr) -> Iterator[tuple[Applicable, int, int, Integer]]:
+        """The functions that a condition asks at its place with something added, or taken from something."""
+        for t in subterms([tried]):
+            for k, a in enumerate(t.args) if t.head == "apply" else ():
+                at = self.polynomial(a) if a.sort is INT else integer(0)
+                sign = at.terms.get((place,), 0)
+                rest = at - integer(place) * sign
+                if sign in (1, -1) and not occurs(integer(place), rest):
+                    yield t.data, k, sign, rest
 
     def for_all_items(self, holds: Callable[[Integer, Integer], Expr], only_if: Expr) -> None:
         """A premise on every item of sequences of sequences, by its two places, where `only_if` holds."""

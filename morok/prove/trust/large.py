@@ -80,6 +80,10 @@ class LargeStructures(StructureMaker):
     def folded(self) -> int:
         return self.size()
 
+    @property
+    def there(self) -> int:
+        return self.limit + MOST
+
     def storage(self, d: DType, size: int = ELEMENTS) -> UOp:
         return super().storage(d, size + MOST)
 

@@ -110,6 +110,18 @@ class StructureMaker(Maker):
             return UOp.var(f"v{self.count}", d.vec(self.lanes), 0, self.limit - 1)
         return super().variable(d, maybe_invalid)
 
+    def constants(self, d: DType, count: int) -> list[Any]:
+        """The numbers of a vector constant; of indices often different ones, of elements that there are."""
+        if not self.limit or not d.is_index or self.rng.random() < 0.3:
+            return super().constants(d, count)
+        there = range(max(self.there, count))
+        return self.rng.sample(there, count) if self.rng.random() < 0.7 else self.rng.choices(there, k=count)
+
+    @property
+    def there(self) -> int:
+        """The number of elements that an index may be one of."""
+        return self.limit
+
     def make(self, p: S.Pattern) -> UOp:
         ty = self.rule.types.get(id(p))
         if ty is not None and ty.lanes == 1 and self.lanes != 1:
