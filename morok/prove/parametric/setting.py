@@ -228,6 +228,7 @@ class Setting:
         self.tables: dict[Expr, tuple[Integer, Integer]] = {}
         self.turned: set[tuple[Expr, Expr]] = set()
         self.reordered: dict[tuple[Expr, Expr], bool] = {}
+        self.dealt_out: set[tuple[Expr, Expr]] = set()  # folds of which it has been asked whether one has every n-th item
         self.widest: dict[tuple[Expr, Expr], Integer] = {}
         self.threads: list[Expr] = []
         self.numbers = {0, 1}
