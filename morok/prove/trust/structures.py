@@ -252,6 +252,8 @@ class StructureMaker(Maker):
         if self.rule.context is not None and self.loops:
             return self.effect_of_a_kernel()
         at = self.loops[-1] if self.loops and self.loops[-1].dtype.is_index else UOp.const(self.rng.randrange(3))
+        if self.rng.random() < 0.2:  # several iterations store to one place, the last one for good
+            at = UOp.new(Op.Mod, (at, at.like(2)))
         return self.storage(self.any).index(at).store(self.variable(self.any))
 
     def effect_of_a_kernel(self) -> UOp:
