@@ -64,10 +64,10 @@ class Piece:
 class ReindexingEncoder(StructureEncoder):
     """A rule that closes a body under other ranges.
 
-    step  1: to each step of the new ranges a later iteration belongs; -1: an earlier one
+    sense  1: to each step of the new ranges a later iteration belongs; -1: an earlier one
     """
 
-    step = 1
+    sense = 1
 
     def encode(self) -> Obligation:
         closing = self.rule.syntax.pattern
@@ -316,7 +316,7 @@ class ReindexingEncoder(StructureEncoder):
             out.lemmas.append((f"nothing is done more often than {k} loops are", (*known, *some), self.total(counts) <= many))
         for (k, p), (j, q) in itertools.combinations(enumerate(pieces, 1), 2):
             (first, last), (begin, end) = (
-                [[self.world.number_of("index", t) for t in terms] for terms in x.maps[1:3][:: self.step]] for x in (p, q)
+                [[self.world.number_of("index", t) for t in terms] for terms in x.maps[1:3][:: self.sense]] for x in (p, q)
             )
             some = [n.compare("<", n.const(0), self.iterations(x))[1] for x in (*p.new, *q.new)]
             apart = either(self.earlier(last, begin), self.earlier(end, first))
@@ -356,7 +356,7 @@ class ReindexingEncoder(StructureEncoder):
         for k, after in enumerate(following):
             last = [n.compare("==", n.binary("+", v, n.const(1)), e)[1] for v, e in zip(at[k + 1 :], ends[k + 1 :], strict=True)]
             more = n.compare("<", n.binary("+", at[k], n.const(1)), ends[k])[1]
-            ordered = self.earlier(*(first, after)[:: self.step])
+            ordered = self.earlier(*(first, after)[:: self.sense])
             out.lemmas.append((f"step {k + 1} keeps the order", (*known, inside, more, *last), ordered))
 
     def total(self, counts: list[Expr]) -> Expr:
@@ -394,7 +394,7 @@ class ReindexingEncoder(StructureEncoder):
 class BackwardsEncoder(ReindexingEncoder):
     """The same of a fold of integers whose iterations are gone through backwards: their order means nothing."""
 
-    step = -1
+    sense = -1
 
     def joining(self, fold: str, body: Any) -> str:
         ty = self.rule.types.get(id(body))
