@@ -14,7 +14,7 @@ from morok.dsl import syntax as S
 from morok.prove import smt
 from morok.prove.kinds import Parts
 from morok.prove.parametric import folds, kept_axes, laws
-from morok.prove.parametric.op_functions import exact, ring
+from morok.prove.parametric.op_functions import exact, function, ring
 from morok.prove.parametric.polynomials import INT, Integer, integer, within
 from morok.prove.parametric.rule_values import Folded, Folding, Indices, Items, Remaining, Tensor, items
 from morok.prove.parametric.rule_values import number as as_number
@@ -99,7 +99,8 @@ def folding(r: Reading, op: str, dtype: str) -> Folding:
     found = ring(r, dtype)
     if op == "Add" and found is not None:
         times, zero = found
-        return Folding(op, dtype, zero, combine, times if "Mul" in ops_of(r.rule) else None)
+        negated = frozenset({function(r, "Neg", [dtype])} if "Neg" in ops_of(r.rule) else ())
+        return Folding(op, dtype, zero, combine, times if "Mul" in ops_of(r.rule) else None, outward=negated)
     return Folding(op, dtype, nothing, combine, idempotent=op in ("Max", "Min") or dtype == "bool")
 
 
