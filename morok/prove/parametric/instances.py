@@ -125,9 +125,9 @@ def _about(s: Setting, t: Expr) -> None:
                 continue
             if all(o is None or o is a for o, a in zip(operands, t.args, strict=True)):
                 _use(s, q, s.polynomial(t.args[k]))
-        for f, k, sign, rest in q.moved:
+        for f, k, whole in q.mirrored:
             if t.data is f:
-                _use(s, q, (s.polynomial(t.args[k]) - rest) * sign)
+                _use(s, q, whole - s.polynomial(t.args[k]))
         if of is not None and q.at_items == "lanes" and (not q.witnesses or _is_of_lanes(s, t)):
             _use(s, q, integer(t))
         elif of is not None and q.at_items == "places" and t.args[0].head == "const":

@@ -319,6 +319,8 @@ class StructureMaker(Maker):
 
     def op_load(self, parts: dict[str, Any]) -> UOp:
         place = self.make(parts["index"])
+        if place.dtype.count == 1 and "alt" not in parts and self.rng.random() < 0.2:
+            return place.load(place.dtype.vec(self.rng.choice((2, 3))))
         return UOp.new(Op.Load, (place, *([self.make(parts["alt"])] if "alt" in parts else [])))
 
     def op_store(self, parts: dict[str, Any]) -> UOp:
