@@ -37,8 +37,11 @@ def order(rng: random.Random, count: int) -> tuple[int, ...]:
     return (*range(kept), *rng.sample(range(kept, count), count - kept))
 
 
-def said(rule: S.Rule, name: str, count: int) -> tuple[int, ...] | None:
-    """The list of so many numbers that a guard describes: `all(name[k] == .. for k in 0..len(..))`; None where none does."""
+def said(rule: S.Rule, name: str, count: int, lanes: Mapping[str, int]) -> tuple[int, ...] | None:
+    """The list of so many numbers that a guard describes: `all(name[k] == .. for k in 0..len(..))`; None where none does.
+
+    lanes  of the nodes that are known by a name; what else has a length has so many items
+    """
     lets = {c.names[0]: c.value for c in rule.clauses if isinstance(c, S.Let) and len(c.names) == 1}
     for clause in rule.clauses:
         for c in conjuncts(clause.condition) if isinstance(clause, S.If) else ():
@@ -55,23 +58,23 @@ def said(rule: S.Rule, name: str, count: int) -> tuple[int, ...] | None:
                     ),
                 ) if of == name and at == k:
                     try:
-                        return tuple([_number(e, {k: i}, lets, count) for i in range(count)])
+                        return tuple([_number(e, {k: i}, lets, count, lanes) for i in range(count)])
                     except (LookupError, *FAILURES):
                         return None
     return None
 
 
-def _number(e: S.Expr, names: Mapping[str, int], lets: Mapping[str, S.Expr], count: int) -> Any:
+def _number(e: S.Expr, names: Mapping[str, int], lets: Mapping[str, S.Expr], count: int, lanes: Mapping[str, int]) -> Any:
     """The value of an expression where all lists have so many items; LookupError where that is not known."""
 
     def of(*parts: S.Expr) -> list[Any]:
-        return [_number(part, names, lets, count) for part in parts]
+        return [_number(part, names, lets, count, lanes) for part in parts]
 
     match e:
         case S.ENumber(value=v):
             return v
         case S.EName(name=name):
-            return names[name] if name in names else _number(lets[name], names, lets, count)
+            return names[name] if name in names else _number(lets[name], names, lets, count, lanes)
         case S.EUnary(op=op, operand=x):
             return _value(UNARY[op], of(x))
         case S.EBinary(op=op, left=left, right=right):
@@ -79,8 +82,8 @@ def _number(e: S.Expr, names: Mapping[str, int], lets: Mapping[str, S.Expr], cou
         case S.ECompare(ops=ops, operands=operands):
             found = of(*operands)
             return all(_value(COMPARISONS[op], pair) for op, *pair in zip(ops, found, found[1:], strict=False))
-        case S.ECall(name="len" | "lanes"):
-            return count
+        case S.ECall(name="len" | "lanes", args=(of,)):
+            return lanes.get(getattr(of, "name", ""), count)
         case S.ECall(name=name, args=args):
             return _value(FUNCTIONS[name], of(*args))
     raise LookupError("another expression")

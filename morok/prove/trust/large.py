@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from morok.dsl import syntax as S
@@ -40,12 +40,13 @@ def size(rng: random.Random) -> int:
     return rng.choice((4, 5, 6, 7, 8, 9, 12, 15, 16, 17, 31, 32, 33, 48, 63, 64, rng.randint(5, MOST), rng.randint(5, MOST)))
 
 
-def lanes_of_many(rng: random.Random, vector: UOp, which: Any, rule: S.Rule) -> UOp:
+def lanes_of_many(rng: random.Random, vector: UOp, which: Any, rule: S.Rule, nodes: Mapping[str, UOp]) -> UOp:
     """Lanes taken from a vector: those that a pattern has places for, those that guards describe, or many."""
     count, turns = vector.dtype.count, numbers_in(rule)
     if isinstance(which, S.EList):
         return vector.gep(*[rng.randrange(count) for _ in which.items])
-    described = said(rule, which.name, count) if isinstance(which, S.PVar) and rng.random() < 0.5 else None
+    lanes = {name: node.dtype.count for name, node in nodes.items()}
+    described = said(rule, which.name, count, lanes) if isinstance(which, S.PVar) and rng.random() < 0.5 else None
     if described is not None and all(0 <= k < count for k in described):
         return vector.gep(*described)
     return vector.gep(*places(rng, rng.choice((count, count, size(rng))), count, turns))
@@ -114,12 +115,15 @@ class LargeStructures(StructureMaker):
             return [self.const(d, k) for k in places(self.rng, count, self.limit, self.turns)]
         return super().several_of(d, count)
 
+    def op_cat(self, parts: dict[str, Any]) -> UOp:
+        return UOp.new(Op.Cat, tuple(self.elements(parts["sources"], self.rng.choice((1, 2, self.size())), 3)))
+
     def op_gep(self, parts: dict[str, Any]) -> UOp:
         vector = self.vector(parts["vector"], self.size() if self.lanes == 1 else self.lanes)
         which = parts["indices"]
         if isinstance(which, (S.EList, S.PList)):
             return vector.gep(*self.static(which, range(vector.dtype.count)))
-        return lanes_of_many(self.rng, vector, which, self.rule.syntax)
+        return lanes_of_many(self.rng, vector, which, self.rule.syntax, self.nodes)
 
 
 class LargeAxes(UnrolledMaker):
@@ -144,7 +148,7 @@ class LargeAxes(UnrolledMaker):
         return super().axes(p)
 
     def op_gep(self, parts: dict[str, Any], p: Any) -> UOp:
-        return lanes_of_many(self.rng, self.make(parts["vector"]), parts["indices"], self.rule.syntax)
+        return lanes_of_many(self.rng, self.make(parts["vector"]), parts["indices"], self.rule.syntax, self.nodes)
 
 
 class LargeLanes(LaneMaker):
@@ -153,7 +157,7 @@ class LargeLanes(LaneMaker):
     counts = (5, 6, 8, 9, 12, 16)
 
     def op_gep(self, parts: dict[str, Any], p: Any) -> UOp:
-        return lanes_of_many(self.rng, self.make(parts["vector"]), parts["indices"], self.rule.syntax)
+        return lanes_of_many(self.rng, self.make(parts["vector"]), parts["indices"], self.rule.syntax, self.nodes)
 
     def several(self, p: Any, d: DType) -> tuple[UOp, ...]:
         items = p if isinstance(p, list) else [p]

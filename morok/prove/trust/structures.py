@@ -19,6 +19,7 @@ from morok.prove.encoding.fold_induction import has_lanes_of_source
 from morok.prove.forms import folds_lanes
 from morok.prove.kinds import ANY_FOLD
 from morok.prove.parametric.tensor_rules import VIEWS
+from morok.prove.rule_syntax import ops_of
 from morok.prove.trust.graphs import Maker, Unmakeable, parts_of
 from morok.prove.trust.tensor_graphs import ATTEMPTS, Misfit, TensorMaker
 
@@ -76,6 +77,8 @@ class StructureMaker(Maker):
         self.widths: dict[str, int] = {}  # lanes by the name that the pattern has for them
         self.any = BY_NAME[rng.choice(ANY)]
         self.sequence = 0  # how many loops, or statements, a name for several stands for; 0 for any
+        if "Wmma" in ops_of(rule):  # of fewer than three lanes it is the same with its factors exchanged
+            self.lanes = rng.choice((1, 3, 4))
         self.in_any_order = folds_lanes(rule) or "reassoc" in rule.syntax.assuming
 
     def scalar(self, node: S.Syntax) -> DType:
@@ -449,7 +452,7 @@ class StructureMaker(Maker):
         ty = self.rule.types.get(id(p))
         if not isinstance(p, S.PVar) or (ty is not None and ty.fixed):
             return self.vector(p, self.lanes)
-        return self.bind(p, self.variable(d.vec(self.lanes) if self.lanes > 1 else d))
+        return self.bind(p, self.variable(d))
 
     # views
 
