@@ -82,8 +82,8 @@ def _number(e: S.Expr, names: Mapping[str, int], lets: Mapping[str, S.Expr], cou
         case S.ECompare(ops=ops, operands=operands):
             found = of(*operands)
             return all(_value(COMPARISONS[op], pair) for op, *pair in zip(ops, found, found[1:], strict=False))
-        case S.ECall(name="len" | "lanes", args=(of,)):
-            return lanes.get(getattr(of, "name", ""), count)
+        case S.ECall(name="len" | "lanes", args=(node,)):
+            return lanes.get(getattr(node, "name", ""), count)
         case S.ECall(name=name, args=args):
             return _value(FUNCTIONS[name], of(*args))
     raise LookupError("another expression")
