@@ -65,9 +65,9 @@ def _text(e: Expr) -> tuple[int, str]:
         return 0, f"{yes} if {condition} else {no}"
     if e.head in ("const", "apply"):
         name = e.data if e.head == "const" else e.data.name
-        word = _OF_NUMBERS.get(name.label) if isinstance(name, Symbol) and name.kind == "function" else None
-        if word is not None and len(e.args) == 2:
-            return 7, f"{_within(e.args[0], 7)}{word}{_within(e.args[1], 8)}"
+        operator = _OF_NUMBERS.get(name.label) if isinstance(name, Symbol) and name.kind == "function" else None
+        if operator is not None and len(e.args) == 2:
+            return 7, f"{_within(e.args[0], 7)}{operator}{_within(e.args[1], 8)}"
         said = _named(name)
         return _ATOM, f"{said}({', '.join(infix(a) for a in e.args)})" if e.args else said
     if e.head == "value":

@@ -267,6 +267,11 @@ g: Mul[x, @one ~> x
     ]
 
 
+def test_a_loop_that_begins_a_line_is_no_mistake_beside_another_one() -> None:
+    text = "group g\n\na: Neg(x: i32) @ y ~> x\nb: Vectorize(xs..: i32)\n    ~> Vectorize(\n        xs[i]\n        for i in 0..len(xs))\n"
+    assert [(code, line) for code, line, _, _ in problems(text)] == [("MRK101", 3)]
+
+
 def test_one_unclosed_bracket_is_one_mistake() -> None:
     rules = [f"r{i}: Add(Neg(x{i}), Neg(y)) ~> Neg(Add(x{i}, y))" for i in range(20)]
     for i in range(20):
