@@ -268,7 +268,7 @@ g: Mul[x, @one ~> x
 
 
 def test_a_loop_that_begins_a_line_is_no_mistake_beside_another_one() -> None:
-    text = "group g\n\na: Neg(x: i32) @ y ~> x\nb: Vectorize(xs..: i32)\n    ~> Vectorize(\n        xs[i]\n        for i in 0..len(xs))\n"
+    text = "group g\n\na: Neg(x: i32) @ y ~> x\nb: Cat(xs..: i32)\n    ~> Cat(\n        xs[i]\n        for i in 0..len(xs))\n"
     assert [(code, line) for code, line, _, _ in problems(text)] == [("MRK101", 3)]
 
 
