@@ -193,6 +193,9 @@ class Expressions(ValueExpressions):
             self.r.fail(f"{field} of {info.name} is a sequence, not {self._describe(v)}", e, "[i, j]")
         if kind in ("const", "consts"):
             self._convert(v.element(), result, e)
+            of_any_lanes = self.types.fresh()
+            self.types.same_element(of_any_lanes.elem, result.elem)
+            self.r.constants.append((e, of_any_lanes))
         empty = isinstance(made, S.EList) and not made.items
         if not empty and {kind.removesuffix("s"), v.kind} == {"int", "bool"}:
             self.r.fail(f"{field} of {info.name} is {FIELDS[kind]}, not {FIELDS[v.kind + 's' * v.many]}", e)

@@ -351,7 +351,7 @@ class _Cutter:
             return None
         if t.value == "group":
             return "group_head"
-        if t.value == "for" and i + 2 < len(self.tokens) and self.tokens[i + 2].value == "in":
+        if t.value == "for" and [self.tokens[k].value for k in (i + 2, i + 4) if k < len(self.tokens)] == ["in", "["]:
             return "template_head"
         if t.value == "extern":
             return "extern"

@@ -105,3 +105,18 @@ def reduction_of(p: S.Pattern) -> S.PStruct | None:
     while isinstance(p, S.PBind):
         p = p.inner
     return p if isinstance(p, S.PStruct) and p.op == "Reduce" else None
+
+
+@once_a_rule
+def pointers(rule: CheckedRule) -> frozenset[str]:
+    """The names that the pattern says, wherever they occur, to be pointers; what one of several alternatives says is left out."""
+    found: set[str] = set()
+    todo: list[S.Syntax] = [rule.syntax.pattern]
+    while todo:
+        at = todo.pop()
+        ty = rule.types.get(id(at))
+        if isinstance(at, S.PVar) and ty is not None and ty.pointer:
+            found.add(at.name)
+        if not isinstance(at, S.PAlternatives):
+            todo += S.children(at)
+    return frozenset(found)

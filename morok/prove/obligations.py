@@ -24,7 +24,7 @@ from morok.prove.encoding.chosen import ChosenEncoder
 from morok.prove.encoding.counting import CountingEncoder
 from morok.prove.encoding.encoder import Encoder
 from morok.prove.encoding.obligation import Choices, Inapplicable, Obligation, OutOfSteps, reads_lanes
-from morok.prove.encoding.reindexing import ReindexingEncoder
+from morok.prove.encoding.reindexing import BackwardsEncoder, ReindexingEncoder
 from morok.prove.encoding.structure import StructureEncoder
 from morok.prove.forms import about_axes, about_launches, folds_lanes, keeps_statements
 from morok.prove.judging import judge, probe
@@ -177,7 +177,7 @@ def by_numbers(rule: CheckedRule, progress: Progress) -> Proves | None:
     proved at all choices of the rule. None for a rule of which nothing computes, numbers may be Invalid, or the bits of NaN tell.
     """
     ops = {*ops_of(rule), *implied_ops(rule)}
-    if not built_in(rule.dialect) or "Where" not in ops or {"Invalid", "Bitcast"} & ops or may_be_invalid(rule):
+    if not built_in(rule.dialect) or not {"Where", "Pad"} & ops or {"Invalid", "Bitcast"} & ops or may_be_invalid(rule):
         return None
     found: dict[str, bool] = {}
 
@@ -432,7 +432,7 @@ def readings(rule: CheckedRule) -> list[Callable[..., Any]]:
     found: list[Callable[..., Any]] = [encoder_for]
     ops = set(ops_of(rule))
     if "Range" in ops and "subst" in names_in(rule.syntax.target):
-        found.append(ReindexingEncoder)
+        found += [ReindexingEncoder, BackwardsEncoder] if "Reduce" in ops else [ReindexingEncoder]
     if {"Reduce", "Range"} <= ops:
         found += [ChosenEncoder, CountingEncoder] if "subst" in names_in(rule.syntax.target) else [CountingEncoder]
     return found

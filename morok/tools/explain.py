@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import inspect
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -88,11 +89,24 @@ def _whose(rule: CheckedRule, variable: str) -> str:
     return ", ".join(nodes) or variable
 
 
+def _of_nodes(rule: CheckedRule, text: str) -> str:
+    """A text in which lanes that have no name are those of a node that has them, where the rule has a name for one."""
+    nodes: dict[str, str] = {}
+    for name, b in rule.bindings.items():
+        if b.type is not None and isinstance(b.type.lanes, str) and not b.type.pointer and not b.type.place:
+            nodes.setdefault(b.type.lanes, name)
+    return re.sub(r"lanes\((\$?\w+)\)", lambda found: f"lanes({nodes.get(found[1], found[1])})", text)
+
+
 def _proofs(rule: CheckedRule) -> list[dict[str, list[str]]]:
     """The questions of a proof for all sizes, without superfluous parts: their laws, premises and conclusions."""
     progress = Progress(DEFAULT_BUDGET, keep=False)
     return [
-        {"laws": list(g.laws), "known": [infix(c) for c in g.known], "claims": conjuncts(g.claim)}
+        {
+            "laws": list(g.laws),
+            "known": [_of_nodes(rule, infix(c)) for c in g.known],
+            "claims": [_of_nodes(rule, c) for c in conjuncts(g.claim)],
+        }
         for g in grounds(rule, progress.ask, by_numbers(rule, progress))
     ]
 

@@ -21,6 +21,11 @@ _INFIX: Final = {  # operator -> (precedence, its text)
     "-": (6, " - "),
     "*": (7, " * "),
 }
+_OF_NUMBERS: Final = {
+    "times": " * ",
+    "quotient": " // ",
+    "remainder": " % ",
+}  # functions of the prover's that operators stand for
 _NOT: Final = 4
 _ATOM: Final = 9
 _OPPOSITE: Final = {"=": " != ", "<": " >= ", "<=": " > ", ">": " <= ", ">=": " < "}
@@ -60,11 +65,28 @@ def _text(e: Expr) -> tuple[int, str]:
         return 0, f"{yes} if {condition} else {no}"
     if e.head in ("const", "apply"):
         name = e.data if e.head == "const" else e.data.name
-        head = (name.label if isinstance(name, Symbol) else str(name)).replace(" ", "_")
+        operator = _OF_NUMBERS.get(name.label) if isinstance(name, Symbol) and name.kind == "function" else None
+        if operator is not None and len(e.args) == 2:
+            return 7, f"{_within(e.args[0], 7)}{operator}{_within(e.args[1], 8)}"
+        head = _named(name)
         return _ATOM, f"{head}({', '.join(infix(a) for a in e.args)})" if e.args else head
     if e.head == "value":
         return _ATOM, str(e.data).lower() if isinstance(e.data, bool) else str(e.data)
     return _ATOM, f"{e.head}({', '.join(infix(a) for a in e.args)})"
+
+
+def _named(name: object) -> str:
+    """The name of an unknown: of the number of lanes, or of items, what a rule writes for it."""
+    match name:
+        case Symbol(kind="lanes", parts=(of,)):
+            return f"lanes({of.label if isinstance(of, Symbol) else of})"
+        case Symbol(kind="item", parts=(Symbol() as of, "length")):
+            return f"len({of.label})"
+        case Symbol(kind="fresh", parts=(str(what), _)) if what.endswith(" length"):
+            return f"len({what.removesuffix(' length')})"
+        case Symbol():
+            return name.label.replace(" ", "_")
+    return str(name).replace(" ", "_")
 
 
 def _joined(e: Expr, binds: int, word: str) -> str:

@@ -93,6 +93,10 @@ MISTAKES = {
     "a: Cast(x: A, B) ~> x": ["MRK102", "must be B, not A"],
     "a: Add(x: A, y: B) ~> x": ["MRK102", "must be A, not B"],
     "a: Eq(x: int, y) ~> Lt(0, 1)": ["MRK102", "does not follow from anything bound"],
+    "a: Cast(Gep(@vconst(vs): i16, is), i32) ~> Cast(VConst(vs[i] for i in is), i32)": [
+        "MRK102",
+        "does not follow from anything",
+    ],
     "a: Add[Add[x, @const(a)], @const(b)] ~> Add(x, a + b)": ["MRK102", "may be a constant of dtype float", "eval(Add, a, b)"],
     "a: And[And[x, @const(a)], @const(b)] ~> And(x, a & b)": ["MRK102", "dtype bool", "eval(And, a, b)"],
     "a: Add[x: float, @const(a)] if a > 0 ~> x": ["MRK102", "a mathematical integer"],
@@ -271,6 +275,11 @@ g: Mul[x, @one ~> x
         ("MRK101", 11),
         ("MRK101", 14),
     ]
+
+
+def test_a_loop_that_begins_a_line_is_no_mistake_beside_another_one() -> None:
+    text = "group g\n\na: Neg(x: i32) @ y ~> x\nb: Cat(xs..: i32)\n    ~> Cat(\n        xs[i]\n        for i in 0..len(xs))\n"
+    assert [(code, line) for code, line, _, _ in problems(text)] == [("MRK101", 3)]
 
 
 def test_one_unclosed_bracket_is_one_mistake() -> None:

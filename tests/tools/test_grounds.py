@@ -12,6 +12,8 @@ from morok.dsl.checked import CheckedRule
 from morok.prove import smt
 from morok.prove.answers import DEFAULT_BUDGET, Answer
 from morok.prove.obligations import by_numbers
+from morok.prove.parametric import laws
+from morok.prove.parametric.polynomials import TIMES
 from morok.prove.progress import Progress
 from morok.prove.solve import ask
 from morok.prove.symbol import Symbol
@@ -102,6 +104,8 @@ def test_what_the_solver_was_asked(capsys: pytest.CaptureFixture[str]) -> None:
         (smt.Implies(P, smt.Implies(X < Y, P)), "p implies (x < y implies p)"),
         (F(X + Y) == Z * (X + 2), "f(x + y) == z * (x + 2)"),
         (smt.If(P, X, Y) + 1 == Z, "(x if p else y) + 1 == z"),
+        (TIMES(X, laws.QUOTIENT(Y + 1, Z)) < laws.REMAINDER(X, Y), "x * ((y + 1) // z) < x % y"),
+        (smt.Int(Symbol("lanes", "$l3")) == smt.Int(Symbol("item", Symbol("variable", "is"), "length")), "lanes($l3) == len(is)"),
     ],
 )
 def test_terms_are_written_with_the_brackets_that_they_need(term: smt.Expr, said: str) -> None:

@@ -3,9 +3,10 @@
 A rule closes the same body under new ranges, with every old range replaced in it by an expression of the new ones (`subst`). The
 iterations are the same, in the same order, if this expression maps the new index vectors into the old ones, keeps their
 lexicographic order, and there are as many of both: a map that keeps the order is injective, and between finite sets of one size
-then a bijection. What the body computes plays no part, nor what it finds in memory: each iteration finds what it has found. New
-ranges must be new: nothing that remains may depend on them. Where a Group closes the body several times, or the op of a fold
-joins folds of it and single iterations, the iterations of one piece come before those of another, and together are as many.
+then a bijection. What the body computes plays no part, nor what it finds in memory: each iteration finds what it has found. Of a
+fold of integers, whose order means nothing, the map may also reverse the order. New ranges must be new: nothing that remains may
+depend on them. Where a Group closes the body several times, or the op of a fold joins folds of it and single iterations, the
+iterations of one piece come before those of another, and together are as many.
 What a fold folds is a function of the iteration (docs/ops.md); but the statements of a Group are done in any order, and so the
 iterations of its pieces must be independent of one another (`independent`).
 
@@ -61,7 +62,12 @@ class Piece:
 
 
 class ReindexingEncoder(StructureEncoder):
-    """A rule that closes a body under other ranges."""
+    """A rule that closes a body under other ranges.
+
+    sense  1: to each step of the new ranges a later iteration belongs; -1: an earlier one
+    """
+
+    sense = 1
 
     def encode(self) -> Obligation:
         closing = self.rule.syntax.pattern
@@ -310,7 +316,7 @@ class ReindexingEncoder(StructureEncoder):
             out.lemmas.append((f"nothing is done more often than {k} loops are", (*known, *some), self.total(counts) <= many))
         for (k, p), (j, q) in itertools.combinations(enumerate(pieces, 1), 2):
             (first, last), (begin, end) = (
-                [[self.world.number_of("index", t) for t in terms] for terms in x.maps[1:3]] for x in (p, q)
+                [[self.world.number_of("index", t) for t in terms] for terms in x.maps[1:3][:: self.sense]] for x in (p, q)
             )
             some = [n.compare("<", n.const(0), self.iterations(x))[1] for x in (*p.new, *q.new)]
             apart = either(self.earlier(last, begin), self.earlier(end, first))
@@ -350,7 +356,8 @@ class ReindexingEncoder(StructureEncoder):
         for k, after in enumerate(following):
             last = [n.compare("==", n.binary("+", v, n.const(1)), e)[1] for v, e in zip(at[k + 1 :], ends[k + 1 :], strict=True)]
             more = n.compare("<", n.binary("+", at[k], n.const(1)), ends[k])[1]
-            out.lemmas.append((f"step {k + 1} keeps the order", (*known, inside, more, *last), self.earlier(first, after)))
+            ordered = self.earlier(*(first, after)[:: self.sense])
+            out.lemmas.append((f"step {k + 1} keeps the order", (*known, inside, more, *last), ordered))
 
     def total(self, counts: list[Expr]) -> Expr:
         """The sum of the numbers of iterations of pieces."""
@@ -382,6 +389,23 @@ class ReindexingEncoder(StructureEncoder):
         return [
             both(a.exists, b.exists, self.numbers.compare("!=", a, b)[1]) for i, a in enumerate(labels) for b in labels[i + 1 :]
         ]
+
+
+class BackwardsEncoder(ReindexingEncoder):
+    """The same of a fold of integers whose iterations are gone through backwards: their order means nothing."""
+
+    sense = -1
+
+    def joining(self, fold: str, body: Any) -> str:
+        ty = self.rule.types.get(id(body))
+        if ty is None or ty.pointer or ty.place or self.element(ty) not in self.rule.dialect.classes["int"]:
+            raise Unsupported("what is no integer in another order")
+        return super().joining(fold, body)
+
+    def closings(self, op: str, joins: str, target: S.Expr) -> list[S.ECall | S.EStruct]:
+        if op != "Reduce":
+            raise Unsupported("statements in another order")
+        return super().closings(op, joins, target)
 
 
 def _names_of(rule: S.Rule, fact: str) -> frozenset[tuple[str, ...]]:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from morok.dsl import syntax as S
+from morok.prove.parametric.axis_forms import plain
 
 
 class Difference(NamedTuple):
@@ -23,12 +24,10 @@ class Quantified(NamedTuple):
     sequence: S.Expr
 
 
-def quantified(e: S.Expr | None, quantifier: str, names: int = 1) -> Quantified | None:
-    """The parts of `all(...)` or `any(...)` over a sequence of which no item is left out, with so many names for an item."""
+def quantified(e: S.Expr | None, quantifier: str) -> Quantified | None:
+    """The parts of `all(...)` or `any(...)` over a sequence of which no item is left out, with one name for an item."""
     match e:
-        case S.ECall(name=name, args=(S.EComprehension(condition=None) as over,)) if name == quantifier and len(
-            over.names
-        ) == names == len(set(over.names)):
+        case S.ECall(name=name, args=(S.EComprehension(names=(_,), condition=None) as over,)) if name == quantifier:
             return Quantified(over.body, over.names, over.sequence)
     return None
 
@@ -43,7 +42,7 @@ def _compared(e: S.Expr, op: str) -> tuple[S.Expr, S.Expr] | None:
 
 def difference(e: S.EComprehension) -> Difference | None:
     """The lists of `[p for p in a if all(p[0] != q[0] for q in b)]`."""
-    inner = quantified(e.condition, "all")
+    inner = None if e.condition is None else quantified(plain(e.condition), "all")
     sides = None if inner is None else _compared(inner.body, "!=")
     if inner is None or sides is None or len(e.names) != 1 or e.body != S.EName(e.names[0]):
         return None
@@ -61,27 +60,28 @@ def _id_of(e: S.Expr) -> str:
     return ""
 
 
-def _pairs(e: S.Expr, quantifier: str, op: str, names: int = 1) -> tuple[S.Expr, S.Expr] | None:
-    """The lists a and b of `all(QUANTIFIER(p OP q for q in b) for p in a)`, of items or of their first parts."""
-    outer = quantified(e, "all", names)
-    inner = None if outer is None else quantified(outer.body, quantifier, names)
+def _pairs(e: S.Expr, quantifier: str, op: str, ids: bool) -> tuple[S.Expr, S.Expr] | None:
+    """The lists a and b of `all(QUANTIFIER(p OP q for q in b) for p in a)`, of items or of their ids."""
+    outer = quantified(e, "all")
+    inner = None if outer is None else quantified(outer.body, quantifier)
     sides = None if inner is None else _compared(inner.body, op)
     if outer is None or inner is None or sides is None:
         return None
-    if not set(outer.names).isdisjoint({*inner.names, *_names(inner.sequence)}):
+    (p,), (q,) = outer.names, inner.names
+    if p == q or p in _names(inner.sequence):
         return None
-    p, q = S.EName(outer.names[0]), S.EName(inner.names[0])
-    return (outer.sequence, inner.sequence) if sides in ((p, q), (q, p)) else None
+    compared = {_id_of(side) for side in sides} == {p, q} if ids else sides in _both_ways(p, q)
+    return (outer.sequence, inner.sequence) if compared else None
 
 
 def apart(e: S.Expr) -> tuple[S.Expr, S.Expr] | None:
-    """The lists a and b of `all(all(i != j for j, _m in b) for i, _n in a)`, which have no axis in common."""
-    return _pairs(e, "all", "!=", names=2)
+    """The lists a and b of `all(all(p[0] != q[0] for q in b) for p in a)`, which have no axis in common."""
+    return _pairs(e, "all", "!=", ids=True)
 
 
 def among(e: S.Expr) -> tuple[S.Expr, S.Expr] | None:
     """The lists a and b of `all(any(p == q for q in b) for p in a)`: every axis of a is one of b's."""
-    return _pairs(e, "any", "==")
+    return _pairs(e, "any", "==", ids=False)
 
 
 def all_among(e: S.Expr) -> tuple[S.Expr, S.Expr] | None:
@@ -94,21 +94,29 @@ def all_among(e: S.Expr) -> tuple[S.Expr, S.Expr] | None:
 
 
 def distinct(e: S.Expr) -> S.Expr | None:
-    """The list c of `all(all(i == j or c[i][0] != c[j][0] for j in 0..len(c)) for i in 0..len(c))`: no axis is in it twice."""
+    """The list c of `all(all(i == j or c[i][0] != c[j][0] for j in 0..len(c)) for i in 0..len(c))`: no axis is in it twice. For
+    j in 0..i there is nothing to say of i == j.
+    """
     outer = quantified(e, "all")
     inner = None if outer is None else quantified(outer.body, "all")
-    if outer is None or inner is None or not isinstance(inner.body, S.EBinary) or inner.body.op != "or":
+    if outer is None or inner is None:
         return None
-    equal, unequal = _compared(inner.body.left, "=="), _compared(inner.body.right, "!=")
-    if equal is None or unequal is None:
+    (i,), (j,), body = outer.names, inner.names, inner.body
+    whole = S.EName(next((p[0] for side in _compared(_last(body), "!=") or () if (p := _place_of(side))), ""))
+    sides = [(p[1] if (p := _place_of(side)) and p[0] == whole.name else "") for side in _compared(_last(body), "!=") or ()]
+    if i == j or whole.name in (i, j) or set(sides) != {i, j} or not _goes_over(outer.sequence, whole):
         return None
-    (i,), (j,) = outer.names, inner.names
-    places = [_place_of(side) for side in unequal]
-    lists, indices = {p[0] for p in places if p}, {p[1] for p in places if p}
-    if None in places or i == j or len(lists) != 1 or indices != {i, j} or equal not in _both_ways(i, j):
-        return None
-    whole = S.EName(lists.pop())
-    return whole if whole.name not in (i, j) and _goes_over(inner.sequence, whole) and _goes_over(outer.sequence, whole) else None
+    match body:
+        case S.EBinary(op="or", left=equal) if _compared(equal, "==") in _both_ways(i, j):
+            return whole if _goes_over(inner.sequence, whole) else None
+        case S.ECompare():
+            return whole if _goes_to(inner.sequence, S.EName(i)) else None
+    return None
+
+
+def _last(e: S.Expr) -> S.Expr:
+    """What `a or b` says where a does not hold."""
+    return e.right if isinstance(e, S.EBinary) and e.op == "or" else e
 
 
 def _both_ways(i: str, j: str) -> tuple[tuple[S.Expr, S.Expr], ...]:
@@ -125,9 +133,14 @@ def _place_of(e: S.Expr) -> tuple[str, str] | None:
 
 def _goes_over(e: S.Expr, c: S.EName) -> bool:
     """True if the expression is `0..len(c)`."""
+    return _goes_to(e, S.ECall("len", (c,)))
+
+
+def _goes_to(e: S.Expr, end: S.Expr) -> bool:
+    """True if the expression is `0..end`."""
     match e:
-        case S.ERange(start=S.ENumber(value=0), stop=S.ECall(name="len", args=(name,)), inclusive=False):
-            return bool(name == c)
+        case S.ERange(start=S.ENumber(value=0), stop=stop, inclusive=False):
+            return bool(stop == end)
     return False
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from morok.dsl import syntax as S
 from morok.prove import smt
 from morok.prove.parametric import axis_conditions, laws, loops, number_ops, threads
+from morok.prove.parametric.axis_forms import plain
 from morok.prove.parametric.op_functions import function
 from morok.prove.parametric.polynomials import COMPARISONS, Integer, integer, within
 from morok.prove.parametric.rule_values import (
@@ -54,7 +56,7 @@ def _condition(r: Reading, e: S.Expr, following: bool) -> Expr:
             left = part(e.left)
             return left if left is smt.TRUE else smt.Or(left, part(e.right))
         case S.EUnary(op="not"):
-            return smt.Not(r.truth(e.operand))
+            return about if (about := about_axes(r, e)) is not None else smt.Not(r.truth(e.operand))
         case S.ECompare():
             if (empty := axis_conditions.all_empty(e)) is not None:
                 return _condition(r, empty, following)
@@ -98,10 +100,14 @@ def _condition(r: Reading, e: S.Expr, following: bool) -> Expr:
 def about_axes(r: Reading, e: S.Expr) -> Expr | None:
     """The condition on whole lists of axes that a loop over axes is; None of any other condition."""
     if (c := axis_conditions.distinct(e)) is not None:
-        return smt.And(*(laws.DISTINCT(a) for a in axes(r, c).parts))
+        parts = axes(r, c).parts
+        return smt.And(*map(laws.DISTINCT, parts), *(laws.APART(a, b) for a, b in itertools.permutations(parts, 2)))
+    e = plain(e)
     if (found := axis_conditions.apart(e)) is not None:
-        some, others = (axes(r, f).parts for f in found)
-        return smt.And(*(smt.And(laws.APART(a, b), laws.APART(b, a)) for a in some for b in others))
+        lists = [r.value(f) for f in found]
+        if any(isinstance(a, AxisList) for a in lists):
+            some, others = (axis_list_or_none(a).parts for a in lists)
+            return smt.And(*(smt.And(laws.APART(a, b), laws.APART(b, a)) for a in some for b in others))
     if (found := axis_conditions.among(e)) is not None:
         a, b = (axes(r, f) for f in found)
         return among(r, a, b)
@@ -167,6 +173,8 @@ def _counts(r: Reading, index: Vector, x: Vector, step: list[Integer]) -> Expr:
 
 
 def _compared(r: Reading, op: str, a: Any, b: Any) -> Expr:
+    if isinstance(a, Datum) and isinstance(b, Datum) and a.dtype == b.dtype == "index":
+        return _compared_constants(r, op, a.term, b.term)
     if isinstance(a, Datum) and isinstance(b, Datum) and a.dtype == b.dtype and op in ("==", "!="):
         return COMPARISONS[op](a.term, b.term)
     if isinstance(a, Expr) and isinstance(b, Expr) and a.sort is b.sort is laws.BOOL and op in ("==", "!="):
@@ -176,6 +184,15 @@ def _compared(r: Reading, op: str, a: Any, b: Any) -> Expr:
         return smt.BoolVal(_OF_NUMBERS[op](x.known, y.known))
     r.setting.compared(number(a), number(b))
     return COMPARISONS[op](number(a).term, number(b).term)
+
+
+def _compared_constants(r: Reading, op: str, a: Expr, b: Expr) -> Expr:
+    """A comparison of two constants of dtype index, which are numbers."""
+    x, y = r.setting.number_of(a), r.setting.number_of(b)
+    if op not in ("==", "!="):
+        return COMPARISONS[op](x.term, y.term)
+    r.setting.instance("Constants of dtype index are one where their numbers are.", (a == b) == (x.term == y.term))
+    return COMPARISONS[op](a, b)
 
 
 def _quantified(r: Reading, over: S.Expr, every: bool, following: bool) -> Expr:

@@ -20,6 +20,7 @@ from morok.prove.smt import Expr
 Atom = tuple[Expr, str]  # what no op computes, and its dtype
 Names = Mapping[Atom, str]
 
+MOST_BRANCHES: Final = 32  # of two terms
 MOST: Final = 8  # ways in which what no op computes on one side may be the same on the other
 NO_NUMBERS: Final = (laws.INVALID, laws.NONE, laws.NOWHERE, laws.UNSAID)
 
@@ -38,22 +39,41 @@ def agreement(s: Setting, dtype: str, one: Expr, other: Expr) -> list[Expr]:
 def relate(s: Setting, dtype: str, one: Expr, other: Expr) -> bool:
     """True if a law was added: a term of the pattern that has a value equals one of the target where their parts are equal."""
     said = False
-    for a, b in _branches(one, other) if s.elements.proves is not None else ():
+    for a, b in itertools.islice(_branches(s, one, other), MOST_BRANCHES) if s.elements.proves is not None else ():
         if a is not b and any(t.head == "apply" and t.data in s.elements.ops for t in (a, b)):
             said = _related(s, dtype, a, b) or said
     return said
 
 
-def _branches(one: Expr, other: Expr) -> Iterator[tuple[Expr, Expr]]:
-    """The pairs of terms that two terms may be, whatever conditions on places say."""
-    if one.head == "ite":
-        for k in (1, 2):
-            yield from _branches(one.args[k], other.args[k] if other.head == "ite" and other.args[0] is one.args[0] else other)
-    elif other.head == "ite":
-        for k in (1, 2):
-            yield from _branches(one, other.args[k])
-    else:
+def _branches(s: Setting, one: Expr, other: Expr) -> Iterator[tuple[Expr, Expr]]:
+    """The pairs of terms that two terms may be, whatever conditions on places say, also of what ops compute of."""
+    condition = _condition(s, one)
+    if condition is None:
+        condition = _condition(s, other)
+    if condition is None:
         yield one, other
+        return
+    for k in (1, 2):
+        yield from _branches(s, _where(s, one, condition, k), _where(s, other, condition, k))
+
+
+def _condition(s: Setting, t: Expr) -> Expr | None:
+    """A condition that a term, or what ops compute it of, depends on."""
+    if t.head == "ite":
+        return t.args[0]
+    if t.head == "apply" and t.data in s.elements.ops:
+        return next((c for a in t.args if (c := _condition(s, a)) is not None), None)
+    return None
+
+
+def _where(s: Setting, t: Expr, condition: Expr, k: int) -> Expr:
+    """A term where a condition holds, 1, or does not, 2."""
+    if t.head == "ite":
+        return t.args[k] if t.args[0] is condition else t
+    if t.head == "apply" and t.data in s.elements.ops:
+        found: Expr = t.data(*(_where(s, a, condition, k) for a in t.args))
+        return found
+    return t
 
 
 def _related(s: Setting, dtype: str, one: Expr, other: Expr) -> bool:
@@ -108,9 +128,10 @@ def _numeral(t: Expr) -> str:
 
 def _written(s: Setting, at: Atom, names: Names, dtypes: Mapping[str, str]) -> str:
     """A term of a dtype as a rule writes it."""
-    t, _ = at
+    t, dtype = at
     if t.head == "apply" and t.data in s.elements.ops:
         op, its, to = s.elements.ops[t.data]
         operands = [_written(s, a, names, dtypes) for a in zip(t.args, its, strict=True)]
         return f"{op}({', '.join([*operands, *([] if to is None else [dtypes.get(to, to)])])})"
-    return _numeral(t) or names[at]
+    written = _numeral(t) or names[at]
+    return f"{written}.0" if written.lstrip("-").isdigit() and "f" in dtypes.get(dtype, dtype) else written

@@ -185,7 +185,7 @@ def comprehension(r: Reading, e: S.EComprehension) -> Any:
         try:
             with r.setting.where(within(k, 0, sequence.length)):
                 found = value(r, e.body)
-            return found if not isinstance(e.body, S.ENumber) else number(found)
+            return number(found) if isinstance(e.body, S.ENumber) and not isinstance(e.body.value, bool) else found
         finally:
             r.names, r.guarding, r.places = before, was, there
 

@@ -152,6 +152,9 @@ def _taken_apart(s: Setting, t: Expr, f: Folded) -> bool:
     if element.head == "apply" and element.data is f.by.combine:
         left, right = (fold(s, f.by, f.kept, f.size, _operand(f, k)) for k in range(2))
         s.instance("A fold of combinations is the combination of the folds.", t == f.by.combine(left, right))
+    if element.head == "apply" and element.data in f.by.outward:
+        inner = fold(s, f.by, f.kept, f.size, _operand(f, 0))
+        s.instance("A sum of negated elements is the negated sum.", t == element.data(inner))
     if _is_fold(s, element, f):
         there, flat = _flattened(s, f, lambda at: (f.element(at), lambda e: e))
         s.instance("A fold of folds is the fold of all that they fold.", smt.Implies(there, t == flat))
@@ -173,7 +176,7 @@ def _is_fold(s: Setting, t: Expr, f: Folded) -> bool:
 def _operand(f: Folded, k: int) -> Callable[[Indices], Expr]:
     def at(b: Indices) -> Expr:
         element = f.element(b)
-        if element.head != "apply" or element.data not in (f.by.combine, f.by.times):
+        if element.head != "apply" or element.data not in (f.by.combine, f.by.times, *f.by.outward):
             raise Unsupported("elements that are computed otherwise at other indices")
         operand: Expr = element.args[k]
         return operand

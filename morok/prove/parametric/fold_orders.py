@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Iterator
 from typing import Final
@@ -29,6 +30,10 @@ def about(s: Setting) -> None:
     for one, other in itertools.permutations(folds[:MOST_FOLDS], 2):
         if one.data is other.data and (one, other) not in s.reordered:
             s.reordered[one, other] = _reordered(s, one, other)
+    for one, other in itertools.product(folds[:MOST_FOLDS], folds):
+        if one.data is other.data and one is not other and (one, other) not in s.dealt_out:
+            s.dealt_out.add((one, other))
+            _dealt_out(s, one, other)
 
 
 def _of_two(s: Setting, t: Expr) -> None:
@@ -89,6 +94,42 @@ def _reordered(s: Setting, one: Expr, other: Expr) -> bool:
     as_many = length.term == its_length.term
     s.law(laws.in_another_order, length, (wide, to(wide)), twice, unlike, there, one == other, where=as_many)
     return True
+
+
+def _dealt_out(s: Setting, one: Expr, other: Expr) -> None:
+    """A fold of which the other has every so-manieth item: that of all the folds of such items."""
+    (length, item), (its_length, its_item) = (s.sequences[t.args[0]] for t in (one, other))
+    with s.anywhere() as place:
+        step = _step_of(s, place, item(place), its_item(place))
+    if not 1 < step <= MOST_ITEMS:
+        return
+    combine = s.regrouped[one.data]
+
+    def from_(first: int) -> Expr:
+        found: Expr = one.data(s.tuple_of(its_length, lambda k: item(k * step + first)))
+        return found
+
+    parts = [from_(k) for k in range(step)]
+    s.instance(
+        "A fold is that of every n-th item, from each of the first n on, combined.",
+        smt.Implies(
+            smt.And(its_length.term > 0, length.term == (its_length * step).term), one == functools.reduce(combine, parts)
+        ),
+    )
+
+
+def _step_of(s: Setting, place: Integer, one: Expr, other: Expr) -> int:
+    """How many items of the one lie between two of the other, as the numbers say by which terms differ; 0 if nothing does."""
+    if one is other:
+        return 0
+    if one.sort is smt.IntSort():
+        a, b = (s.polynomial(t) for t in (one, other))
+        step = b.terms.get((place.term,), 0)
+        return step if a.same(place) and not occurs(place, b - place * step) else 0
+    if (one.head, one.data, len(one.args)) != (other.head, other.data, len(other.args)):
+        return 0
+    differing = [(a, b) for a, b in zip(one.args, other.args, strict=True) if a is not b]
+    return _step_of(s, place, *differing[0]) if len(differing) == 1 else 0
 
 
 def _place_of(s: Setting, place: Integer, one: Expr, other: Expr) -> Integer | None:

@@ -121,10 +121,13 @@ def _about(s: Setting, t: Expr) -> None:
             s.instance(CONDITION, smt.Implies(only_if, holds(*(s.polynomial(a) for a in t.args))))
     for q in list(s.schemas):
         for f, k, operands in q.functions:
-            if t.data is not f or (q.at_items is not None and t.args[k].args):
+            if t.data is not f or (q.at_items is not None and any(a.head == "apply" for a in subterms([t.args[k]]))):
                 continue
             if all(o is None or o is a for o, a in zip(operands, t.args, strict=True)):
                 _use(s, q, s.polynomial(t.args[k]))
+        for f, k, whole in q.mirrored:
+            if t.data is f:
+                _use(s, q, whole - s.polynomial(t.args[k]))
         if of is not None and q.at_items == "lanes" and (not q.witnesses or _is_of_lanes(s, t)):
             _use(s, q, integer(t))
         elif of is not None and q.at_items == "places" and t.args[0].head == "const":

@@ -8,6 +8,7 @@ runs fastest, `width(a)` is the product of its lengths, `block(a, e)` the number
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Final
 
@@ -330,9 +331,9 @@ def joined_block(parts: tuple[Expr, ...], a: Expr, e: Expr) -> Expr:
 
 
 def joined_distinct(parts: tuple[Expr, ...], a: Expr) -> Expr:
-    """A list of lists has no axis twice where none of them has, and no two share one."""
+    """A list of lists has no axis twice where none of them has, and no two share one; and only there."""
     alone = [DISTINCT(p) for p in parts]
-    return smt.Implies(smt.And(*alone, *(APART(p, q) for k, p in enumerate(parts) for q in parts[:k])), DISTINCT(a))
+    return DISTINCT(a) == smt.And(*alone, *(APART(p, q) for p, q in itertools.permutations(parts, 2)))
 
 
 def there_and_back(a: Expr, k: Integer, e: Expr) -> Expr:

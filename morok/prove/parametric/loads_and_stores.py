@@ -6,6 +6,7 @@ lanes at one place goes on from there.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,6 +15,7 @@ from morok.prove import smt
 from morok.prove.kinds import Parts
 from morok.prove.parametric import laws, registers, shared
 from morok.prove.parametric.lanewise import lanewise
+from morok.prove.parametric.number_ops import decided, has_value
 from morok.prove.parametric.polynomials import INT, Integer, integer
 from morok.prove.parametric.rule_values import Branch, Items, Register, Shared, Statement, Vector, items, splat, vector, zero
 from morok.prove.parametric.sequences import behind
@@ -88,7 +90,21 @@ def _indexed(r: Reading, parts: Parts, buffer: Vector, gate: Vector | None) -> V
         if _of_numbers(r, parts["buffer"]):
             r.setting.of_numbers.add(f)
         return lanewise(r, lambda b, i, *g: f(b, r.setting.number_of(i).term, *g), operands, every)
-    return lanewise(r, smt.Function(Symbol("op", *kind), *([VALUE] * len(operands)), VALUE), operands, every)
+    f = smt.Function(Symbol("op", *kind), *([VALUE] * len(operands)), VALUE)
+    return lanewise(r, lambda *given: _where_valid(r.setting, f, given, range(1, 1 + len(indices))), operands, every)
+
+
+def _where_valid(s: Setting, f: Applicable, operands: Sequence[Expr], indices: Iterable[int]) -> Expr:
+    """A place, of which an index that is Invalid where a condition says so is a gate."""
+    for k in indices:
+        at = operands[k]
+        if at is laws.INVALID:
+            return laws.NOWHERE
+        if at.head == "apply" and at.data in s.selections and laws.INVALID in at.args[1:]:
+            condition, *choices = at.args
+            yes, no = (_where_valid(s, f, (*operands[:k], i, *operands[k + 1 :]), indices) for i in choices)
+            return smt.If(has_value(s, condition), smt.If(decided(s, condition), yes, no), laws.UNSAID)
+    return f(*operands)
 
 
 def _are_numbers(r: Reading, part: Any) -> bool:
@@ -233,6 +249,8 @@ def _loaded(r: Reading, parts: Parts, at: Any) -> Integer | None:
         return r.lanes.of(r.rule.type_of(at))
     if "dtype" in parts:
         return r.dtype(parts["dtype"]).lanes
+    if at is r.rule.syntax.target:  # made with the dtype of what it stands for
+        return r.lanes.of(r.rule.type_of(r.rule.syntax.pattern))
     return None
 
 

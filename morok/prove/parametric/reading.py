@@ -10,7 +10,7 @@ from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule, Ty
 from morok.prove import smt
 from morok.prove.encoding.obligation import Choices
-from morok.prove.forms import asks_for_axes, conjuncts
+from morok.prove.forms import asks_for_axes, conjuncts, pointers
 from morok.prove.kinds import Parts, whole
 from morok.prove.open_operands import left_open
 from morok.prove.parametric import (
@@ -38,12 +38,13 @@ from morok.prove.parametric.rule_values import (
     Shared,
     Statement,
     Vector,
+    items,
     number,
     place,
     splat,
     vector,
 )
-from morok.prove.parametric.sequences import axis_list_or_none, constant, one_by_one, segments
+from morok.prove.parametric.sequences import axis_list_or_none, constant, listed, one_by_one, segments
 from morok.prove.parametric.setting import Setting
 from morok.prove.parametric.shapes import Shapes, evaluated
 from morok.prove.rule_syntax import ops_of
@@ -260,6 +261,8 @@ class Reading:
         found = self.rule.types.get(id(at))
         if found is None and isinstance(at, S.PVar) and at.name in self.rule.bindings:
             found = self.rule.bindings[at.name].type
+        if found is not None and found.place and isinstance(at, (S.PVar, S.EName)) and at.name in pointers(self.rule):
+            return replace(found, pointer=True, place=False)
         return found
 
     def element(self, at: Any) -> str:
@@ -518,6 +521,9 @@ class Reading:
             self.setting.premise(laws.DISTINCT(made))
             found = AxisList((made,))
             return found if part.ignored else self.bind(part.name, found)
+        list_ = getattr(part, "value", part)
+        if self.part == "pattern" and isinstance(list_, (S.EList, S.PList)):
+            return self._axes_named(list_)
         found = axis_list_or_none(self.value(S.EName(part.name) if isinstance(part, S.PVar) else getattr(part, "value", part)))
         for a in found.parts:
             if a.head == "apply" and a.data is laws.SINGLE:
@@ -525,6 +531,24 @@ class Reading:
         if found.parts:
             self.claim(laws.DISTINCT(self.setting.together(found.parts)))
         return found
+
+    def _axes_named(self, part: S.EList | S.PList) -> AxisList:
+        """The axes that a pattern names one by one: they are different, and have iterations."""
+        found = axis_list_or_none(listed([self._axis_named(item) for item in part.items]))
+        for a in found.parts:
+            self.setting.premise(a.args[1] > 0)
+        if found.parts:
+            self.setting.premise(laws.DISTINCT(self.setting.together(found.parts)))
+        return found
+
+    def _axis_named(self, item: Any) -> Items:
+        item = getattr(item, "value", item)
+        if isinstance(item, (S.EName, S.PVar)):
+            if item.name in self.names:
+                return items(self.names[item.name])
+            made = listed([integer(smt.Int(Symbol("item", self.symbol(item.name), what))) for what in ("id", "length")])
+            return made if item.name.startswith("_") else self.bind(item.name, made)
+        raise Unsupported("an axis that is no name")
 
 
 __all__ = ["LengthAsked", "Reading"]

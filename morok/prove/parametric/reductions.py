@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 from morok.dsl import syntax as S
 from morok.prove import smt
-from morok.prove.kinds import Parts, whole
+from morok.prove.kinds import Parts
 from morok.prove.parametric import folds, kept_axes, laws
-from morok.prove.parametric.op_functions import exact, ring
+from morok.prove.parametric.op_functions import exact, function, ring
 from morok.prove.parametric.polynomials import INT, Integer, integer, within
 from morok.prove.parametric.rule_values import Folded, Folding, Indices, Items, Remaining, Tensor, items
 from morok.prove.parametric.rule_values import number as as_number
 from morok.prove.parametric.sequences import behind, chosen, listed
 from morok.prove.parametric.setting import Setting
+from morok.prove.parametric.static_fields import written
 from morok.prove.parametric.tensors import NOWHERE, each
 from morok.prove.rule_syntax import ops_of
 from morok.prove.semantics.term import Unsupported
@@ -74,33 +75,19 @@ def _claim_distinct(r: Reading, axes: Items) -> Expr:
 
 
 def _axes(r: Reading, part: Any) -> tuple[Items, list[Items]]:
-    """A list of axes, and the lists that it consists of: of a pattern any, as far as it names none."""
+    """A list of axes, and the lists that it consists of: of a pattern any."""
     if isinstance(part, S.PVar) and part.name not in r.names:
         f, length = smt.Function(r.symbol(part.name), INT, INT), integer(smt.Int(Symbol("item", r.symbol(part.name), "length")))
         r.setting.premise(length.term >= 0)
         made = Items(r.setting.count(length), lambda k: integer(f(k.term)))
         return (made if part.ignored else r.bind(part.name, made)), [made]
     if r.part == "pattern" and isinstance(part, (S.PList, S.EList)):
-        made = listed([_written(r, i) for i in part.items])
+        made = listed([written(r, i, INT) for i in part.items])
         return made, [made]
     value = r.value(S.EName(part.name) if isinstance(part, S.PVar) else getattr(part, "value", part))
     parts = [items(v) for v in value] if isinstance(value, list) else [items(value)]
     together = behind(r.setting, parts)
     return Items(together.length, lambda k: _at(together, k)), parts
-
-
-def _written(r: Reading, item: Any) -> Integer:
-    """An axis that a pattern gives the number of, or names."""
-    item = item.value if isinstance(item, S.PExpr) else item
-    match item:
-        case S.ENumber() | S.PLiteral():
-            return integer(whole(item))
-        case S.EName(name=name) | S.PVar(name=name):
-            if name in r.names:
-                return as_number(r.names[name])
-            made = integer(smt.Int(r.symbol(name)))
-            return made if name.startswith("_") else r.bind(name, made)
-    raise Unsupported("axes that a pattern computes")
 
 
 def folding(r: Reading, op: str, dtype: str) -> Folding:
@@ -112,7 +99,8 @@ def folding(r: Reading, op: str, dtype: str) -> Folding:
     found = ring(r, dtype)
     if op == "Add" and found is not None:
         times, zero = found
-        return Folding(op, dtype, zero, combine, times if "Mul" in ops_of(r.rule) else None)
+        negated = frozenset({function(r, "Neg", [dtype])} if "Neg" in ops_of(r.rule) else ())
+        return Folding(op, dtype, zero, combine, times if "Mul" in ops_of(r.rule) else None, outward=negated)
     return Folding(op, dtype, nothing, combine, idempotent=op in ("Max", "Min") or dtype == "bool")
 
 

@@ -59,6 +59,7 @@ class Folding:
     combine     the function of two values that folds are made of, where these may be regrouped; None where they may not
     times       the product that distributes over it
     idempotent  the fold of one value, as often as it may be, is that value
+    outward     the functions g for which the fold of all g(x) is g of the fold
     """
 
     op: str
@@ -67,6 +68,7 @@ class Folding:
     combine: Applicable | None = None
     times: Applicable | None = None
     idempotent: bool = False
+    outward: frozenset[Applicable] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

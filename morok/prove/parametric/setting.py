@@ -31,6 +31,7 @@ class ForAll:
 
     functions   those that the condition asks at the place itself: which of their operands the place is, and the others
                 where these are no places of conditions within this one
+    mirrored    where there are none, those that it asks at so much less the place
     witnesses   an instance may speak of new unknowns
     at_items    it is used at the items of sequences of sequences, too, as "lanes", or at their "places" behind one another: it
                 is about what a statement does
@@ -42,6 +43,7 @@ class ForAll:
     length: Integer
     holds: Callable[[Integer], Expr]
     functions: frozenset[tuple[Applicable, int, tuple[Expr | None, ...]]]
+    mirrored: tuple[tuple[Applicable, int, Integer], ...]
     only_if: Expr
     witnesses: bool
     at_items: AtItems | None
@@ -225,6 +227,7 @@ class Setting:
         self.tables: dict[Expr, tuple[Integer, Integer]] = {}
         self.turned: set[tuple[Expr, Expr]] = set()
         self.reordered: dict[tuple[Expr, Expr], bool] = {}
+        self.dealt_out: set[tuple[Expr, Expr]] = set()  # folds of which it has been asked whether one has every n-th item
         self.widest: dict[tuple[Expr, Expr], Integer] = {}
         self.threads: list[Expr] = []
         self.numbers = {0, 1}
@@ -596,7 +599,17 @@ class Setting:
             for k, a in enumerate(t.args)
             if a is place
         }
-        self.schemas.append(ForAll(length, holds, frozenset(functions), only_if, self.witnessed, at_items, unless, deepest))
+        mirrored = () if functions else tuple(self._mirrored(tried, place))
+        self.schemas.append(
+            ForAll(length, holds, frozenset(functions), mirrored, only_if, self.witnessed, at_items, unless, deepest)
+        )
+
+    def _mirrored(self, tried: Expr, place: Expr) -> Iterator[tuple[Applicable, int, Integer]]:
+        """The functions that a condition asks at something less its place."""
+        for t in subterms([tried]):
+            for k, a in enumerate(t.args) if t.head == "apply" else ():
+                if a.sort is INT and not occurs(integer(place), whole := self.polynomial(a) + integer(place)):
+                    yield t.data, k, whole
 
     def for_all_items(self, holds: Callable[[Integer, Integer], Expr], only_if: Expr) -> None:
         """A premise on every item of sequences of sequences, by its two places, where `only_if` holds."""
@@ -619,6 +632,9 @@ class Setting:
             return self.polynomial(t.args[0])
         if t.head == "apply" and t.data is laws.SUM:
             return self.number_of(t.args[0]) + self.number_of(t.args[1])
+        if t.head == "ite":
+            condition, yes, no = t.args
+            return integer(smt.If(condition, self.number_of(yes).term, self.number_of(no).term))
         return integer(laws.INDEX_OF(t))
 
     # instances

@@ -128,7 +128,9 @@ def same(setting: Setting, here: Expr, pattern: Statement, target: Statement) ->
     there = setting.iteration(smt.Const(Symbol("fixed", "there"), laws.ITERATION))
     for e in (here, there):
         _said(setting, pattern, e)
-    if pattern.ordered and (target.grouped or _of_fewer_lanes(target, pattern)):
+    if pattern.ordered and (
+        target.grouped or _of_fewer_lanes(target, pattern) or _in_another_order(setting, here, pattern, target)
+    ):
         if pattern.loops != target.loops:
             raise Unsupported("stores in no order within other loops")
         same_memory(setting, here, pattern, target)  # at each iteration, and so at all of them
@@ -163,6 +165,14 @@ def _of_fewer_lanes(target: Statement, pattern: Statement) -> bool:
     """True if a store has fewer lanes than another one, some of whose values are stored over, or twice."""
     few, many = target.count.known, pattern.count.known
     return target.ordered and few is not None and many is not None and 0 < few < many
+
+
+def _in_another_order(setting: Setting, here: Expr, pattern: Statement, target: Statement) -> bool:
+    """Truth of a store of lanes that another one has, where no axes are opened or closed, at another lane."""
+    if not target.ordered or pattern.loops or target.loops or setting.widest_lists():
+        return False
+    with setting.anywhere() as lane:
+        return pattern.effect(here, lane)[0] is not target.effect(here, lane)[0]
 
 
 def _said(setting: Setting, s: Statement, e: Expr) -> None:

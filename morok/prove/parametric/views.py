@@ -15,10 +15,11 @@ from morok.prove.parametric.number_ops import has_value, is_valid, number
 from morok.prove.parametric.polynomials import INT, Integer, integer, within
 from morok.prove.parametric.quantified import every
 from morok.prove.parametric.reductions import reduced
-from morok.prove.parametric.rule_values import Indices, Items, Tensor, Vector, items, vector, zero
+from morok.prove.parametric.rule_values import Indices, Items, Tensor, Vector, vector, zero
 from morok.prove.parametric.rule_values import number as as_number
 from morok.prove.parametric.sequences import behind, chosen, listed
 from morok.prove.parametric.setting import DEEPEST, Setting
+from morok.prove.parametric.static_fields import field
 from morok.prove.parametric.tensor_rules import MARKS, OPS
 from morok.prove.parametric.tensors import NOWHERE, alike, at_indices, each, of
 from morok.prove.semantics.term import Unsupported
@@ -57,37 +58,6 @@ def is_rank(r: Reading, length: Integer, rank: Integer) -> None:
     """A list has an item for every axis."""
     if not length.same(rank):
         r.exists(length.term == rank.term)
-
-
-def field(r: Reading, part: Any, length: Integer, sort: smt.Sort) -> Items:
-    """A list of numbers, or of truths, of so many items: of a pattern any, as far as it names none."""
-    if isinstance(part, S.PVar) and part.name not in r.names:
-        f = smt.Function(r.symbol(part.name), INT, sort)
-        made = Items(length, lambda k: f(k.term) if sort is laws.BOOL else integer(f(k.term)))
-        return made if part.ignored else r.bind(part.name, made)
-    if r.part == "pattern" and isinstance(part, (S.PList, S.EList)):
-        return listed([_written(i) for i in part.items])
-    value = r.value(S.EName(part.name) if isinstance(part, S.PVar) else getattr(part, "value", part))
-    found = behind(r.setting, value) if isinstance(value, list) else items(value)
-    return Items(found.length, lambda k: _of_sort(found.at(k), sort))
-
-
-def _of_sort(value: Any, sort: smt.Sort) -> Any:
-    """An item of a static field: a truth, or a number."""
-    if sort is laws.BOOL:
-        if isinstance(value, Expr) and value.sort is sort:
-            return value
-        raise Unsupported("a truth where there is none")
-    return as_number(value)
-
-
-def _written(item: Any) -> Any:
-    """A number, or a truth, that a pattern writes."""
-    item = item.value if isinstance(item, S.PExpr) else item
-    match item:
-        case S.ENumber(value=known) | S.PLiteral(value=known):
-            return smt.BoolVal(known) if isinstance(known, bool) else integer(whole(item))
-    raise Unsupported("a static field of which a part is named")
 
 
 def _mark(r: Reading, op: str, parts: Parts, at: Any) -> Vector:

@@ -48,6 +48,10 @@ class Maker:
             raise Unmakeable(f"a node of dtype {name}")
         return BY_NAME[name]
 
+    def constants(self, d: DType, count: int) -> list[Any]:
+        """The numbers of a vector constant."""
+        return [self.constant(d) for _ in range(count)]
+
     def constant(self, d: DType) -> Any:
         rng = self.rng
         if d.is_bool:
@@ -139,7 +143,7 @@ class Maker:
             case S.PConst(kind=kind):
                 d = self.scalar(p)
                 if kind in ("vconst", "anyconst"):
-                    return vconst(d, [self.constant(d) for _ in range(max(self.lanes, 2))])
+                    return vconst(d, self.constants(d, max(self.lanes, 2)))
                 special = {"zero": 0, "one": 1, "true": True, "false": False}
                 if kind in special:
                     return self.const(d, special[kind])

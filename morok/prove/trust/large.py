@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule, Instance
 from morok.ir.dtype import DType
+from morok.ir.launch import launched
 from morok.ir.op import TABLE, AxisType, Op
 from morok.ir.uop import UOp
 from morok.prove.rule_syntax import names_in
@@ -39,12 +40,13 @@ def size(rng: random.Random) -> int:
     return rng.choice((4, 5, 6, 7, 8, 9, 12, 15, 16, 17, 31, 32, 33, 48, 63, 64, rng.randint(5, MOST), rng.randint(5, MOST)))
 
 
-def lanes_of_many(rng: random.Random, vector: UOp, which: Any, rule: S.Rule) -> UOp:
+def lanes_of_many(rng: random.Random, vector: UOp, which: Any, rule: S.Rule, nodes: Mapping[str, UOp]) -> UOp:
     """Lanes taken from a vector: those that a pattern has places for, those that guards describe, or many."""
     count, turns = vector.dtype.count, numbers_in(rule)
     if isinstance(which, S.EList):
         return vector.gep(*[rng.randrange(count) for _ in which.items])
-    described = said(rule, which.name, count) if isinstance(which, S.PVar) and rng.random() < 0.5 else None
+    lanes = {name: node.dtype.count for name, node in nodes.items()}
+    described = said(rule, which.name, count, lanes) if isinstance(which, S.PVar) and rng.random() < 0.5 else None
     if described is not None and all(0 <= k < count for k in described):
         return vector.gep(*described)
     return vector.gep(*places(rng, rng.choice((count, count, size(rng))), count, turns))
@@ -53,11 +55,10 @@ def lanes_of_many(rng: random.Random, vector: UOp, which: Any, rule: S.Rule) -> 
 class LargeStructures(StructureMaker):
     """Sequences and vectors of many items, loops of many iterations."""
 
-    ends: tuple[tuple[int, int], ...] = ENDS
-
     def __init__(self, rule: CheckedRule, instance: Instance, rng: random.Random) -> None:
         super().__init__(rule, instance, rng)
         self.turns = numbers_in(rule.syntax)
+        self.ends = (*ENDS, *((n, n) for n in self.turns))
         self.many = self.size()
         root = rule.syntax.pattern
         if isinstance(root, S.POp) and TABLE[Op[root.ops[0]]].pointwise:
@@ -76,6 +77,13 @@ class LargeStructures(StructureMaker):
         if self.sequence > 1:
             self.ends = FEW
         return super().loops_of(p, axis)
+
+    def folded(self) -> int:
+        return self.size()
+
+    @property
+    def there(self) -> int:
+        return self.limit + MOST
 
     def storage(self, d: DType, size: int = ELEMENTS) -> UOp:
         return super().storage(d, size + MOST)
@@ -107,12 +115,15 @@ class LargeStructures(StructureMaker):
             return [self.const(d, k) for k in places(self.rng, count, self.limit, self.turns)]
         return super().several_of(d, count)
 
+    def op_cat(self, parts: dict[str, Any]) -> UOp:
+        return UOp.new(Op.Cat, tuple(self.elements(parts["sources"], self.rng.choice((1, 2, self.size())), 3)))
+
     def op_gep(self, parts: dict[str, Any]) -> UOp:
         vector = self.vector(parts["vector"], self.size() if self.lanes == 1 else self.lanes)
         which = parts["indices"]
         if isinstance(which, (S.EList, S.PList)):
             return vector.gep(*self.static(which, range(vector.dtype.count)))
-        return lanes_of_many(self.rng, vector, which, self.rule.syntax)
+        return lanes_of_many(self.rng, vector, which, self.rule.syntax, self.nodes)
 
 
 class LargeAxes(UnrolledMaker):
@@ -137,7 +148,7 @@ class LargeAxes(UnrolledMaker):
         return super().axes(p)
 
     def op_gep(self, parts: dict[str, Any], p: Any) -> UOp:
-        return lanes_of_many(self.rng, self.make(parts["vector"]), parts["indices"], self.rule.syntax)
+        return lanes_of_many(self.rng, self.make(parts["vector"]), parts["indices"], self.rule.syntax, self.nodes)
 
 
 class LargeLanes(LaneMaker):
@@ -146,7 +157,7 @@ class LargeLanes(LaneMaker):
     counts = (5, 6, 8, 9, 12, 16)
 
     def op_gep(self, parts: dict[str, Any], p: Any) -> UOp:
-        return lanes_of_many(self.rng, self.make(parts["vector"]), parts["indices"], self.rule.syntax)
+        return lanes_of_many(self.rng, self.make(parts["vector"]), parts["indices"], self.rule.syntax, self.nodes)
 
     def several(self, p: Any, d: DType) -> tuple[UOp, ...]:
         items = p if isinstance(p, list) else [p]
@@ -157,12 +168,22 @@ class LargeLanes(LaneMaker):
 
 
 class LargeLaunches(LaunchMaker):
-    """Loops of which one or two have many iterations."""
+    """Loops of which one or two have many iterations, and up to eight of which none is launched."""
 
-    elements = 512
+    elements = 1024
+
+    def __init__(self, rule: CheckedRule, instance: Instance, rng: random.Random) -> None:
+        super().__init__(rule, instance, rng)
+        self.loops += [UOp.range(n, len(self.loops) + k, AxisType.Loop) for k, n in enumerate((1, 2, 1, 2, 1, 1, 1))]
 
     def lengths(self) -> Sequence[int]:
         return self.rng.choice(LAUNCHED)
+
+    def some(self, least: int) -> list[UOp]:
+        if self.rng.random() < 0.7:
+            return super().some(least)
+        in_order = [r for r in self.loops if not launched(r)]
+        return self.rng.sample(in_order, self.rng.randint(least, len(in_order)))
 
 
 class LargeTensors(TensorMaker):
@@ -183,3 +204,9 @@ class LargeTensors(TensorMaker):
 
     def whole(self, rank: int) -> int:
         return self.rng.choice((0, self.rng.randrange(rank + 1)))
+
+    def lost(self, shape: tuple[int, ...]) -> list[int]:
+        """What every axis loses, or one of them alone, or none."""
+        axes = range(len(shape))
+        some = self.rng.choice((axes, (), self.rng.sample(axes, min(1, len(axes)))))
+        return [n if k in some else 0 for k, n in enumerate(super().lost(shape))]

@@ -73,11 +73,11 @@ class LaunchMaker(UnrolledMaker):
     def op_reduce(self, parts: dict[str, Any], p: Any) -> UOp:
         """A fold that threads share, alone or with loops, inside of blocks and other threads."""
         around = [self.loops[0], self.loops[1]]
-        thread = UOp.range(self.rng.choice((1, 2, 3)), len(LOOPS), AxisType.GroupReduce)
+        thread = UOp.range(self.rng.choice((1, 2, 3)), len(self.loops), AxisType.GroupReduce)
         ranges = [thread]
         if isinstance(parts["ranges"], S.PList) and len(parts["ranges"].items) > 1:
             for k in range(self.rng.randrange(3)):
-                ranges.append(UOp.range(self.rng.choice((1, 2, 3)), len(LOOPS) + 1 + k, AxisType.Reduce))
+                ranges.append(UOp.range(self.rng.choice((1, 2, 3)), len(self.loops) + 1 + k, AxisType.Reduce))
             ranges += [thread] * (self.rng.random() < 0.1)  # named twice, it runs once
             self.rng.shuffle(ranges)
         source = self.leaf(dtypes.i32, 1)
@@ -86,4 +86,4 @@ class LaunchMaker(UnrolledMaker):
         return UOp.new(Op.Reduce, (source, *ranges), self.rng.choice(FOLDS))
 
     def op_range(self, parts: dict[str, Any], p: Any) -> UOp:
-        return self.rng.choice((*self.loops, UOp.range(8, len(LOOPS), AxisType.Global)))  # the last takes two dimensions
+        return self.rng.choice((*self.loops, UOp.range(8, len(self.loops), AxisType.Global)))  # the last takes two dimensions

@@ -19,6 +19,7 @@ from morok.prove.encoding.fold_induction import has_lanes_of_source
 from morok.prove.forms import folds_lanes
 from morok.prove.kinds import ANY_FOLD
 from morok.prove.parametric.tensor_rules import VIEWS
+from morok.prove.rule_syntax import ops_of
 from morok.prove.trust.graphs import Maker, Unmakeable, parts_of
 from morok.prove.trust.tensor_graphs import ATTEMPTS, Misfit, TensorMaker
 
@@ -76,6 +77,8 @@ class StructureMaker(Maker):
         self.widths: dict[str, int] = {}  # lanes by the name that the pattern has for them
         self.any = BY_NAME[rng.choice(ANY)]
         self.sequence = 0  # how many loops, or statements, a name for several stands for; 0 for any
+        if "Wmma" in ops_of(rule):  # of fewer than three lanes it is the same with its factors exchanged
+            self.lanes = rng.choice((1, 3, 4))
         self.in_any_order = folds_lanes(rule) or "reassoc" in rule.syntax.assuming
 
     def scalar(self, node: S.Syntax) -> DType:
@@ -109,6 +112,18 @@ class StructureMaker(Maker):
             self.count += 1
             return UOp.var(f"v{self.count}", d.vec(self.lanes), 0, self.limit - 1)
         return super().variable(d, maybe_invalid)
+
+    def constants(self, d: DType, count: int) -> list[Any]:
+        """The numbers of a vector constant; of indices often different ones, of elements that there are."""
+        if not self.limit or not d.is_index or self.rng.random() < 0.3:
+            return super().constants(d, count)
+        there = range(max(self.there, count))
+        return self.rng.sample(there, count) if self.rng.random() < 0.7 else self.rng.choices(there, k=count)
+
+    @property
+    def there(self) -> int:
+        """The number of elements that an index may be one of."""
+        return self.limit
 
     def make(self, p: S.Pattern) -> UOp:
         ty = self.rule.types.get(id(p))
@@ -216,7 +231,7 @@ class StructureMaker(Maker):
         op = self.static(parts.get("op", ANY_FOLD), FOLDS)
         if folds_lanes(self.rule):
             results = self.rng.choice((1, 1, 1, 2, 3, 5))
-            source = self.vector(parts["src"], results * self.rng.choice((1, 2, 2, 3, 4, 4, 5, 6, 35)))
+            source = self.vector(parts["src"], results * self.folded())
             results = results if source.dtype.count % results == 0 else 1
         elif has_lanes_of_source(self.rule, parts["src"], p) or self.rng.random() < 0.7:
             return self.make(parts["src"]).reduce(op, *ranges)
@@ -224,6 +239,10 @@ class StructureMaker(Maker):
             results = 1
             source = self.vector(parts["src"], self.rng.choice((2, 3)))
         return UOp.new(Op.Reduce, (source, *ranges), op, source.dtype.scalar().vec(results))
+
+    def folded(self) -> int:
+        """The number of lanes that are folded into one."""
+        return self.rng.choice((1, 2, 2, 3, 4, 4, 5, 6, 35))
 
     def op_end(self, parts: dict[str, Any]) -> UOp:
         self.outward = self.rng.random() < 0.5
@@ -236,6 +255,8 @@ class StructureMaker(Maker):
         if self.rule.context is not None and self.loops:
             return self.effect_of_a_kernel()
         at = self.loops[-1] if self.loops and self.loops[-1].dtype.is_index else UOp.const(self.rng.randrange(3))
+        if self.rng.random() < 0.2:  # several iterations store to one place, the last one for good
+            at = UOp.new(Op.Mod, (at, at.like(2)))
         return self.storage(self.any).index(at).store(self.variable(self.any))
 
     def effect_of_a_kernel(self) -> UOp:
@@ -301,6 +322,8 @@ class StructureMaker(Maker):
 
     def op_load(self, parts: dict[str, Any]) -> UOp:
         place = self.make(parts["index"])
+        if place.dtype.count == 1 and "alt" not in parts and self.rng.random() < 0.2:
+            return place.load(place.dtype.vec(self.rng.choice((2, 3))))
         return UOp.new(Op.Load, (place, *([self.make(parts["alt"])] if "alt" in parts else [])))
 
     def op_store(self, parts: dict[str, Any]) -> UOp:
@@ -429,7 +452,7 @@ class StructureMaker(Maker):
         ty = self.rule.types.get(id(p))
         if not isinstance(p, S.PVar) or (ty is not None and ty.fixed):
             return self.vector(p, self.lanes)
-        return self.bind(p, self.variable(d.vec(self.lanes) if self.lanes > 1 else d))
+        return self.bind(p, self.variable(d))
 
     # views
 

@@ -201,7 +201,10 @@ class TensorMaker(Maker):
         part = part.value if isinstance(part, S.PExpr) else part
         match part:
             case S.PList(items=items) | S.EList(items=items):
-                return tuple(getattr(i.value if isinstance(i, S.PExpr) else i, "value", None) for i in items)
+                chosen = choose()
+                if len(chosen) != len(items):
+                    raise Misfit
+                return tuple([self.field(item, lambda k=k: chosen[k]) for k, item in enumerate(items)])
             case S.PLiteral(value=v) | S.ENumber(value=v):
                 return v
         name = part.name
@@ -263,11 +266,15 @@ class TensorMaker(Maker):
     def _cut(self, part: Any, shape: Shape) -> tuple[list[UOp], Shape]:
         """Sizes that a shape can lose, and what it is without."""
         named = isinstance(part, list) or getattr(part, "name", "") in self.fields
-        sizes = self.sizes(part, [None if named else self.rng.randrange(n + 1) for n in shape])
+        sizes = self.sizes(part, [None] * len(shape) if named else self.lost(shape))
         rest = tuple(n - number(k) for n, k in zip(shape, sizes, strict=True))
         if min(rest, default=0) < 0:
             raise Misfit
         return sizes, rest
+
+    def lost(self, shape: Shape) -> list[int]:
+        """What the axes of a shape lose, each some of its elements."""
+        return [self.rng.randrange(n + 1) for n in shape]
 
     def of_flip(self, parts: dict[str, Any], shape: Shape) -> UOp:
         flags = self.field(parts["axes"], lambda: self.reversed(len(shape)))

@@ -158,12 +158,18 @@ class UnrolledMaker:
         return node
 
     def axes(self, p: Any) -> tuple[tuple[int, int], ...]:
-        if isinstance(p, S.EList):
-            return ()
+        if isinstance(p, (S.EList, S.PList)):
+            some = self.rng.sample(self.there, min(len(p.items), len(self.there)))
+            return tuple([self.axis(item, a) for item, a in zip(p.items, some, strict=True)])
         if p.name not in self.fields or p.name.startswith("_"):
             self.fields[p.name] = self.rng.choice(self.forms)
         found: tuple[tuple[int, int], ...] = self.fields[p.name]
         return found
+
+    def axis(self, p: Any, chosen: tuple[int, int]) -> tuple[int, int]:
+        """An axis that a pattern has a name for: the one that it stands for, or the one that was chosen."""
+        name = getattr(p, "name", "_")
+        return chosen if name.startswith("_") else self.fields.setdefault(name, chosen)
 
     def op(self, op: str, parts: dict[str, Any], p: Any) -> UOp:
         build: Callable[[dict[str, Any], Any], UOp] | None = getattr(self, f"op_{op.lower()}", None)
