@@ -100,7 +100,7 @@ def subject(rule: CheckedRule, instance: Instance) -> Subject:
 
 
 def _same_for_all(rule: CheckedRule) -> bool:
-    """Truth of a rule making the same of all operands of a dtype, lane by lane: what it makes asks nothing of them, nor how many
+    """True if a rule makes the same of all operands of a dtype, lane by lane: what it makes asks nothing of them, nor how many
     lanes there are, and no helper. A clause that decides whether the rule fires may ask of them.
     """
     lets = [c for c in rule.syntax.clauses if isinstance(c, S.Let)]
@@ -112,7 +112,7 @@ def _same_for_all(rule: CheckedRule) -> bool:
 
 
 def _which_op(p: S.Pattern, e: S.ECall) -> bool:
-    """Truth of `same(n, Op(x, y))` asking of a pattern `n @ op(x, y)` which op it is, whatever the operands are."""
+    """True if `same(n, Op(x, y))` asks of a pattern `n @ op(x, y)` which op it is, whatever the operands are."""
     if not isinstance(p, S.PBind) or not isinstance(p.inner, S.POp) or e.name != "same":
         return False
     whole, other = e.args

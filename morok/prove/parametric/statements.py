@@ -168,7 +168,7 @@ def _of_fewer_lanes(target: Statement, pattern: Statement) -> bool:
 
 
 def _in_another_order(setting: Setting, here: Expr, pattern: Statement, target: Statement) -> bool:
-    """Truth of a store of lanes that another one has, where no axes are opened or closed, at another lane."""
+    """True if a store is of lanes that another one has, where no axes are opened or closed, at another lane."""
     if not target.ordered or pattern.loops or target.loops or setting.widest_lists():
         return False
     with setting.anywhere() as lane:
