@@ -58,8 +58,8 @@ def new_forms(
     make: Callable[[UOp, Mapping[UOp, UOp]], UOp],
     over: Callable[[UOp, tuple[UOp, ...]], UOp],
 ) -> dict[UOp, UOp]:
-    """The new form of each node below `root`, operands first: those of `besides` by `make`, once its operands and what `besides`
-    names are done; the nodes above them by `over`, which puts them over other operands.
+    """The new form of each node below `root`, operands first. A node in `besides` is made by `make`, after its operands and the
+    further nodes that `besides` names for it; a node above a changed one is put over its new operands by `over`.
     """
     done: dict[UOp, UOp] = {}
     stack: list[tuple[UOp, Iterator[UOp]]] = []

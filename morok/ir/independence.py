@@ -1,4 +1,4 @@
-"""Statements in loops: which iterations may be done in any order, and which statements are done at those of two loops."""
+"""Statements in loops: the loops whose iterations may run in any order, and the statements that each iteration repeats."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from morok.ir.places import storage
 from morok.ir.ranges import closed_by, free_of, is_spread, vector_axis
 from morok.ir.uop import UOp
 
-# What reads memory that is not seen here, or waits for statements.
+# Ops that read memory in a way that is not analysed here, or wait for statements.
 _OTHER: Final = frozenset({Op.After, Op.Barrier, Op.Custom, Op.CustomI, Op.Kernel})
 
 
 def independent(s: UOp, r: UOp) -> bool:
-    """True if `s` is a store that, in each iteration of the range `r`, writes another place than in all others, and reads nothing
-    of that memory but what is at this place. False where that is not seen.
+    """True if `s` is a store to a place of its own in each iteration of the range `r`, and reads no other place of that memory.
+    False if that is unknown.
     """
     if r.op is not Op.Range or s.op is not Op.Store or s.src[0].op is not Op.Index or s.src[1].dtype.count != 1:
         return False
@@ -29,8 +29,8 @@ def independent(s: UOp, r: UOp) -> bool:
 
 
 def done_within(s: UOp, p: UOp, q: UOp) -> bool:
-    """True if each statement in `s` that is done again for each iteration of the range `p` is so for those of `q`. Other
-    statements are done once where the two loops are one that counts both: done more often, they may find what they have stored.
+    """True if each statement in `s` that iterations of the range `p` repeat is repeated by iterations of `q` too. If one loop
+    replaces both, a statement that only `p` repeats would run more often, and may read what it has stored itself.
     """
     if p.op is not Op.Range or q.op is not Op.Range:
         return False
@@ -45,8 +45,9 @@ def _repeats(n: UOp, r: UOp) -> bool:
 
 
 def _apart(at: UOp, r: UOp) -> bool:
-    """True if an index is another number for every iteration of `r`, whatever else it depends on: what is less than a step of `r`
-    is so in all, and what is more makes steps that are longer than all of this together.
+    """True if an index is different in every iteration of `r`, at all values of its other terms: the terms with coefficients
+    below the step of `r` stay below one step together, and a common divisor of the others exceeds the whole way of `r`
+    and these terms.
     """
     while at.op is Op.Where and at.src[2].op is Op.Invalid:
         at = at.src[1]

@@ -14,7 +14,7 @@ _LAUNCHED: Final = BLOCKS | THREADS
 
 
 def launched(r: UOp) -> bool:
-    """True if the hardware runs all iterations of `r`, so that nothing need close it: a range of one of the parallel axes."""
+    """True if `r` is a range of a parallel axis: the hardware runs all its iterations, and no op need close it."""
     return r.op is Op.Range and r.arg[1] in _LAUNCHED
 
 

@@ -52,8 +52,8 @@ _one: Final = "one value"
 
 
 def has_shape(node: UOp) -> bool:
-    """True if a node has a definite number of axes; false for a kernel's parameters and allocations, for views of these, and for
-    what is computed of either.
+    """True if a node has a definite number of axes; False for a kernel's parameters and allocations, views of these, and values
+    computed from them.
     """
     while node.op in _VIEWS:
         node = node.src[0]
@@ -61,8 +61,8 @@ def has_shape(node: UOp) -> bool:
 
 
 def counted(node: UOp) -> bool:
-    """True if the graph says how many elements a node has: none of them is one of a parameter or an allocation, or the shape of a
-    view of it is said.
+    """True if the graph states the number of elements of a node: it is computed from no parameter or allocation, except below a
+    view with a shape.
     """
     passed: set[UOp] = set()
     below = [node]
@@ -116,9 +116,9 @@ def is_number(node: UOp) -> bool:
 
 
 def same_axes(node: UOp, made: UOp) -> bool:
-    """True if `made` is as large as a node and on as many devices, or the node is a number, or several: what has lanes has no
-    axes. Where the graph does not say how large the node is, or it is on several devices, it is like its operands of which that
-    is true, too.
+    """True if `made` has the shape of `node` and is on as many devices; also if `node` is a number or a vector, which has lanes
+    and no axes. If the number of its elements is unknown, or it is on several devices: True if `made` is an operand of which that
+    is true too.
     """
     if node.dtype.count > 1 or node.op in _SHAPELESS or is_number(node):
         return True
@@ -129,12 +129,12 @@ def same_axes(node: UOp, made: UOp) -> bool:
 
 
 def _known(node: UOp) -> bool:
-    """True if the graph says how many elements a node has, and it is on no device in particular."""
+    """True if the graph states the number of elements of a node, and the node is not on several devices."""
     return counted(node) and not _on_devices(node)
 
 
 def _elements(node: UOp) -> list[UOp]:
-    """The operands whose elements an op works on; of other ops the node itself. What is looked at may be a sketch."""
+    """The operands of a pointwise op, whose elements it works on; for other ops the node itself. A node may be provisional."""
     return list(node.src) if _OPS[node.op].signature is not None else [node]
 
 
@@ -144,8 +144,8 @@ def differ(a: Size, b: Size) -> bool:
 
 
 def may_have_axes(op: Op, src: tuple[UOp, ...]) -> bool:
-    """True unless a node over these operands certainly has no axes: it makes some, or an operand may have some, of which each
-    node keeps a note that was made with it.
+    """True unless a node over these operands certainly has no axes: the op makes axes, or an operand may have some, which its
+    memo says from the beginning.
     """
     for s in src:
         if s.memo and AXES in s.memo:
@@ -154,7 +154,7 @@ def may_have_axes(op: Op, src: tuple[UOp, ...]) -> bool:
 
 
 def noted_shape(node: UOp) -> Shape:
-    """The shape of a node; of one without axes () at once, where `shape_of` would look below it."""
+    """The shape of a node, as `shape_of`; () at once for a node that certainly has no axes."""
     return shape_of(node) if node.memo and AXES in node.memo else ()
 
 

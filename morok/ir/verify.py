@@ -259,11 +259,11 @@ def _values(leaf: UOp) -> list[int]:
 
 
 def _check_order(program: Sequence[UOp], stage: int) -> None:
-    """VerifyError unless every instruction follows its operands, loops and branches nest, one End closes each loop, and what
-    is used behind the loop, or the branch, that makes it can be computed again.
+    """VerifyError unless every instruction follows its operands, loops and branches nest, one End closes each loop, and a value
+    that is used after the loop or branch that makes it can be computed again.
     """
     done: set[UOp] = set()
-    gone: set[UOp] = set()  # what was made in a loop, or a branch, that is closed
+    gone: set[UOp] = set()  # made in a loop or branch that is closed
     open_: list[UOp] = []
     made: list[list[UOp]] = [[]]
     for node in program:

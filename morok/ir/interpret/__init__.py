@@ -28,7 +28,7 @@ from morok.ir.uop import UOp
 def evaluate(
     node: UOp, variables: Mapping[Any, Any] | None = None, buffers: Buffers | None = None, steps: int | None = None
 ) -> Any:
-    """The value of a scalar or vector expression: a Python value, or a tuple of lanes; INVALID where it is Invalid.
+    """The value of a scalar or vector expression: a Python value, or a tuple of lanes; INVALID for an Invalid one.
 
     variables  a value by name, or by node (a DefineVar, an open Range, a Special); of a vector its lanes, or one value for all
     buffers    a list of elements by storage node or slot
@@ -42,7 +42,7 @@ def evaluate(
 def separate_lanes(
     node: UOp, variables: Mapping[Any, Any] | None = None, buffers: Buffers | None = None, steps: int | None = None
 ) -> tuple[Any, ...]:
-    """The lanes of a vector, None where one is undefined; UndefinedError where what is undefined decides more than lanes."""
+    """The lanes of a vector, None for an undefined one; UndefinedError if an undefined value decides more than lanes."""
     return tuple([None if v.__class__ is Poison else v for v in _lanes(node, variables, buffers, steps)])
 
 

@@ -20,14 +20,14 @@ WAITING: Final = frozenset({Op.After, Op.Barrier, Op.Assign})  # storage that wa
 
 
 def below(node: UOp) -> Sequence[UOp]:
-    """The operands of storage, or of a place, that are the storage which it is of."""
+    """The operands of a node in storage, or of a place, that lead to its storage."""
     if node.op in JOINED:
         return node.src
     return node.src[:1] if node.op in WAITING or node.op in _WITHIN else ()
 
 
 class AccessOrder:
-    """The order of accesses as far as it is known before a run. The stores and loops that a statement was done behind are bits.
+    """The order of accesses, as known before a run. A set of stores and loops that a statement runs after is a mask of bits.
 
     depends  the loops that each node is in
     stored   the storage that something stores to
@@ -52,21 +52,21 @@ class AccessOrder:
         return found
 
     def waiting(self, storage: UOp) -> list[UOp]:
-        """The nodes in storage, or in a place, for which it waits for something."""
+        """The After, Barrier and Assign nodes between a place, or storage, and its memory."""
         found = self._waiting.get(storage)
         if found is None:
             found = self._waiting[storage] = [n for n in order([storage], below) if n.op in WAITING]
         return found
 
     def joined(self, place: UOp) -> bool:
-        """True if lanes of a place may be of storage that waits for different things."""
+        """True if lanes of a place may be in storage behind different After, Barrier or Assign nodes."""
         found = self._joined.get(place)
         if found is None:
             found = self._joined[place] = any(n.op in JOINED for n in order([place], below)) and bool(self.waiting(place))
         return found
 
     def waiting_of_lane(self, place: UOp, lane: int, part: Callable[[UOp], int]) -> list[UOp]:
-        """The nodes in one lane of a place for which it waits for something. `part`: which of the lanes below an Unroll has."""
+        """The result of `waiting` for one lane of a place; `part` gives the part of the lanes below that an Unroll takes."""
         found = []
         node: UOp | None = place
         while node is not None:
@@ -84,12 +84,12 @@ class AccessOrder:
         return found
 
     def loops(self, store: UOp) -> frozenset[Any]:
-        """The loops that what is stored, or its place, is in: also those that the store closes."""
+        """The loops around the value and the place of a store, those that it closes included."""
         return self.depends[store.src[0]] | self.depends[store.src[1]]
 
 
 def _joined_at(node: UOp, lane: int) -> tuple[UOp, int]:
-    """The place that a lane of joined places is of, and which lane of it."""
+    """(place, lane of it) of a lane of joined places."""
     for place in node.src:
         if lane < place.dtype.count:
             return place, lane

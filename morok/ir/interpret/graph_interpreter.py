@@ -153,8 +153,8 @@ class Graph(Places):
         return out
 
     def _noted(self, at: Any, early: bool) -> frozenset[Read]:
-        """The read of a place, at this moment, or before all that is stored if it is too early; of what is computed where it is
-        read the reads that it was computed from.
+        """The read of a place now, or before all stores if it is too `early`; for an element that is computed when it is read,
+        the reads that it is computed from.
         """
         if not isinstance(at, Pointer):
             return NONE
@@ -164,7 +164,7 @@ class Graph(Places):
         return storage.sources[offset] if 0 <= offset < len(storage.sources) else NONE
 
     def _behind(self, *places: UOp) -> int:
-        """The ranges, and the stores that did something, for which storage or places waited when they were looked at, as bits."""
+        """The ranges that these places waited for, and the stores with an effect, as bits."""
         return self._effects(n for place in places for n in self.order.waiting(place))
 
     def _effects(self, nodes: Iterable[UOp]) -> int:
@@ -174,7 +174,7 @@ class Graph(Places):
         return mask
 
     def _behind_lane(self, place: UOp, lane: int, thread: int) -> int:
-        """The same of one lane of a place: the others may be of storage that waits for something else."""
+        """The result of `_behind` for one lane of a place: other lanes may be in storage that waits for other nodes."""
         if not self.order.joined(place):
             return self._behind(place)
         lane = lane if place.dtype.count > 1 else 0  # else the lanes of an access lie behind the one place
@@ -204,25 +204,25 @@ class Graph(Places):
         return False
 
     def _replaced_in_fold(self, at: Pointer, store: UOp) -> bool:
-        """True if a store replaces what was used in loops of a fold that it is in: a fold of the same would find it replaced."""
+        """True if a store in the loops of a fold replaces an element that the fold has used: a later use reads the new one."""
         uses = at.storage.uses.get(at.offset, ())
         loops = self.order.loops(store) if uses else ()
         fold = next((f for f in self.frames if f.folds and f.binder in loops), None)
         return fold is not None and any(time >= fold.entered for _, _, time in uses)
 
     def _use(self, reads: frozenset[Read], node: UOp, by: tuple[int, int]) -> None:
-        """Note that what was read is used by this thread and lane of a statement. UndefinedError if a store has come between."""
+        """Note that these reads are used by this thread and lane of a statement. UndefinedError if a store came in between."""
         for storage, offset, time in reads:
             if storage.stored.get(offset, -1) > time:
                 raise _unordered(storage, offset, node).error()
             storage.uses.setdefault(offset, []).append((self.order.bit(node), by, self.memory.tick()))
 
     def _awaited(self, time: int, behind: int) -> bool:
-        """True if it was in an earlier iteration of a loop for whose iterations storage waits that is `behind` these."""
+        """True if `time` was in an earlier iteration of a loop whose iterations are among those in `behind`."""
         return any(f.entered <= time < f.began and self.order.bit(f.binder) & behind for f in self.frames)
 
     def _of_another_iteration(self, time: int, store: UOp, behind: int) -> bool:
-        """True if it was in an earlier iteration of a loop that `store` is in, and for which its storage does not wait."""
+        """True if `time` was in an earlier iteration of a loop around `store` that its storage does not wait for."""
         if time >= self.frames[-1].began:
             return False
         loops = self.order.loops(store)
@@ -248,7 +248,7 @@ class Graph(Places):
         return [tuple([Poison("over no index", node) if v is NOTHING else v for v in lanes]) for lanes in total]
 
     def result(self, node: UOp) -> Task:
-        """The lanes of a value, for each thread; none where what it was read from has been stored over."""
+        """The lanes of a value, for each thread. UndefinedError if an element that it was read from has been stored over."""
         found = yield self.value(node)
         self._use_all(node, node)
         return found
@@ -256,8 +256,8 @@ class Graph(Places):
     # Statements.
 
     def _execute(self, node: UOp) -> Task:
-        """The effect of `node`; of a statement at every iteration of the axes that are open in it. Its result are the stores that
-        did something, and what their storage waits for, as bits.
+        """The effect of `node`; a statement runs at every iteration of the axes that are open in it. The result: the stores with
+        an effect, and the nodes that their storage waits for, as bits.
         """
         done = 0
 

@@ -41,7 +41,7 @@ def closed(node: UOp) -> frozenset[Binder]:
 
 
 def lengths(node: UOp) -> list[tuple[Binder, UOp | int]]:
-    """The binders that a Range or an Unroll names, with what it says of their lengths; of any other node none."""
+    """(binder, length) of each loop or axis that a Range or an Unroll names; [] for any other node."""
     if node.op is Op.Range:
         return [(binder(node), node.src[0])]
     return [(("axis", a), n) for a, n in node.arg] if node.op is Op.Unroll else []
@@ -184,8 +184,8 @@ class Loops(ABC):
         return next((f for f in reversed(self.frames) if f.binder == at), None)
 
     def iteration(self, axis: Axis, ends: Sequence[int], node: UOp) -> list[int | Poison]:
-        """The iteration of an axis that `node` opens with these lengths, for each thread. It has none where its own length lacks
-        it, or where it would have more than the loop.
+        """The current iteration of an axis that `node` opens with these lengths, for each thread; Poison if its length is too
+        small for that iteration, or exceeds the loop's.
         """
         at, frame = self.bound(axis), self._running(axis)
         most = ends if frame is None or frame.ends is None else frame.ends
@@ -274,7 +274,7 @@ class Loops(ABC):
         yield self._nest(found, active, of_one_length if several else body, folds)
 
     def _length(self, said: UOp | int) -> Task:
-        """The number of iterations that something says of a loop, for each thread."""
+        """The number of iterations of a loop, for each thread, from its length as a node or a number."""
         return (yield self.value(said)) if isinstance(said, UOp) else [(said,)] * len(self.threads)
 
     def _nest(self, loops: Lengths, active: list[bool], body: Callable[[list[bool]], Task], folds: bool = False) -> Task:

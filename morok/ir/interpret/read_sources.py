@@ -30,7 +30,7 @@ class Reads:
         self.taken: dict[UOp, list[list[Sources]]] = {}
 
     def of_value(self, node: UOp) -> list[Sources]:
-        """The reads of each lane of a value that was computed, for each thread; of a counter those of its loop's length."""
+        """The reads of each lane of a computed value, for each thread; for a loop counter those of the loop's length."""
         if node.op is Op.Range:
             return self.of_value(node.src[0])
         found = self.run.memo(node).get((node, "reads")) if node in self.fed else None
@@ -96,7 +96,7 @@ class Reads:
         return inner if op in (Op.After, Op.Barrier, Op.Cast) or op in THROUGH else none
 
     def _of_index(self, node: UOp, places: PerThread) -> list[Sources]:
-        """The reads of each lane of the indices and the gate; those of an index inside of it count for all lanes."""
+        """The reads of each lane of the indices and the gate; the reads of inner indices count for all lanes."""
         indices = [self.of_value(s) for s in node.src[1:]]
         inner = [self.of_value(s) for n in order(node.src[:1], below) if n.op is Op.Index for s in n.src[1:]]
         count = element(node.src[0].dtype).count
@@ -112,7 +112,7 @@ class Reads:
         return [v[k : k + count] if len(v) > 1 else v for k, v in zip(at, whole, strict=True)]
 
     def read_from(self, node: UOp, reads: list[list[frozenset[Read]]], at: PerThread) -> None:
-        """Keep the reads of a Load, or an Index that is read, with those of its place, and of what stands where it has none."""
+        """Keep the reads of a Load, or of a read Index, with those of its place and of the alternative of a false gate."""
         places = self.of_place(node if node.op is Op.Index else node.src[0])
         alt = self.of_value(node.src[1]) if node.op is Op.Load and len(node.src) > 1 else None
         out = []
@@ -129,7 +129,7 @@ def _all(lanes: Sequence[Sources]) -> frozenset[Read]:
 
 
 def _lanes(node: UOp, vs: list[Sources], values: list[Lanes]) -> Sources:
-    """The reads of each lane of a value, by those of its operands: of what it depends on at these values."""
+    """The reads of each lane of a value: those of the operands that it depends on at these values."""
     op, count = node.op, node.dtype.count
     if op is Op.Where:
         return tuple([_chosen([lane(v, i) for v in vs], lane(values[0], i)) for i in range(count)])

@@ -9,8 +9,8 @@ from morok.ir.uop import UOp
 
 
 def operands(node: UOp) -> tuple[UOp, ...]:
-    """The operands that a node's meaning is of, in the same program: without the program of a kernel, and without what a Range
-    waits for, which says where it stands in a list of instructions.
+    """The operands that the value of a node depends on, in the same program: not the program of a kernel, and not the nodes that
+    a Range waits for, which only order a list of instructions.
     """
     if node.op is Op.Range:
         return node.src[:1]

@@ -45,8 +45,8 @@ def wanted(src: Operands, arg: Any, requested: DType | None) -> DType:
 
 
 def ranged(src: Operands, first_range: int) -> None:
-    """TypeError unless the operands from `first_range` on say themselves which loops are closed (`BINDERS`). An expression would
-    close what it happens to mention, and a rule that fires in it, or below, would change that.
+    """TypeError unless the operands from `first_range` on name the closed loops directly (`BINDERS`). An expression would close
+    the loops of all its leaves, and a rule that rewrites it would close others.
     """
     for r in src[first_range:]:
         if not r.dtype.is_integral:
