@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
+import stat
 import threading
 import time
 from pathlib import Path
@@ -38,6 +40,10 @@ def sweep(path: Path) -> None:
 
 
 def read(path: Path, most: int) -> bytes:
-    """The first `most` + 1 bytes of a file: more than `most` if it is too large. OSError if it cannot be read."""
+    """The first `most` + 1 bytes of a file: more than `most` if it is too large. OSError if it cannot be read, or is no file:
+    a pipe would be waited for, and is read once.
+    """
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise OSError(errno.EINVAL, "it is no regular file", str(path))
     with path.open("rb") as file:
         return file.read(most + 1)

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from morok import cache_folder
+from morok import atomic, cache_folder
 
 _MAGIC: Final = b"MRKOBJ2\n"
 _PRUNE_AT: Final = "00"  # suffix of keys, which are hex digests, whose put() also prunes: one in 256
@@ -39,7 +39,7 @@ class DiskCache:
         """The bytes stored for `key`; None if there are none, or they cannot be read, are damaged, or another key's."""
         path = self.path(key)
         try:
-            data = path.read_bytes()
+            data = atomic.read(path, self.limit)
         except OSError:
             return None
         head = len(_MAGIC) + 32

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import errno
-import os
-import stat
 from pathlib import Path
 from typing import Final
 
+from morok import atomic
 from morok.errors import Place, RuleEncodingError, RuleLimitError
 
 MAX_BYTES: Final = 1 << 20
@@ -15,12 +13,9 @@ MAX_BYTES: Final = 1 << 20
 
 def read_bytes(path: str | Path) -> bytes:
     """The bytes of a rule file, at most MAX_BYTES + 1, enough to show that it is too long. OSError if it cannot be read, or is no
-    regular file: a pipe would be waited for, and is read once.
+    regular file.
     """
-    if not stat.S_ISREG(os.stat(path).st_mode):
-        raise OSError(errno.EINVAL, "it is no regular file", str(path))
-    with Path(path).open("rb") as file:
-        return file.read(MAX_BYTES + 1)
+    return atomic.read(Path(path), MAX_BYTES)
 
 
 def decode(data: bytes, name: str) -> str:

@@ -24,9 +24,14 @@ def lists_scalars(info: OpInfo) -> bool:
     return info.role == "join" and len(named) == 1 and any(r.of == named[0] and r.word == "scalar" for r in relations(info))
 
 
+def chooses(info: OpInfo) -> bool:
+    """True if a truth, the first operand, says which of the others an op gives: these may be Invalid where the result is not."""
+    return info.params == ("bool", info.result, info.result)
+
+
 def loads(dialect: Dialect) -> frozenset[str]:
     """The ops that read memory."""
     return dialect.reads if isinstance(dialect, ReadsMemory) else frozenset()
 
 
-__all__ = ["constants_op", "invalid_op", "lists_scalars", "loads"]
+__all__ = ["chooses", "constants_op", "invalid_op", "lists_scalars", "loads"]

@@ -5,10 +5,13 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from morok.dialect import OperandInfo, OpInfo, find
 from morok.dsl.check import check_text
+from morok.dsl.special_ops import chooses
 from morok.errors import MorokError
 from morok.prove.lint import findings
 from morok.prove.lint.termination import unordered
@@ -118,8 +121,19 @@ def test_measures() -> None:
     assert left("a: FloorMod(x: int, y) ~> Sub(x, Mul(FloorDiv(x, y), y))\nb: FloorDiv(x: int, x) ~> one(x)") == []
     assert left("a: Add(x: int, y) ~> Add(y, x)") == ["g.a"]
     assert left("a: Neg(x: int) ~> Neg(Neg(Neg(x)))") == ["g.a"]
+    assert left("a: Mul(Neg(x: int), @const(c)) ~> Shl(x, where(c > 4, 2, 1))") == []  # whichever number that is, a constant
+    assert left("a: Mul(Neg(x: int), @vconst(vs)) ~> Mul(x, VConst { values: [0 - v for v in vs] })") == []
     # each of the three is smaller by some measure, all of them by none
     assert len(left("a: Not(x: int) ~> Neg(Abs(x))\nb: Neg(x: int) ~> Not(Not(x))\nc: Abs(x: int) ~> Not(x)")) == 1
+
+
+def test_an_op_that_gives_one_of_its_operands_is_told_by_its_operands() -> None:
+    """Whatever it is called: where it stands, a part may be Invalid that the variables of another rule do not match."""
+    assert [name for name, info in find("morok").ops.items() if chooses(info)] == ["Where"]
+    operands = tuple(OperandInfo(c) for c in "cxy")
+    of: dict[str, Any] = {"name": "Pick", "key": "pick", "operands": operands, "result": "T", "domains": {"T": ("i32",)}}
+    assert chooses(OpInfo(params=("bool", "T", "T"), **of))
+    assert not chooses(OpInfo(params=("T", "T", "T"), **of))
 
 
 @pytest.mark.long

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import subprocess
 import sys
@@ -226,6 +227,19 @@ def test_what_is_no_page_is_an_error(content: bytes, pack: Path) -> None:
     path.parent.mkdir()
     path.write_bytes(content)
     with pytest.raises(LedgerError, match="is no ledger page"):
+        morok.load_rules(pack, trust_ledger=True)
+
+
+@pytest.mark.parametrize("to", ["/dev/zero", "a pipe"])
+def test_what_is_no_file_is_no_page(to: str, pack: Path) -> None:
+    """Nobody waits for who may write to a pipe."""
+    path = ledger.page_path(pack)
+    path.parent.mkdir()
+    if to == "a pipe":
+        os.mkfifo(path)
+    else:
+        path.symlink_to(to)
+    with pytest.raises(LedgerError, match="no regular file"):
         morok.load_rules(pack, trust_ledger=True)
 
 

@@ -291,6 +291,18 @@ def test_normal_forms_of_bit_vectors_are_equal_at_all_values(seed: int) -> None:
         assert always
 
 
+def test_a_product_of_many_factors_is_left_as_it_is() -> None:
+    """Squares of squares: each has twice as many factors, and the sixtieth more than any memory holds."""
+    x = square = smt.BitVec(named("x"), 32)
+    for _ in range(60):
+        square = make("bvmul", (square, square), square.sort)
+    assert not refuted_as_polynomials([square != x])
+    fourth = make("bvmul", (x * x, x * x), x.sort)
+    assert refuted_as_polynomials([x * x * x * x != fourth])
+    wide = smt.ZeroExt(32, square) * smt.ZeroExt(32, square)
+    assert not refuted_as_polynomials([smt.Extract(31, 0, wide) != x])
+
+
 def computed(e: Expr, *values: tuple[Expr, Expr]) -> Expr:
     """The numeral that a term is at these values, each of its functions computed as it stands."""
     for unknown, value in values:

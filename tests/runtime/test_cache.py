@@ -115,6 +115,14 @@ def test_a_read_only_folder_serves_what_it_has(cache: Path) -> None:
             folder.chmod(0o755)
 
 
+def test_an_entry_that_is_no_file_is_none(tmp_path: Path) -> None:
+    cache = DiskCache(tmp_path)
+    path = cache.path("a" * 64)
+    path.parent.mkdir(parents=True)
+    os.mkfifo(path)
+    assert cache.get("a" * 64) is None
+
+
 def test_a_full_disk_costs_the_cache_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cache = DiskCache(tmp_path)
     real = os.replace

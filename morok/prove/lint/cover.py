@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule, Instance, Ty
+from morok.dsl.special_ops import chooses, invalid_op, loads
 from morok.prove.forms import mentions_maybe_invalid
 
 MOST_VARIANTS: Final = 16
@@ -61,6 +62,8 @@ class Matching:
     def __init__(self, above: CheckedRule, below: CheckedRule) -> None:
         self.above = above
         self.below = below
+        d = below.dialect
+        self.maybe_invalid = {invalid_op(d)} | loads(d) | {name for name, info in d.ops.items() if chooses(info)}
 
     def ways(
         self, p: S.Pattern, q: S.Pattern, pairs: list[tuple[S.Syntax, S.Syntax]], names: Match
@@ -107,7 +110,7 @@ class Matching:
         todo: list[Any] = [q]
         while todo:
             at = todo.pop()
-            if isinstance(at, S.TMaybeInvalid) or (isinstance(at, S.POp) and at.ops[0] in ("Invalid", "Where", "Load")):
+            if isinstance(at, S.TMaybeInvalid) or (isinstance(at, S.POp) and at.ops[0] in self.maybe_invalid):
                 return True
             todo += S.children(at)
         return False

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule, Sort
+from morok.dsl.functions import FUNCTIONS
 from morok.prove import smt
 from morok.prove.lint.cover import variants
 from morok.prove.smt.session import Died
@@ -25,25 +26,7 @@ from morok.prove.symbol import Symbol
 MOST: Final = 16  # the greatest weight tried
 _CONST: Final = "a constant"
 _LEAF: Final = "a leaf"
-_VALUES: Final = (
-    "const",
-    "zero",
-    "one",
-    "identity",
-    "eval",
-    "log2",
-    "vmin",
-    "vmax",
-    "tdiv",
-    "tmod",
-    "min",
-    "max",
-    "abs",
-    "gcd",
-    "bits",
-    "lanes",
-    "VConst",
-)
+_VALUES: Final = {"const", "zero", "one", "identity", "eval"} | {n for n, f in FUNCTIONS.items() if f.result in ("int", "bound")}
 _STATIC: Final = (Sort.VALUES, Sort.DTYPE, Sort.OP, Sort.OTHER)
 
 
@@ -90,6 +73,8 @@ def read(rule: CheckedRule, root: S.Syntax, factors: Factors) -> Form:
                 todo.append((at.sequence, times))
             case S.EIndex():  # one of several is at most as much as all of them
                 todo.append((at.sequence, times))
+            case S.POp() | S.ECall() if _constants(rule, at):
+                form.weights[_CONST] += times
             case S.POp() | S.ECall() if _op(rule, at) is not None:
                 op = str(_op(rule, at))
                 form.weights[op] += times
@@ -137,7 +122,13 @@ def _name(
 
 def _op(rule: CheckedRule, at: S.POp | S.ECall) -> str | None:
     name = at.ops[0] if isinstance(at, S.POp) else at.name
-    return name if name in rule.dialect.ops and name != "VConst" else None
+    return name if name in rule.dialect.ops else None
+
+
+def _constants(rule: CheckedRule, at: S.POp | S.ECall) -> bool:
+    """True for a vector of constants, which is as much as one."""
+    op = _op(rule, at)
+    return op is not None and rule.dialect.ops[op].role == "constants"
 
 
 def _position(rule: CheckedRule, op: str, field: str) -> int | None:

@@ -17,6 +17,7 @@ from morok.prove.smt.terms import FALSE, TRUE, Expr, make, numeral
 
 Monomial = tuple[int, ...]  # the numbers of its factors, in their order, each as often as it is there
 MOST_MONOMIALS: Final = 64  # of a polynomial; a product of more is left as it is
+MOST_FACTORS: Final = 64  # of a product: squares of squares have twice as many each time
 MOST_CHOICES: Final = 5  # conditions of choices that are decided one way and the other
 
 
@@ -61,7 +62,11 @@ class Polynomial:
             total[m] += times * n
         return Polynomial(self.sort, total)
 
-    def times(self, other: Polynomial) -> Polynomial:
+    def times(self, other: Polynomial) -> Polynomial | None:
+        """The product; None of one that is too long."""
+        factors = [max(map(len, p.terms), default=0) for p in (self, other)]
+        if len(self.terms) * len(other.terms) > MOST_MONOMIALS or sum(factors) > MOST_FACTORS:
+            return None
         total: Counter[Monomial] = Counter()
         for m, n in self.terms.items():
             for k, c in other.terms.items():
@@ -139,19 +144,21 @@ class Polynomials:
             case "bvshl" if args[1].head == "value":
                 return self.of(args[0]).scaled(1 << args[1].data if args[1].data < e.sort.width else 0)
             case "bvmul":
-                a, b = self.of(args[0]), self.of(args[1])
-                return a.times(b) if len(a.terms) * len(b.terms) <= MOST_MONOMIALS else None
+                return self.of(args[0]).times(self.of(args[1]))
             case "extract" if e.data[1] == 0:
                 return self.lowest(self.of(args[0]), e.sort.width)
         return None
 
-    def lowest(self, p: Polynomial, width: int) -> Polynomial:
-        """The lowest bits of a polynomial: the polynomial of the lowest bits."""
+    def lowest(self, p: Polynomial, width: int) -> Polynomial | None:
+        """The lowest bits of a polynomial: the polynomial of the lowest bits; None of one that is too long."""
         found = Polynomial(BitVecSort(width), {})
         for monomial, n in p.terms.items():
             product = Polynomial(found.sort, {(): n})
             for number in monomial:
-                product = product.times(self.of(self.low_bits(self.atoms[number], width)))
+                longer = product.times(self.of(self.low_bits(self.atoms[number], width)))
+                if longer is None:
+                    return None
+                product = longer
             found = found.plus(product)
         return found
 
