@@ -350,7 +350,9 @@ def _statements(r: Reading, name: str) -> Items:
 
 
 def _both(r: Reading, first: Statement, second: Statement) -> Statement:
-    """Two statements: in order if the second waits for the first, else in none."""
+    """Two statements: in order if the second waits for the first, else in none. What does nothing adds nothing."""
+    if second.behind is None and 0 in (first.count.known, second.count.known):
+        return second if first.count.known == 0 else first
     if first.loops or second.loops:
         raise Unsupported("loops side by side")
     if first.behind is not None or second.behind not in (None, first):
