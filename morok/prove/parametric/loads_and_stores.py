@@ -250,7 +250,7 @@ def _loaded(r: Reading, parts: Parts, at: Any) -> Integer | None:
     if "dtype" in parts:
         return r.dtype(parts["dtype"]).lanes
     if at is r.rule.syntax.target:  # made with the dtype of what it stands for
-        return r.lanes.of(r.rule.type_of(r.rule.syntax.pattern))
+        return r.wanted
     return None
 
 

@@ -442,7 +442,7 @@ class StructureMaker(Maker):
     def op_ptrcat(self, parts: dict[str, Any]) -> UOp:
         places: list[UOp] = []
         for item in parts["sources"]:
-            for _ in range(self.rng.choice((1, 2, 3)) if isinstance(item, S.PSequence) else 1):
+            for _ in range(self.items(1, 4) if isinstance(item, S.PSequence) else 1):
                 places.append(self.bind(item, self.storage(self.any).index(self.rng.randrange(ELEMENTS))))
         return UOp.new(Op.PtrCat, tuple(places))
 
