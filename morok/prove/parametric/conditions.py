@@ -5,10 +5,12 @@ from __future__ import annotations
 import itertools
 import operator
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from morok.dsl import syntax as S
 from morok.prove import smt
+from morok.prove.forms import conjuncts
 from morok.prove.parametric import axis_conditions, laws, loops, number_ops, threads
 from morok.prove.parametric.axis_forms import plain
 from morok.prove.parametric.op_functions import function
@@ -319,15 +321,37 @@ def _loops(value: Any) -> Loops:
 
 
 def _of_each_loop(r: Reading, e: S.EComprehension, several: Loops) -> Expr:
-    """A condition on each of several loops: what they are free of."""
+    """A condition on each of several loops: what they are free of, and what is free of them."""
     match e:
-        case S.EComprehension(
-            body=S.ECall(name=("free_of_axes" | "free_of") as which, args=(S.EName(name=one), of)), names=(name,), condition=None
-        ) if one == name and one not in {at.name for at in S.walk(of) if isinstance(at, S.EName)}:
-            return (
-                loops.free(several, _loops(r.value(of))) if which == "free_of" else _loops_free_of_axes(r, several, axes(r, of))
-            )
+        case S.EComprehension(body=S.EBinary(op="and", left=left, right=right), condition=None):
+            return smt.And(*(_of_each_loop(r, replace(e, body=part), several) for part in (left, right)))
+        case S.EComprehension(body=S.ECall(name="free_of_axes", args=(S.EName(name=one), of)), names=(name,), condition=None) if (
+            one == name and one not in {at.name for at in S.walk(of) if isinstance(at, S.EName)}
+        ):
+            return _loops_free_of_axes(r, several, axes(r, of))
+        case S.EComprehension(body=S.ECall(name="free_of" | "all") as each, names=(name,), condition=None) if _of_loops(
+            r, each, name
+        ):
+            before, r.names = r.names, {**r.names, name: several}  # a loop stands for all of them
+            try:
+                return r.truth(each)
+            finally:
+                r.names = before
     raise Unsupported("a condition about loops")
+
+
+def _of_loops(r: Reading, e: S.ECall, name: str) -> bool:
+    """Truth of a condition saying that loops are free of loops, with this name for one of them; or so of all of others."""
+    match e:
+        case S.ECall(name="free_of", args=(S.EName(name=one), S.EName(name=other))):
+            return name in (one, other) and one != other
+        case S.ECall(name="all", args=(S.EComprehension(body=body, names=(_,), sequence=S.EName(name=of), condition=None),)):
+            return (
+                of != name
+                and isinstance(r.names.get(of), Loops)
+                and all(isinstance(c, S.ECall) and _of_loops(r, c, name) for c in conjuncts(body))
+            )
+    return False
 
 
 def _loops_free_of_axes(r: Reading, several: Loops, moved: AxisList) -> Expr:

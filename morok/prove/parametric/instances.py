@@ -115,6 +115,8 @@ def _about(s: Setting, t: Expr) -> None:
         _about_digit(s, t)
     if t.data in s.places:
         s.law(laws.place_told, t, s.polynomial(t.args[1]))
+    if t.data is laws.BEHIND:
+        s.instance("The place that no elements come before is where it is.", smt.Implies(t.args[1] == 0, t == t.args[0]))
     of = s.nested_items.get(t.data)
     for functions, holds, only_if in list(s.of_items):
         if t.data in functions:

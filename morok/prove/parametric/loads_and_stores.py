@@ -250,7 +250,7 @@ def _loaded(r: Reading, parts: Parts, at: Any) -> Integer | None:
     if "dtype" in parts:
         return r.dtype(parts["dtype"]).lanes
     if at is r.rule.syntax.target:  # made with the dtype of what it stands for
-        return r.lanes.of(r.rule.type_of(r.rule.syntax.pattern))
+        return r.wanted
     return None
 
 
@@ -350,7 +350,9 @@ def _statements(r: Reading, name: str) -> Items:
 
 
 def _both(r: Reading, first: Statement, second: Statement) -> Statement:
-    """Two statements: in order if the second waits for the first, else in none."""
+    """Two statements: in order if the second waits for the first, else in none. What does nothing adds nothing."""
+    if second.behind is None and 0 in (first.count.known, second.count.known):
+        return second if first.count.known == 0 else first
     if first.loops or second.loops:
         raise Unsupported("loops side by side")
     if first.behind is not None or second.behind not in (None, first):

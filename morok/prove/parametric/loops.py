@@ -134,13 +134,12 @@ def free(x: Loops, r: Loops) -> Expr:
 def around(r: Reading, outer: Sequence[Loops], inner: Sequence[Loops]) -> list[Loops]:
     """Loops around others as loops that are closed together: the lengths of the outer ones may not depend on the inner ones. That
     of a loop which the hardware runs depends on no other; but what is free of it is not that loop itself, which named twice would
-    run once.
+    run once. Of a pattern, too, it is to be shown: what it matches may be nothing of the kind.
     """
-    if outer and inner and r.part == "pattern":
-        raise Unsupported("loops within loops of a pattern")
+    claim = r.setting.claim if r.part == "pattern" else r.claim
     for x in outer:
         for y in inner:
-            r.claim(smt.Or(free(x, y), smt.And(launched(x.name), free(y, x))))
+            claim(smt.Or(free(x, y), smt.And(launched(x.name), free(y, x))))
     return [*inner, *outer]
 
 

@@ -654,7 +654,7 @@ class Setting:
         self.laws = {c: said for c, said in self.laws.items() if others.isdisjoint(subterms([c]))}
         self.given.clear()
         self.schemas = [s for s in self.schemas if s.at_items is None or s.only_if is smt.TRUE or s.only_if in mine]
-        self.lanes = [lane for lane in self.lanes if lane.term in mine]
+        self.lanes = [lane for lane in self.lanes if lane.known is not None or lane.term in mine]
 
     def compared(self, a: Integer, b: Integer) -> None:
         """The sign of a difference: that of its other factor, where it is a product with a positive number."""

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from morok.prove.parametric.reading import Reading
 
 VALUE: Final = laws.VALUE
+FEW: Final = 4  # lanes of one store at each of which something may stay
 
 
 def opaque(name: Symbol) -> Statement:
@@ -194,6 +195,7 @@ def same_memory(setting: Setting, here: Expr, pattern: Statement, target: Statem
     A value stays where the statement stores nothing more to its place. What stays of the one, the other stores too, and it stays.
     Where nothing orders what the other stores, all of it must be what stays: then the order means nothing.
     """
+    setting.lanes += map(integer, range(min(FEW, max(s.count.known or 0 for s in (pattern, target)))))
     for one, other in ((pattern, target), (target, pattern)):
         lane = setting.probe("lane")
         setting.guard.append(setting.below(lane, one.count))

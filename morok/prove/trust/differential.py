@@ -186,7 +186,8 @@ def value(node: UOp, at: World, steps: int = STEPS) -> Any:
     """
     buffers = {k: list(v) for k, v in at.buffers.items()}
     variables = at.variables | {r: 0 for r in node.ranges if r not in at.variables}
-    if any(n.op is Op.PtrCat for n in node.toposort()):
+    ops = {n.op for n in node.toposort()}
+    if Op.PtrCat in ops and ops.isdisjoint((Op.Load, Op.Store)):  # it is the places themselves
         node = node.load()
     try:
         if node.dtype is dtypes.void:

@@ -247,8 +247,13 @@ class StructureMaker(Maker):
     def op_end(self, parts: dict[str, Any]) -> UOp:
         self.outward = self.rng.random() < 0.5
         ranges = self.loops_of(parts["ranges"], AxisType.Loop)
-        body = self.bind(parts["body"], self.effect())
-        return UOp.new(Op.End, (body, *ranges))
+        body = parts["body"]
+        made = (
+            self.make(body)
+            if isinstance(body, (S.PStruct, S.POp)) and "End" in S.ops_matched(body)
+            else self.bind(body, self.effect())
+        )
+        return UOp.new(Op.End, (made, *ranges))
 
     def effect(self) -> UOp:
         """A store, at a place and of a value that may depend on the loops."""
@@ -437,7 +442,7 @@ class StructureMaker(Maker):
     def op_ptrcat(self, parts: dict[str, Any]) -> UOp:
         places: list[UOp] = []
         for item in parts["sources"]:
-            for _ in range(self.rng.choice((1, 2, 3)) if isinstance(item, S.PSequence) else 1):
+            for _ in range(self.items(1, 4) if isinstance(item, S.PSequence) else 1):
                 places.append(self.bind(item, self.storage(self.any).index(self.rng.randrange(ELEMENTS))))
         return UOp.new(Op.PtrCat, tuple(places))
 
