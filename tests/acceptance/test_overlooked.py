@@ -21,7 +21,7 @@ from morok.optimize.opts import Opt, OptOp
 from morok.optimize.scheduler import Scheduler
 from morok.passes import rangeify
 from morok.passes.pipeline import lower
-from morok.runtime import plan
+from morok.runtime import thread_pool
 from morok.runtime.buffer import CPU_POOL
 from morok.tools.cli import main
 from tests.passes import kernels as K
@@ -289,7 +289,7 @@ def test_null_device(monkeypatch: pytest.MonkeyPatch) -> None:
         raise AssertionError("a kernel ran")
 
     with config.settings(device="NULL"):
-        monkeypatch.setattr(plan.Job, "run", never, raising=False)
+        monkeypatch.setattr(thread_pool.Job, "run", never, raising=False)
         for name, count in (("mlp", 2), ("conv", 1)):
             t = make[name]()
             assert t.device == "NULL"

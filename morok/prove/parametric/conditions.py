@@ -341,7 +341,7 @@ def _of_each_loop(r: Reading, e: S.EComprehension, several: Loops) -> Expr:
 
 
 def _of_loops(r: Reading, e: S.ECall, name: str) -> bool:
-    """Truth of a condition saying that loops are free of loops, with this name for one of them; or so of all of others."""
+    """True if a condition says that loops are free of loops, with this name for one of them, or of all others."""
     match e:
         case S.ECall(name="free_of", args=(S.EName(name=one), S.EName(name=other))):
             return name in (one, other) and one != other
