@@ -72,7 +72,10 @@ def without_turn(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapp
     finally:
         try:
             deferred.__enter__()
-        finally:  # a handler has raised: the turn goes on without deferring
+        except BaseException:  # a handler has raised, and the rest of the turn is not to be interrupted again
+            deferred.__enter__()
+            raise
+        finally:
             entry[1].set()
             WRITES.__enter__()
             _running.remove(entry)

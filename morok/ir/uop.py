@@ -6,6 +6,7 @@ programs. The cache holds nodes weakly. Bounds are computed at construction.
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral
@@ -866,10 +867,16 @@ def _any_value(dtype: DType, src: tuple[UOp, ...], arg: Any) -> Bounds:
 
 
 def _arg_key(arg: Any) -> Any:
-    """`arg` as part of a cache key: True, 1 and 1.0 are equal in Python and different arguments here."""
+    """`arg` as part of a cache key: True, 1 and 1.0 are equal in Python and different arguments here.
+
+    The parts of a frozen dataclass stand for it. Its own hash is a Python function, which would run when the node dies, in a
+    callback: an interrupt that arrives there is lost.
+    """
     kind = arg.__class__
     if kind is tuple:
         return tuple([_arg_key(a) for a in arg])
+    if (made := getattr(kind, "__dataclass_params__", None)) is not None and made.frozen and made.eq:
+        return kind, *[_arg_key(getattr(arg, f.name)) for f in dataclasses.fields(arg) if f.compare]
     return (kind, arg) if kind is bool or kind is float else arg
 
 

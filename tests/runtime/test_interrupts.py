@@ -19,7 +19,9 @@ import pytest
 import morok
 from morok import Tensor, UOp, dtypes, interrupts
 from morok.interrupts import check, deferred
-from morok.tensor import plans
+from morok.optimize.opts import Opt, OptOp
+from morok.passes.target import KernelInfo
+from morok.tensor import describing, plans
 
 CAMPAIGN = Path(__file__).with_name("interrupt_campaign.py")
 
@@ -190,6 +192,8 @@ def test_no_python_runs_when_tensors_nodes_and_kernels_die() -> None:
     assert python_calls(lambda: tensors.clear()) == []
     nodes = [UOp.var("dies", dtypes.i32) * 12345]
     assert python_calls(lambda: nodes.clear()) == []
+    named = [UOp.sink(info=KernelInfo("dies", (Opt(OptOp.UPCAST, 0, 4),)))]
+    assert python_calls(lambda: named.clear()) == []
     plans = [(Tensor(np.arange(9, dtype=np.float32)) * 7.125).prepare()]
     morok.tensor.plans.forget_kernels()
     assert python_calls(lambda: plans.clear()) == []
@@ -242,6 +246,55 @@ def test_what_a_handler_computes_meanwhile_is_not_computed_again(monkeypatch: py
     monkeypatch.setattr(plans, "planned", interrupted)
     counter.realize((counter * 5).sum())
     assert counter.tolist() == [1, 1, 1]
+
+
+TURNS = ("contextlib.py", "turns.py")
+
+
+def at_call(k: int, work: Callable[[], Any]) -> int:
+    """The number of calls and returns of functions of `TURNS` while `work` does, which is interrupted at the k-th."""
+    seen = 0
+
+    def profile(frame: FrameType, event: str, argument: Any) -> None:
+        nonlocal seen
+        if event in ("call", "return") and Path(frame.f_code.co_filename).name in TURNS:
+            seen += 1
+            if seen == k:
+                signal.raise_signal(signal.SIGINT)
+
+    sys.setprofile(profile)
+    try:
+        work()
+    except KeyboardInterrupt:
+        pass
+    finally:
+        sys.setprofile(None)
+    return seen
+
+
+@pytest.mark.long
+def test_interrupts_while_a_function_is_described_and_run() -> None:
+    """A call writes everything or nothing, and later calls are right, wherever the interrupt arrives."""
+    counter, twice = Tensor(np.zeros(3, np.float32)).realize(), Tensor(np.zeros(3, np.float32)).realize()
+
+    def counted(x: Tensor) -> Tensor:
+        counter.assign(counter + 1)
+        twice[1:] = counter[1:] * 2
+        return x + counter
+
+    x = Tensor(np.arange(3, dtype=np.float32))
+    jitted = morok.jit(counted)
+    for function in (lambda: morok.jit(counted), lambda: jitted):  # described, or run, in each call
+        calls = at_call(-1, lambda make=function: make()(x))
+        for k in range(1, calls + 1):
+            was = counter.tolist()[0]
+            at_call(k, lambda make=function: make()(x))
+            now = counter.tolist()
+            assert now in ([was] * 3, [was + 1] * 3)
+            assert twice.tolist()[1:] == [2 * now[0]] * 2
+            assert (describing.current(), describing.descriptions) == (None, [])
+            assert function()(x).tolist() == [now[0] + 1, now[0] + 2, now[0] + 3]
+            assert counter.tolist() == [now[0] + 1] * 3
 
 
 @pytest.mark.long
