@@ -109,7 +109,7 @@ class PtrType(DType):
         size = whole(size, "the size of what a pointer points to", -1, _MOST_ELEMENTS, IRTypeError)
         instance(base, DType, "what a pointer points to", "a dtype", IRTypeError)
         instance(space, AddrSpace, "where a pointer points", "an AddrSpace", IRTypeError)
-        key = (base, size, space)
+        key = (base, size, space.value)  # the hash of an enum is a Python function: see morok.ir.alive
         entry = cls._interned.get(key)
         found = None if entry is None else entry()
         if found is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import signal
@@ -192,6 +193,8 @@ def test_no_python_runs_when_tensors_nodes_and_kernels_die() -> None:
     assert python_calls(lambda: tensors.clear()) == []
     nodes = [UOp.var("dies", dtypes.i32) * 12345]
     assert python_calls(lambda: nodes.clear()) == []
+    pointers = [dtypes.f32.ptr(123457)]
+    assert python_calls(lambda: (pointers.clear(), gc.collect())) == []
     named = [UOp.sink(info=KernelInfo("dies", (Opt(OptOp.UPCAST, 0, 4),)))]
     assert python_calls(lambda: named.clear()) == []
     plans = [(Tensor(np.arange(9, dtype=np.float32)) * 7.125).prepare()]
