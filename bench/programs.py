@@ -48,7 +48,9 @@ class Program:
         values = [numbers["input"]]
         for step in self.steps:
             args = [values[s] for s in step.sources]
-            values.append(cut(pieces[step.piece](*args, *[numbers[name] for name, _ in step.weights], heads=step.heads)))
+            values.append(
+                cut(pieces[step.piece](*args, *[numbers[name] for name, _ in step.weights], heads=step.heads))
+            )
         return pieces["end"]([values[k] for k in self.ends()])
 
     def ends(self) -> list[int]:
@@ -61,7 +63,9 @@ def drawn(rng: np.random.Generator, size: int, pieces: tuple[int, int] = (3, 12)
     rows = bool(rng.integers(2))
     a, b = (int(n) for n in rng.integers(max(2, size // 2), 2 * size + 1, 2))
     side = max(3, round(math.sqrt(size) * 2))
-    shape = (a, b) if rows else (1, max(2, side // 2), int(rng.integers(side, 2 * side)), int(rng.integers(side, 2 * side)))
+    shape = (
+        (a, b) if rows else (1, max(2, side // 2), int(rng.integers(side, 2 * side)), int(rng.integers(side, 2 * side)))
+    )
     shapes, steps = [shape], list[Step]()
     for k in range(int(rng.integers(pieces[0], pieces[1] + 1))):
         at = max(0, len(shapes) - 1 - int(rng.geometric(0.6)) + 1)
@@ -84,7 +88,9 @@ def drawn(rng: np.random.Generator, size: int, pieces: tuple[int, int] = (3, 12)
     return Program(shape, tuple(steps))
 
 
-def _layer(rng: np.random.Generator, name: str, at: int, x: tuple[int, ...], k: int, width: int) -> tuple[Step, tuple[int, ...]]:
+def _layer(
+    rng: np.random.Generator, name: str, at: int, x: tuple[int, ...], k: int, width: int
+) -> tuple[Step, tuple[int, ...]]:
     """A piece of one value, and the shape of what it makes."""
     if name == "linear":
         out = int(rng.integers(max(2, width // 2), 2 * width + 1))
@@ -107,7 +113,19 @@ def _layer(rng: np.random.Generator, name: str, at: int, x: tuple[int, ...], k: 
 
 OF_ROWS: Final = (
     *("linear",) * 3,
-    *("layernorm", "rms_norm", "softmax", "relu", "gelu", "silu", "attention", "residual", "residual", "concat", "cumsum"),
+    *(
+        "layernorm",
+        "rms_norm",
+        "softmax",
+        "relu",
+        "gelu",
+        "silu",
+        "attention",
+        "residual",
+        "residual",
+        "concat",
+        "cumsum",
+    ),
 )
 OF_IMAGES: Final = (
     *("conv",) * 3,

@@ -49,7 +49,11 @@ class Saturating:
         "Max": _op("Max", lambda d, a, b: max(a, b)),
     }
     dtypes: Mapping[str, Hashable] = {"sat": "sat"}
-    classes: Mapping[str, frozenset[str]] = {"any": frozenset({"sat"}), "int": frozenset({"sat"}), "number": frozenset({"sat"})}
+    classes: Mapping[str, frozenset[str]] = {
+        "any": frozenset({"sat"}),
+        "int": frozenset({"sat"}),
+        "number": frozenset({"sat"}),
+    }
     inline: Mapping[str, str] = {}
     facts: Mapping[str, Callable[..., Any]] = {}
     theory = f"{__name__ if __name__ != '__main__' else 'foreign'}:Theory"

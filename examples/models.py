@@ -76,7 +76,9 @@ class Decoder(nn.Module):
         those of earlier ones, and get its own.
         """
         n, _, width = x.shape
-        query, key, value = self.qkv(self.norm1(x)).reshape(n, 3, self.heads, 1, width // self.heads).permute(1, 0, 2, 3, 4)
+        query, key, value = (
+            self.qkv(self.norm1(x)).reshape(n, 3, self.heads, 1, width // self.heads).permute(1, 0, 2, 3, 4)
+        )
         keys[:, :, position], values[:, :, position] = key[:, :, 0], value[:, :, 0]
         seen = (Tensor.arange(keys.shape[2]) <= Tensor(position)).reshape(1, -1)
         attended = query.scaled_dot_product_attention(keys, values, seen)

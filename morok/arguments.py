@@ -56,7 +56,9 @@ def index_or_none(value: Any) -> int | None:
         return None
 
 
-def whole(value: Any, what: str, least: int | None = None, most: int | None = None, error: type[MorokError] = UsageError) -> int:
+def whole(
+    value: Any, what: str, least: int | None = None, most: int | None = None, error: type[MorokError] = UsageError
+) -> int:
     """`value` as an int in least..=most (None: no bound)."""
     n = index_or_none(value)
     if n is None or (least is not None and n < least) or (most is not None and n > most):
@@ -167,7 +169,9 @@ def function(value: Any, what: str, error: type[MorokError] = UsageError) -> Cal
     return found
 
 
-def instance(value: Any, kind: type[T], what: str, expected: str, error: type[MorokError] = UsageError, hint: str = "") -> T:
+def instance(
+    value: Any, kind: type[T], what: str, expected: str, error: type[MorokError] = UsageError, hint: str = ""
+) -> T:
     """`value`, an instance of `kind`, which the message calls `expected`."""
     if not isinstance(value, kind):
         raise mistyped(value, what, expected, error, hint)
@@ -185,6 +189,8 @@ def several(value: Any, what: str, expected: str, error: type[MorokError] = Usag
     """The elements of a list, a tuple or another collection, except text and mappings."""
     if isinstance(value, (*_TEXTS, Mapping)) or not isinstance(value, Iterable):
         raise mistyped(value, what, expected, error)
-    if getattr(value, "ndim", None) == 0 or (isinstance(value, memoryview) and value.ndim > 1):  # it has __iter__, which fails
+    if getattr(value, "ndim", None) == 0 or (
+        isinstance(value, memoryview) and value.ndim > 1
+    ):  # it has __iter__, which fails
         raise mistyped(value, what, expected, error)
     return list(value)

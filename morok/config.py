@@ -185,7 +185,9 @@ def _opts(text: str) -> str:
     return " ".join(text.split())
 
 
-DEBUG: Final = Setting("DEBUG", "", _one_of("", "ir"), '"ir" or nothing', "ir: print the program after each of the 22 stages")
+DEBUG: Final = Setting(
+    "DEBUG", "", _one_of("", "ir"), '"ir" or nothing', "ir: print the program after each of the 22 stages"
+)
 NOOPT: Final = Setting("NOOPT", False, _switch, "0 or 1", "apply no optimizations in stage 7")
 DEVECTORIZE: Final = Setting(
     "DEVECTORIZE",
@@ -204,7 +206,11 @@ CHECK: Final = Setting(
     "prove that kernels stay inside their buffers; verify the program between stages, and helpers' contracts at each call",
 )
 MAX_BUFFERS: Final = Setting(
-    "MAX_BUFFERS", 0, _buffers, "0, or a number from 4 on", "most buffers that one kernel may use; 0: the limit of the device"
+    "MAX_BUFFERS",
+    0,
+    _buffers,
+    "0, or a number from 4 on",
+    "most buffers that one kernel may use; 0: the limit of the device",
 )
 TRACE: Final[Setting[Path | None]] = Setting(
     "TRACE", None, _file, "a file name", "write every rule that fires to this file, as JSON"
@@ -240,25 +246,48 @@ L1_BYTES: Final = Setting(
     "bytes of a core's L1 data cache, for the tiles of matrix products; 0: as detected",
 )
 L2_BYTES: Final = Setting(
-    "L2_BYTES", 0, _natural, "a number from 0 up", "bytes of a core's L2 cache, for the tiles of matrix products; 0: as detected"
+    "L2_BYTES",
+    0,
+    _natural,
+    "a number from 0 up",
+    "bytes of a core's L2 cache, for the tiles of matrix products; 0: as detected",
 )
 BEAM: Final = Setting(
-    "BEAM", 0, _natural, "a number from 0 up", "optimize kernels by timing, keeping N candidates a round; 0: by heuristics"
+    "BEAM",
+    0,
+    _natural,
+    "a number from 0 up",
+    "optimize kernels by timing, keeping N candidates a round; 0: by heuristics",
 )
 BEAM_TIMEOUT: Final = Setting(
     "BEAM_TIMEOUT", 60.0, _seconds, "seconds", "time after which beam search makes no more candidates for a kernel"
 )
 BEAM_UPCAST_MAX: Final = Setting(
-    "BEAM_UPCAST_MAX", 256, _count, "a number from 1 up", "most lanes of a beam search candidate, of all axes together", bare=True
+    "BEAM_UPCAST_MAX",
+    256,
+    _count,
+    "a number from 1 up",
+    "most lanes of a beam search candidate, of all axes together",
+    bare=True,
 )
 BEAM_LOCAL_MAX: Final = Setting(
-    "BEAM_LOCAL_MAX", 1024, _count, "a number from 1 up", "most threads in a block of a beam search candidate", bare=True
+    "BEAM_LOCAL_MAX",
+    1024,
+    _count,
+    "a number from 1 up",
+    "most threads in a block of a beam search candidate",
+    bare=True,
 )
 BEAM_UOPS_MAX: Final = Setting(
     "BEAM_UOPS_MAX", 3000, _count, "a number from 1 up", "most instructions of a beam search candidate", bare=True
 )
 BEAM_RUNS: Final = Setting(
-    "BEAM_RUNS", 3, _count, "a number from 1 up", "number of timings of a beam search candidate; the best counts", bare=True
+    "BEAM_RUNS",
+    3,
+    _count,
+    "a number from 1 up",
+    "number of timings of a beam search candidate; the best counts",
+    bare=True,
 )
 SEARCH_CUTS: Final = Setting(
     "SEARCH_CUTS",
@@ -437,7 +466,9 @@ def settings(**values: Any) -> Iterator[None]:
             try:
                 value = setting.parse(_text(value))
             except ValueError:
-                raise ConfigError(f"{name}={shown(value)} cannot be read", place=_caller(), expected=setting.takes) from None
+                raise ConfigError(
+                    f"{name}={shown(value)} cannot be read", place=_caller(), expected=setting.takes
+                ) from None
         new[setting.name] = value
     token = _overrides.set(new)
     try:

@@ -359,7 +359,9 @@ def built_in(dialect: Dialect) -> bool:
     digests.
     """
     part = f"dialect {BUILT_IN}"
-    return type(dialect).__module__ == handed.home(part) and dialect is handed.part(part)  # which loads nothing for others
+    return type(dialect).__module__ == handed.home(part) and dialect is handed.part(
+        part
+    )  # which loads nothing for others
 
 
 def verify(dialect: Dialect) -> list[DialectError]:

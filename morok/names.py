@@ -7,7 +7,9 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-SHOWN: Final = "morok.shown"  # error handler of streams: writes a name's bytes unchanged, other unencodable characters as escapes
+SHOWN: Final = (
+    "morok.shown"  # error handler of streams: writes a name's bytes unchanged, other unencodable characters as escapes
+)
 
 
 def nearest(name: str, known: Iterable[str], most: int = 1) -> list[str]:

@@ -15,7 +15,9 @@ from morok.errors import MorokError, OutOfMemoryError
 F = TypeVar("F", bound=Callable[..., Any])
 # CPython's messages in a SystemError if its interpreter, or a call of a Python function, runs out of memory without an error.
 # Calls of other functions are not matched: such an error may be a bug in an extension module.
-_UNSAID: Final = re.compile("error return without exception set|<function .* returned NULL without setting an exception")
+_UNSAID: Final = re.compile(
+    "error return without exception set|<function .* returned NULL without setting an exception"
+)
 # Arguments of mmap for private memory.
 _OWN: Final[dict[str, Any]] = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if hasattr(mmap, "MAP_PRIVATE") else {}
 # Reserved address space, freed before an error is made and printed, which takes memory. Its pages are never touched.

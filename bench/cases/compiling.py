@@ -77,7 +77,9 @@ def _fresh(who: str, code: str, folder: Path) -> Callable[[], float]:
         with tempfile.TemporaryDirectory() as cold:
             env = os.environ | {"MOROK_CACHE_DIR": cold, "CACHELEVEL": "0", "BEAM": "0"}
             files = [str(folder / name) for name in ("state.npz", "x.npy", f"{who}.npy")]
-            done = subprocess.run([_python(who), "-c", code, *files], env=env, check=True, capture_output=True, text=True)
+            done = subprocess.run(
+                [_python(who), "-c", code, *files], env=env, check=True, capture_output=True, text=True
+            )
         return float(done.stdout.splitlines()[-1])
 
     return run

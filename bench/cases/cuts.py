@@ -96,7 +96,9 @@ OF_ROWS: Final[dict[str, Callable[[Any, Cut, Numbers], Any]]] = {
     "cumsum": lambda x, cut, new: x.cumsum(1),
     "gather": lambda x, cut, new: x[new.below(x.shape[0], 2 * x.shape[0])],
     "concat": lambda x, cut, new: x.cat(new(*x.shape, name="beside"), axis=1) * 2,
-    "two linears": lambda x, cut, new: cut(_linear(x, x.shape[1], new)) * _linear(x, x.shape[1], new, "second").sigmoid(),
+    "two linears": lambda x, cut, new: (
+        cut(_linear(x, x.shape[1], new)) * _linear(x, x.shape[1], new, "second").sigmoid()
+    ),
     "residual": lambda x, cut, new: x + cut(_linear(x, x.shape[1], new)),
 }
 IMAGES: Final[dict[str, Callable[[Any, Cut, Numbers], Any]]] = {
@@ -201,7 +203,9 @@ def cut_by_hand(program: Program, most: int = 4, seed: int = 0) -> dict[tuple[in
     drawn = np.random.default_rng(seed).permutation(marks)[:most].tolist()
     plans: dict[tuple[int, ...], Any] = {}
     seen = set()
-    for chosen in itertools.chain.from_iterable(itertools.combinations(sorted(drawn), n) for n in range(len(drawn) + 1)):
+    for chosen in itertools.chain.from_iterable(
+        itertools.combinations(sorted(drawn), n) for n in range(len(drawn) + 1)
+    ):
         at = itertools.count()
         plan = program(lambda t, at=at, chosen=chosen: t.contiguous() if next(at) in chosen else t).prepare()
         steps = tuple([(k.kernel, k.buffers, tuple(k.fixedvars.items())) for k in plan.kernels])
@@ -233,7 +237,9 @@ def contest(name: str, program: Program, goal: float = GOAL, rounds: int = 25, s
     plans = cut_by_hand(program, seed=seed)
     ours = turns(plans.pop(()))
     peers = {f"cut at {', '.join(map(str, chosen))}": turns(plan) for chosen, plan in plans.items()}
-    return Contest(name, ours, peers, goal=goal if peers else None, against=BEST, rounds=rounds, reports=True, typical=min)
+    return Contest(
+        name, ours, peers, goal=goal if peers else None, against=BEST, rounds=rounds, reports=True, typical=min
+    )
 
 
 def contests() -> Iterator[Contest]:

@@ -86,7 +86,9 @@ class Peers:
     def floats(self, *shape: int) -> np.ndarray:
         return self._rng.standard_normal(shape, dtype=np.float32)
 
-    def of(self, arrays: tuple[np.ndarray, ...], numpy: Run | None = None, torch: Any = None, jax: Any = None) -> dict[str, Run]:
+    def of(
+        self, arrays: tuple[np.ndarray, ...], numpy: Run | None = None, torch: Any = None, jax: Any = None
+    ) -> dict[str, Run]:
         """`numpy` as it is; `torch(t, *tensors)` and `jax(j, *arrays)`, the latter compiled, where they are installed."""
         found: dict[str, Run] = {} if numpy is None else {"numpy": numpy}
         if self.torch is not None and torch is not None:
@@ -140,7 +142,9 @@ def products(p: Peers) -> Iterator[Contest]:
             lambda _, x, y, turned=turned: x @ (y.T if turned else y),
         )
         right = Tensor(b).T if turned else Tensor(b)
-        yield contest(f"{name} ({m}, {k}, {n})", _plan(Tensor(a) @ right), others, goal=1 / 0.95, against="numpy", rounds=FEW)
+        yield contest(
+            f"{name} ({m}, {k}, {n})", _plan(Tensor(a) @ right), others, goal=1 / 0.95, against="numpy", rounds=FEW
+        )
 
 
 def elementwise(p: Peers) -> Iterator[Contest]:
@@ -181,7 +185,9 @@ def elementwise(p: Peers) -> Iterator[Contest]:
             lambda j, x, how=how: j.nn.gelu(x, approximate=how == "tanh"),
         )
         goal = 0.75 if how == "none" else None
-        yield contest(f"gelu of 4M, approximate={how}", _plan(Tensor(x).gelu(how)), others, goal=goal, against="jax", rounds=FEW)
+        yield contest(
+            f"gelu of 4M, approximate={how}", _plan(Tensor(x).gelu(how)), others, goal=goal, against="jax", rounds=FEW
+        )
 
 
 def rows(p: Peers) -> Iterator[Contest]:
@@ -232,7 +238,9 @@ def sums(p: Peers) -> Iterator[Contest]:
             lambda _, x, axis=axis: x.sum(axis),
         )
         name = "all" if axis is None else f"axis {axis}"
-        yield contest(f"sum of (4096, 4096), {name}", _plan(Tensor(a).sum(axis)), others, goal=1.0, against=BEST, rounds=FEW)
+        yield contest(
+            f"sum of (4096, 4096), {name}", _plan(Tensor(a).sum(axis)), others, goal=1.0, against=BEST, rounds=FEW
+        )
 
 
 def copies(p: Peers) -> Iterator[Contest]:
@@ -243,7 +251,9 @@ def copies(p: Peers) -> Iterator[Contest]:
     others = p.of((a,), lambda: np.copyto(out, a), lambda t, x: to.copy_(x), None)
     yield contest("copy of 16M floats", _plan(Tensor(a) + 0.0), others, rounds=FEW)
     others = p.of((a,), lambda: np.copyto(out, a.T), lambda t, x: to.copy_(x.T), None)
-    yield contest("transposed copy (4096, 4096)", _plan(Tensor(a).T.contiguous()), others, goal=0.5, against="torch", rounds=FEW)
+    yield contest(
+        "transposed copy (4096, 4096)", _plan(Tensor(a).T.contiguous()), others, goal=0.5, against="torch", rounds=FEW
+    )
 
 
 def networks(p: Peers) -> Iterator[Contest]:

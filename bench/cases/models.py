@@ -145,7 +145,9 @@ def _peak(run: Callable[[], Any]) -> int:
 
     with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as seen:
         run()
-    changes = sorted((e.start_ns(), e.nbytes()) for e in seen.profiler.kineto_results.events() if e.name() == "[memory]")
+    changes = sorted(
+        (e.start_ns(), e.nbytes()) for e in seen.profiler.kineto_results.events() if e.name() == "[memory]"
+    )
     return max(itertools.accumulate(n for _, n in changes))
 
 
@@ -222,7 +224,9 @@ def _tokens(models: Any, has_torch: bool) -> Iterator[Contest]:
         stepped = torch.inference_mode()(lambda k: program.gpt_step(rows[k], k, held, heads))
         _agree("GPT with a cache", first, np.concatenate([stepped(k).numpy() for k in range(positions)], 1))
         peers["torch"] = lambda: stepped(next(theirs) % positions)
-    yield Contest("GPT with a cache, a token through jit", run, peers, 0.8, "torch" if has_torch else "", rounds=300, typical=min)
+    yield Contest(
+        "GPT with a cache, a token through jit", run, peers, 0.8, "torch" if has_torch else "", rounds=300, typical=min
+    )
     yield Contest("the same, against its plan", run, {"its plan": execute}, 1.3, "its plan", rounds=300, typical=min)
 
 
@@ -243,7 +247,13 @@ def contests() -> Iterator[Contest]:
             0.8,
         ),
         ("UNet (8 channels, 32 x 32)", models.UNet(8), page, lambda t: t.unet, None),
-        ("LSTM (3 steps, 64 wide)", models.LSTM(64, 64), sequence, lambda t: functools.partial(t.lstm, hidden=64), None),
+        (
+            "LSTM (3 steps, 64 wide)",
+            models.LSTM(64, 64),
+            sequence,
+            lambda t: functools.partial(t.lstm, hidden=64),
+            None,
+        ),
     ]
     has_torch = importlib.util.find_spec("torch") is not None
     for name, model, x, of, goal in rows:
@@ -260,6 +270,8 @@ def contests() -> Iterator[Contest]:
             ours, theirs = _memory(plan, x.nbytes + sum(a.nbytes for a in state.values())), _peak(run)
             print(f"{name}: peak memory {ours:,} bytes, torch {theirs:,}: {ours / theirs:.2f}", file=sys.stderr)
             peers["torch"] = run
-        yield Contest(name, plan.execute, peers, goal=goal, against="torch" if has_torch else "", rounds=30, typical=min)
+        yield Contest(
+            name, plan.execute, peers, goal=goal, against="torch" if has_torch else "", rounds=30, typical=min
+        )
     yield from _tokens(models, has_torch)
     yield from _calls()

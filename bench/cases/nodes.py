@@ -27,5 +27,7 @@ def contests() -> Iterator[Contest]:
     # without a reference to the results every sum is released, so each round makes all of them anew
     yield Contest(f"{N} new nodes", _build(x, ours), {"tinygrad": _build(y, theirs)}, goal=1 / 2, against="tinygrad")
     kept = (_build(x, ours)(), _build(y, theirs)())
-    yield Contest(f"{N} nodes that exist", _build(x, ours), {"tinygrad": _build(y, theirs)}, goal=1 / 4, against="tinygrad")
+    yield Contest(
+        f"{N} nodes that exist", _build(x, ours), {"tinygrad": _build(y, theirs)}, goal=1 / 4, against="tinygrad"
+    )
     del kept

@@ -101,10 +101,18 @@ def contests() -> Iterator[Contest]:
         state["ours"] = _divisions(names, lambda v: UOp.const(v, dtypes.index))
 
     both = {"tinygrad": lambda: state["theirs"].simplify()}
-    for what, make in ((f"fold {LINKS} operations on constants", constants), (f"add {LINKS} constants to a variable", offsets)):
+    for what, make in (
+        (f"fold {LINKS} operations on constants", constants),
+        (f"add {LINKS} constants to a variable", offsets),
+    ):
         make()
-        yield Contest(what, lambda: morok.simplify(state["ours"]), both, goal=1 / 5, against="tinygrad", rounds=15, prepare=make)
+        yield Contest(
+            what, lambda: morok.simplify(state["ours"]), both, goal=1 / 5, against="tinygrad", rounds=15, prepare=make
+        )
     divisions()
     yield Contest(
-        "simplify a sum of 50 quotients and remainders", lambda: morok.simplify(state["ours"]), most=0.1, prepare=divisions
+        "simplify a sum of 50 quotients and remainders",
+        lambda: morok.simplify(state["ours"]),
+        most=0.1,
+        prepare=divisions,
     )

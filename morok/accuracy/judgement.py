@@ -43,7 +43,9 @@ def judge(rule: CheckedRule) -> Verdict:
         scope.append(said)
     seconds = time.perf_counter() - started
     helpers = tuple(sorted(rule.externs))
-    return Verdict(rule.name, rule.file, rule.line, verdict, tuple(scope), seconds, helpers, None, message, solver="measured")
+    return Verdict(
+        rule.name, rule.file, rule.line, verdict, tuple(scope), seconds, helpers, None, message, solver="measured"
+    )
 
 
 def judge_trial(rule: CheckedRule, beside: Sequence[CheckedRule]) -> Verdict:
@@ -76,7 +78,9 @@ def judge_trial(rule: CheckedRule, beside: Sequence[CheckedRule]) -> Verdict:
         if message:
             break
     seconds = time.perf_counter() - started
-    return Verdict(rule.name, rule.file, rule.line, verdict, (), seconds, message=message, solver="measured", final=False)
+    return Verdict(
+        rule.name, rule.file, rule.line, verdict, (), seconds, message=message, solver="measured", final=False
+    )
 
 
 def _subject_of(rule: CheckedRule, instance: Instance, promised: float) -> Subject | tuple[str, str]:
@@ -89,7 +93,10 @@ def _subject_of(rule: CheckedRule, instance: Instance, promised: float) -> Subje
     if allowed is None:
         return "refuted", f"{s.op.name} is exact: no rule may make it anything else"
     if promised > allowed:
-        return "refuted", f"{s.op.name} may be off by {allowed:g} ulp, and the rule promises no better than {promised:g}"
+        return (
+            "refuted",
+            f"{s.op.name} may be off by {allowed:g} ulp, and the rule promises no better than {promised:g}",
+        )
     if not _applies(s):
         return "inapplicable", f"the rule does not apply to {s.op.name} at {s.dtype}"
     return s
@@ -108,7 +115,10 @@ def _judge(rule: CheckedRule, instance: Instance, promised: float) -> tuple[str,
         kept = found
     for build, w in (*found.worst.items(), *kept.worst.items(), *named.items()):
         if not w.ulp <= promised:
-            return "refuted", f"at {s.dtype}, {_point(s, w)}: {w.ulp:.4g} ulp off ({build}), where {promised:g} are promised"
+            return (
+                "refuted",
+                f"at {s.dtype}, {_point(s, w)}: {w.ulp:.4g} ulp off ({build}), where {promised:g} are promised",
+            )
     for build, w in found.worst.items():
         if build in kept.worst and w.ulp > kept.worst[build].ulp + SLACK:
             recorded = kept.worst[build].ulp

@@ -38,7 +38,9 @@ class Runner:
         self.subject = s
         self.size = CHUNK
         used = rules or s.rules
-        self.kernels = {b: _compile(instructions(s, CHUNK, host(), b, used), f"{s.op.name.lower()}_{b}", b) for b in builds}
+        self.kernels = {
+            b: _compile(instructions(s, CHUNK, host(), b, used), f"{s.op.name.lower()}_{b}", b) for b in builds
+        }
         wide = replace(s, dtype=dtypes.f64)
         self.oracle = (
             None
@@ -50,7 +52,9 @@ class Runner:
         """The results of `kernel` for up to `size` operands."""
         cpu = device("CPU")
         out = np.zeros(self.size, operands[0].dtype)
-        padded = [a if len(a) == self.size else np.concatenate([a, np.zeros(self.size - len(a), a.dtype)]) for a in operands]
+        padded = [
+            a if len(a) == self.size else np.concatenate([a, np.zeros(self.size - len(a), a.dtype)]) for a in operands
+        ]
         kernel.launch([Buffer.wrap(cpu, a, d) for a in (out, *padded)])
         return out[: len(operands[0])]
 
@@ -63,7 +67,9 @@ class Runner:
         if self.oracle is None:
             return {b: ulp.errors_of_doubles(s.op, operands, got) for b, got in results.items()}
         exact = self._run(self.oracle, dtypes.f64, operands)
-        return {b: ulp.errors(s.dtype, ulp.widened(s.dtype, got.view(bits[0].dtype)), exact) for b, got in results.items()}
+        return {
+            b: ulp.errors(s.dtype, ulp.widened(s.dtype, got.view(bits[0].dtype)), exact) for b, got in results.items()
+        }
 
 
 def available_builds() -> tuple[str, ...]:

@@ -45,7 +45,9 @@ class Subject:
         """The numbers that the rule names, which may be where it does something else than elsewhere."""
         text = self.rule.syntax
         found = S.walk(text.pattern, text.target, *text.clauses)
-        return list(dict.fromkeys(e.value for e in found if isinstance(e, S.ENumber | S.PLiteral) and e.value == e.value))
+        return list(
+            dict.fromkeys(e.value for e in found if isinstance(e, S.ENumber | S.PLiteral) and e.value == e.value)
+        )
 
     def of(self, operands: Sequence[UOp]) -> UOp:
         """The pattern as a graph over these operands."""
@@ -83,7 +85,9 @@ def subject(rule: CheckedRule, instance: Instance) -> Subject:
     if not built_in(rule.dialect) or not _one_op(p) or rule.context is not None:
         raise NotMeasurableError("only a pattern of one op can be measured")
     if not _same_for_all(rule):
-        raise NotMeasurableError("what is made hangs on more than the operands' values: only what is made of any can be measured")
+        raise NotMeasurableError(
+            "what is made hangs on more than the operands' values: only what is made of any can be measured"
+        )
     inner = [a for a in p.args if not isinstance(a, S.PVar)]
     leaves = [x for a in p.args for x in (a.args if _one_op(a) else (a,))]
     names = tuple([x.name for x in leaves if isinstance(x, S.PVar)])
@@ -107,7 +111,9 @@ def _same_for_all(rule: CheckedRule) -> bool:
     made = list(S.walk(rule.syntax.target, *lets))
     named = {n for c in lets for n in c.names}
     asks = any(isinstance(e, S.ECall) and e.name in _ASKING and not _which_op(rule.syntax.pattern, e) for e in made)
-    kinds = {rule.bindings[e.name].sort for e in made if isinstance(e, S.EName) and e.name in rule.bindings.keys() - named}
+    kinds = {
+        rule.bindings[e.name].sort for e in made if isinstance(e, S.EName) and e.name in rule.bindings.keys() - named
+    }
     return lanewise(rule) and not rule.externs and not asks and kinds <= {Sort.NODE, Sort.DTYPE}
 
 

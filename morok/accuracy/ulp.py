@@ -62,7 +62,15 @@ def special(d: DType) -> Array:
     halves, the logarithms of the largest and the least results, multiples of pi / 2; with adjacent floats and negatives.
     """
     f, b = FRACTION[d], BIAS[d]
-    ends = [0, 1, (1 << f) - 1, 1 << f, ((2 * b) << f) | ((1 << f) - 1), (2 * b + 1) << f, (2 * b + 1) << f | 1 << (f - 1)]
+    ends = [
+        0,
+        1,
+        (1 << f) - 1,
+        1 << f,
+        ((2 * b) << f) | ((1 << f) - 1),
+        (2 * b + 1) << f,
+        (2 * b + 1) << f | 1 << (f - 1),
+    ]
     values = [k / 2 for k in range(1, 33)] + [k * math.pi / 2 for k in range(1, 33)]
     for e in (b, b + 1, 1 - b, 1 - b - f, -b - f, -b - f - 1):
         values += [abs(e), abs(e) * math.log(2)]

@@ -49,7 +49,9 @@ class Frame:
                 expected="loops that nest, with one End each",
             )
         if u.op is Op.EndIf and (inner is None or inner.op is not Op.If):
-            raise CompileError(f"kernel {self.name}: an EndIf without its If", expected="branches that nest, with one EndIf each")
+            raise CompileError(
+                f"kernel {self.name}: an EndIf without its If", expected="branches that nest, with one EndIf each"
+            )
 
     def refuse(self, u: UOp, language: str) -> NoReturn:
         """Raise CompileError for an instruction without code in the language."""

@@ -75,7 +75,9 @@ class Arguments:
 
     def __init__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self.tensors: dict[int, Lazy] = {}
-        self.nodes: dict[int, UOp] = {}  # for constant tensors, which have no memory: their nodes over memory for this call
+        self.nodes: dict[
+            int, UOp
+        ] = {}  # for constant tensors, which have no memory: their nodes over memory for this call
         self.leaves: dict[UOp, int] = {}
         self.binds: dict[UOp, int] = {}
         self.containers: dict[int, Any] = {}
@@ -112,7 +114,9 @@ class Arguments:
             if kind is Tensor:
                 node = value.uop
                 plain = node.memo.get(_PLAIN)
-                if plain and not value._viewed and id(value) not in tensors:  # the common case of `_tensor`, without a call
+                if (
+                    plain and not value._viewed and id(value) not in tensors
+                ):  # the common case of `_tensor`, without a call
                     tensors[id(value)] = value
                     leaf = node if node.op is _BUFFER else node.src[0]
                     parts += (kind, plain, leaves.setdefault(leaf, len(leaves)))
@@ -153,7 +157,9 @@ class Arguments:
         elif (inner := _inner(value)) is not None:
             if depth == _DEEP:
                 raise JitArgumentError(
-                    f"an argument of a jitted function is nested {_DEEP} deep", place=caller(), expected="no container in itself"
+                    f"an argument of a jitted function is nested {_DEEP} deep",
+                    place=caller(),
+                    expected="no container in itself",
                 )
             self.containers[id(value)] = value
             self.roots += [k for k in value if type(k) not in PLAIN] if kind is dict else [kind]
@@ -201,7 +207,11 @@ class Arguments:
 
     def spelled(self, tensor: Lazy) -> Any:
         """The argument for a tensor of this call: the array that it is over, or the tensor itself."""
-        return next((self._given[key] for key, t in self._arrays.items() if t is tensor), tensor) if self._arrays else tensor
+        return (
+            next((self._given[key] for key, t in self._arrays.items() if t is tensor), tensor)
+            if self._arrays
+            else tensor
+        )
 
     def array(self, value: np.ndarray[Any, Any]) -> Lazy:
         """The tensor over an array among the arguments."""
@@ -224,7 +234,9 @@ def apart(arrays: list[tuple[np.ndarray[Any, Any], Tensor]]) -> list[tuple[np.nd
     found = [(array, t) for array, t in arrays if not np.shares_memory(array, t.numpy())]
     if not all(array.flags.writeable for array, _ in found):
         raise UsageError(
-            "a jitted function writes to an argument that is a read-only array", place=caller(), hint="give it array.copy()"
+            "a jitted function writes to an argument that is a read-only array",
+            place=caller(),
+            hint="give it array.copy()",
         )
     return found
 
@@ -440,7 +452,9 @@ class Stands:
     def keep(self, reached: frozenset[int]) -> None:
         """Pass those arguments themselves that are among these ids. A list with arrays is not, as tensors are to be in it."""
         self.kept |= reached & self.given.tensors.keys()
-        self.kept |= {key for key in reached & self.given.containers.keys() if _is_without_arrays(self.given.containers[key])}
+        self.kept |= {
+            key for key in reached & self.given.containers.keys() if _is_without_arrays(self.given.containers[key])
+        }
 
     def constants(self) -> dict[UOp, int]:
         """The stand-ins for the memory of arguments that are constants, with the arguments' numbers."""
@@ -469,11 +483,15 @@ class Stands:
     def changed(self) -> str:
         """A container argument that the function changed, in words; "" if there is none."""
         owners = [(t, self.tensors[key]) for key, t in self.given.tensors.items() if hasattr(t, "__dict__")]
-        changeable = [(value, made, _inner(value) or [], _inner(made) or []) for value, made in self.containers.values()]
+        changeable = [
+            (value, made, _inner(value) or [], _inner(made) or []) for value, made in self.containers.values()
+        ]
         changeable += [(t, made, [*vars(t).items()], [*vars(made).items()]) for t, made in owners if t is not made]
         for value, _, before, now in changeable:
             replaced = [(name, self._replaced(v)) for name, v in before]
-            if len(now) != len(replaced) or any(a != b or v is not w for (a, v), (b, w) in zip(now, replaced, strict=True)):
+            if len(now) != len(replaced) or any(
+                a != b or v is not w for (a, v), (b, w) in zip(now, replaced, strict=True)
+            ):
                 return f"an argument, a {type(value).__name__} of {len(before)}"
         return ""
 

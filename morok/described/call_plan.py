@@ -115,7 +115,11 @@ class Plan:
     def _take_nodes(self, made: Described) -> None:
         """Set the tensors whose nodes must stay the same, and these nodes."""
         watched = self._captured | made.noted.reads.keys()
-        reached = [t for t in self.reach.tensors if not (own := leaves_of(t.uop)) or any(leaf.serial in watched for leaf in own)]
+        reached = [
+            t
+            for t in self.reach.tensors
+            if not (own := leaves_of(t.uop)) or any(leaf.serial in watched for leaf in own)
+        ]
         written = [t for t, _ in self._in_place if t is not None]
         self.tensors = list({id(t): t for t in (*reached, *written, *self._kept.values())}.values())
         known = {id(t): node for t, node in made.nodes}  # another thread may have written to them since
@@ -231,7 +235,9 @@ class Plan:
                 continue
             leaf = content(t.uop)
             if tensor is not None or number in self._kept or owner(t.uop) is t:
-                while others := release({leaf}, [t]):  # repeat: a computed tensor may turn out to be the whole memory in order
+                while others := release(
+                    {leaf}, [t]
+                ):  # repeat: a computed tensor may turn out to be the whole memory in order
                     realize(others, asked=False)
                 continue
             after.append((t, held(leaves.copied(leaf), t.shape)))

@@ -72,13 +72,18 @@ def names_of(code: CodeType) -> frozenset[str]:
                 found.add("__format__")
             elif i.opname in ("STORE_ATTR", "DELETE_ATTR"):
                 found.add(SETS)
-            elif i.opname in ("CONTAINS_OP", "COMPARE_OP"):  # lists are compared by `==` of what they contain, also by `<`
+            elif i.opname in (
+                "CONTAINS_OP",
+                "COMPARE_OP",
+            ):  # lists are compared by `==` of what they contain, also by `<`
                 found.add("__eq__")
             elif i.opname == "MATCH_CLASS":
                 found.add("__match_args__")
     if code.co_name in ("__setattr__", "__delattr__"):  # for the object itself, of which all attributes count
         found -= {"__setattr__", "__delattr__"}
-    if code.co_qualname.startswith("__create_fn__.<locals>."):  # of a dataclass: it compares and names the class, no more
+    if code.co_qualname.startswith(
+        "__create_fn__.<locals>."
+    ):  # of a dataclass: it compares and names the class, no more
         found -= {"type", "__class__", "__qualname__", "__eq__"}
     return frozenset(found)
 
@@ -146,7 +151,9 @@ def imported(code: CodeType, package: str) -> tuple[str, ...]:
         for k, instruction in enumerate(before):
             if instruction.opname != "IMPORT_NAME":
                 continue
-            level = before[k - 2].argval  # the operands are the level of a relative import, and the names imported from it
+            level = before[
+                k - 2
+            ].argval  # the operands are the level of a relative import, and the names imported from it
             try:
                 name = resolve_name("." * int(level or 0) + instruction.argval, package or None)
             except ImportError:
@@ -162,7 +169,9 @@ def members(kind: type[object]) -> tuple[tuple[str, MemberDescriptorType], ...]:
     """(name, descriptor) of the attributes that the objects of a class have in slots, or may have."""
     found = [(n, m) for base in kind.__mro__ for n, m in vars(base).items() if type(m) is MemberDescriptorType]
     return tuple(
-        (n, m) for n, m in found if n not in ("__weakref__", "__dictoffset__", "__weaklistoffset__", "__vectorcalloffset__")
+        (n, m)
+        for n, m in found
+        if n not in ("__weakref__", "__dictoffset__", "__weaklistoffset__", "__vectorcalloffset__")
     )
 
 

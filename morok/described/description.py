@@ -122,7 +122,9 @@ class Pattern:
         try:
             made = rebuilt(value, lambda v: parts.append(self.of(v)))
         except RecursionError:
-            raise JitArgumentError("a result contains itself", place=caller(), expected="no container in itself") from None
+            raise JitArgumentError(
+                "a result contains itself", place=caller(), expected="no container in itself"
+            ) from None
         if made is None:
             raise _unable(f"returns a new {word_of(type(value))}")
         self.made[id(value)] = len(self.made)
@@ -161,7 +163,12 @@ def built(pattern: Any, make: Callable[[str, Any], Any], done: list[Any] | None 
 
 
 def described(
-    function: Callable[..., Any], stands: Stands, keys: list[UOp], roots: Sequence[tuple[str, Any]], name: str, shifted: bool
+    function: Callable[..., Any],
+    stands: Stands,
+    keys: list[UOp],
+    roots: Sequence[tuple[str, Any]],
+    name: str,
+    shifted: bool,
 ) -> Described:
     """One description of the function. Nobody else sees its writes, its exceptions propagate. JitEffectError for side effects.
 
@@ -177,7 +184,12 @@ def described(
 
 
 def _described(
-    function: Callable[..., Any], stands: Stands, noted: Description, roots: Sequence[tuple[str, Any]], name: str, shifted: bool
+    function: Callable[..., Any],
+    stands: Stands,
+    noted: Description,
+    roots: Sequence[tuple[str, Any]],
+    name: str,
+    shifted: bool,
 ) -> Described:
     """The result of described(), in its record."""
     before, loaded = Reach(roots), frozenset(sys.modules)
@@ -327,7 +339,9 @@ def _same_pattern(a: Any, b: Any, binds: dict[UOp, UOp]) -> bool:
     if a[0] == "node":
         return a[1] is b[1].substitute(binds)
     if is_a(a[1], np.ndarray) and is_a(b[1], np.ndarray):
-        return a[1] is b[1] or (a[1].dtype == b[1].dtype and a[1].shape == b[1].shape and a[1].tobytes() == b[1].tobytes())
+        return a[1] is b[1] or (
+            a[1].dtype == b[1].dtype and a[1].shape == b[1].shape and a[1].tobytes() == b[1].tobytes()
+        )
     return same(a[1], b[1])
 
 

@@ -30,7 +30,9 @@ R = TypeVar("R")
 
 MOST: Final = 64  # most plans of one function
 WARM: Final = 8  # most plans of one function that keep memory: those used last
-_REPLACED: Final = 4  # most plans of one key for other tensors or arrays that the function reaches: a plan keeps its own alive
+_REPLACED: Final = (
+    4  # most plans of one key for other tensors or arrays that the function reaches: a plan keeps its own alive
+)
 _RETRIES: Final = 4  # most descriptions repeated after computing tensors that the function reaches
 _uses: Final = itertools.count(1)
 _OWN: Final = frozenset({"__wrapped__", "_plans", "_warm", *functools.WRAPPER_ASSIGNMENTS})
@@ -130,7 +132,9 @@ class Jitted(Generic[P, R]):
                 return plan, call
             with planning():
                 made = self._described(call, args, kwargs)
-            plan = self._fitting(key, call, made.reach)  # another thread may have described, for which the function has waited
+            plan = self._fitting(
+                key, call, made.reach
+            )  # another thread may have described, for which the function has waited
             if plan is None:
                 self._keep(key, made)
             return plan or made, call
@@ -148,7 +152,10 @@ class Jitted(Generic[P, R]):
 
     def _roots(self, call: Arguments) -> list[tuple[str, Any]]:
         words = [word_of(v if is_a(v, type) else type(v)) for v in call.roots]
-        return [(self.name, self.__wrapped__), *[(f"an argument ({w})", v) for w, v in zip(words, call.roots, strict=True)]]
+        return [
+            (self.name, self.__wrapped__),
+            *[(f"an argument ({w})", v) for w, v in zip(words, call.roots, strict=True)],
+        ]
 
     def _described(self, call: Arguments, args: Any, kwargs: Any) -> Plan:
         stands, roots = Stands(call, args, kwargs), self._roots(call)
@@ -224,7 +231,11 @@ def jit(function: Callable[P, R]) -> Jitted[P, R]:
     >>> [step(Tensor([-1.0, k]), 2.0).tolist() for k in (1.0, 2.0)], step.plans
     ([[0.0, 2.0], [0.0, 4.0]], 1)
     """
-    if inspect.isgeneratorfunction(function) or inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
+    if (
+        inspect.isgeneratorfunction(function)
+        or inspect.iscoroutinefunction(function)
+        or inspect.isasyncgenfunction(function)
+    ):
         raise UsageError(
             f"jit of {getattr(function, '__name__', function)}, which does not return when it has computed",
             place=caller(),

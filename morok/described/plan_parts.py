@@ -168,7 +168,11 @@ class Part:
         buffers, use = plan.buffers, plan._use
         given = [leaves.serials[k] for _, k in self.leaves]
         if given != execution.given:
-            changed = [(n, leaves.memory(k)) for (n, k), a, b in zip(self.leaves, given, execution.given, strict=True) if a != b]
+            changed = [
+                (n, leaves.memory(k))
+                for (n, k), a, b in zip(self.leaves, given, execution.given, strict=True)
+                if a != b
+            ]
             for n, memory in changed:
                 use(n, memory)
             execution.given = given

@@ -69,7 +69,9 @@ _PYTHONS: Final = frozenset({
     "__static_attributes__", "__type_params__", "__weakref__", "_abc_impl",
 })  # fmt: skip
 """Names that Python itself sets in a class, perhaps later, as when an object is copied."""
-_TOLERANT: Final = contextlib.suppress(Exception)  # code of the user, as of a metaclass, may raise: the object is then left alone
+_TOLERANT: Final = contextlib.suppress(
+    Exception
+)  # code of the user, as of a metaclass, may raise: the object is then left alone
 _OURS: Final = "morok"
 
 
@@ -133,7 +135,9 @@ class Reach:
             if self._names.looks:
                 self._texts_of_modules()
             for space in [s for s in self._spaces.values() if s.is_all]:
-                self._use(space, [n for n in (*space.found, *space.slots) if n not in space.known and self._is_used(space, n)])
+                self._use(
+                    space, [n for n in (*space.found, *space.slots) if n not in space.known and self._is_used(space, n)]
+                )
 
     def _is_used(self, space: _Space, name: str) -> bool:
         if space.owner is None:
@@ -292,7 +296,9 @@ class Reach:
         for k in keys:
             if type(k) not in PLAIN:
                 self._below([(f"a key of {path}", k)], distance)
-            self._below([(path + spelling.format(_spelled(k) if "[" in spelling else k), dict.__getitem__(found, k))], distance)
+            self._below(
+                [(path + spelling.format(_spelled(k) if "[" in spelling else k), dict.__getitem__(found, k))], distance
+            )
 
     def _space(self, path: str, found: dict[str, Any], distance: int, owner: Any = None, is_all: bool = True) -> _Space:
         """The place of a dict. Its keys are watched if all names that count are; `_walk` finds out which these are."""
@@ -308,10 +314,14 @@ class Reach:
         if self._names.is_foreign(module):  # it may be around a function, and keep its own state beside that
             self._names.add_alias(f.__name__)
             self._names.add_library(module)
-            self._below([(f"{path}.{n}", v) for n, v in f.__dict__.items() if n.startswith("__") or n[0] != "_"], distance)
+            self._below(
+                [(f"{path}.{n}", v) for n, v in f.__dict__.items() if n.startswith("__") or n[0] != "_"], distance
+            )
             self._watch.watched.append(f.__dict__)
             inner = [c for cell in f.__closure__ or () for c in gc.get_referents(cell)]
-            self._below([(f"{path}: a function", v) for v in inner if is_a(v, (types.FunctionType, types.MethodType))], distance)
+            self._below(
+                [(f"{path}: a function", v) for v in inner if is_a(v, (types.FunctionType, types.MethodType))], distance
+            )
             return
         self._space(path, f.__dict__, distance, f)
         code, closure = f.__code__, f.__closure__ or ()

@@ -153,7 +153,9 @@ class Names:
         self._classes.update(kind.__mro__)
         if kind is types.FunctionType or kind is types.CodeType:
             self.add_unknown()
-        for base in kind.__mro__ if isinstance(kind, type(typing.Protocol)) else ():  # for `isinstance`, which asks for these
+        for base in (
+            kind.__mro__ if isinstance(kind, type(typing.Protocol)) else ()
+        ):  # for `isinstance`, which asks for these
             self.found.update(vars(base), vars(base).get("__annotations__", ()))
         if self.is_foreign(kind.__module__):
             self.add_alias(kind.__name__)
@@ -174,7 +176,11 @@ class Names:
         """True if an attribute of an object or function counts."""
         if name in self.found or name in self._protocols or self.looks or self._all or name.startswith("__"):
             return True
-        return self.walks and issubclass(type(owner), Module) and (name == "training" or issubclass(type(value), _CONTAINERS))
+        return (
+            self.walks
+            and issubclass(type(owner), Module)
+            and (name == "training" or issubclass(type(value), _CONTAINERS))
+        )
 
     def of_class(self, name: str, kind: type) -> bool:
         """True if an entry of a class counts."""
@@ -188,7 +194,9 @@ class Names:
             return True
         if name in _MAKES:
             return False
-        if name == "__eq__" and vars(kind).get("__hash__", name) is None:  # it is called by name, or where code compares
+        if (
+            name == "__eq__" and vars(kind).get("__hash__", name) is None
+        ):  # it is called by name, or where code compares
             return not self.found.isdisjoint(_COMPARES)
         if name == "__repr__":
             return self.walks

@@ -41,7 +41,9 @@ from morok.errors import (
 )
 
 MAX_INSTANCES: Final = 20_000
-_OF_MOROK: Final = frozenset(("contract", "arcp"))  # assumptions of products and sums, quotients and reciprocals by name
+_OF_MOROK: Final = frozenset(
+    ("contract", "arcp")
+)  # assumptions of products and sums, quotients and reciprocals by name
 
 
 def check_file(path: str | Path, dialect: Dialect | None = None, pack: str = "") -> CheckedFile:
@@ -107,7 +109,9 @@ class _FileChecker:
             except KeyError:
                 hint = "register it first: morok.dialect.register(..)"
                 place = Place(self.file.path, 1)
-                self.errors.append(UnknownNameError(f"there is no dialect `{self.file.dialect}`", place=place, hint=hint))
+                self.errors.append(
+                    UnknownNameError(f"there is no dialect `{self.file.dialect}`", place=place, hint=hint)
+                )
                 return None
         misdeclared = [m for m in dialect_mistakes(dialect) if m.everything]
         if misdeclared:
@@ -120,7 +124,10 @@ class _FileChecker:
             rules = tuple(self._rules(g, dialect, externs))
             if g.name in seen:
                 self.add(
-                    DuplicateRuleError, f"a second group `{g.name}`", g, hint=f"the first is at line {seen[g.name].span.line}"
+                    DuplicateRuleError,
+                    f"a second group `{g.name}`",
+                    g,
+                    hint=f"the first is at line {seen[g.name].span.line}",
                 )
                 continue
             seen[g.name] = g
@@ -193,13 +200,18 @@ class _FileChecker:
         for e in self.file.externs:
             if e.name in found:
                 self.add(
-                    DuplicateRuleError, f"a second helper `{e.name}`", e, hint=f"the first is at line {found[e.name].span.line}"
+                    DuplicateRuleError,
+                    f"a second helper `{e.name}`",
+                    e,
+                    hint=f"the first is at line {found[e.name].span.line}",
                 )
                 continue
             taken = self._taken(e.name, dialect)
             if taken:
                 where = f" and in {self.file.helpers}" if self.file.helpers else ""
-                hint = f"rename the helper, here{where}: my_{e.name}, say; where its `def` must stay as it is, import it"
+                hint = (
+                    f"rename the helper, here{where}: my_{e.name}, say; where its `def` must stay as it is, import it"
+                )
                 hint += f" there by `from .. import {e.name} as my_{e.name}`"
                 self.add(DuplicateRuleError, f"the helper `{e.name}` has the name of {taken}", e, hint=hint)
                 continue
@@ -212,7 +224,13 @@ class _FileChecker:
         """The function, op or fact that has a helper's name already, in words; "" if there is none."""
         if name in FUNCTIONS or name in SPECIAL:
             return "a function of the language"
-        return f"an op of {dialect.name}" if name in dialect.ops else f"a fact of {dialect.name}" if name in dialect.facts else ""
+        return (
+            f"an op of {dialect.name}"
+            if name in dialect.ops
+            else f"a fact of {dialect.name}"
+            if name in dialect.facts
+            else ""
+        )
 
     def _definitions(self, externs: Sequence[S.Extern]) -> None:
         """Each helper's `def`, read from its module's text into `definitions`; a missing one is an error of the declaration."""
@@ -220,7 +238,9 @@ class _FileChecker:
         for e in externs:
             try:
                 if module is None:
-                    raise Unreadable("the rule file names no module of helpers", 'helpers "package.module", at its head')
+                    raise Unreadable(
+                        "the rule file names no module of helpers", 'helpers "package.module", at its head'
+                    )
                 self.definitions[e.name] = made = definition(module, e.name)
             except Unreadable as problem:
                 hint, expected = problem.hint, "a function that its module marks with @morok.helper"
@@ -243,14 +263,18 @@ class _FileChecker:
         theirs = list(made.parameters[: len(names)])
         where = f"{made.signature()}, {made.place}"
         if names != theirs and sorted(names) == sorted(theirs):
-            self.add(RuleTypeError, f"`{e.name}` has its parameters in another order than {where}", e, ", ".join(theirs))
+            self.add(
+                RuleTypeError, f"`{e.name}` has its parameters in another order than {where}", e, ", ".join(theirs)
+            )
         said = made.alternatives()
         if said is None:
             return
         types, declines = said
         if declines and not e.partial:
             hint = "with `?` behind its results, or a function that always answers"
-            self.add(RuleTypeError, f"`{e.name}` may decline, says {made.place}, and its declaration does not", e, hint=hint)
+            self.add(
+                RuleTypeError, f"`{e.name}` may decline, says {made.place}, and its declaration does not", e, hint=hint
+            )
         counts = [c for t in types if (c := several(t)) is not None]
         if len(e.results) > 1 and counts and len(e.results) not in counts:
             what = f"`{e.name}` has {len(e.results)} results, and {counts[0]} in {made.place}"
@@ -266,7 +290,10 @@ class _FileChecker:
         with_context = " and the group's context" if context is not None else ""
         expected = f"a function of {count} arguments: {', '.join(p.name for p in e.params) or 'none'}{with_context}"
         self.add(
-            RuleTypeError, f"`{e.name}` is called with {count} arguments, and is {made.signature()}, {made.place}", e, expected
+            RuleTypeError,
+            f"`{e.name}` is called with {count} arguments, and is {made.signature()}, {made.place}",
+            e,
+            expected,
         )
 
     def _contract(self, extern: S.Extern, dialect: Dialect) -> None:
@@ -351,7 +378,9 @@ class _RuleChecker:
             self.file.called(e, self.group.context)
         partial = [e for e in expressions.called.values() if e.partial]
         if partial and not rule.partial:
-            r.report(RuleTypeError, f"`{partial[0].name}` may decline, so this rule may", rule.target, "=> instead of ~>")
+            r.report(
+                RuleTypeError, f"`{partial[0].name}` may decline, so this rule may", rule.target, "=> instead of ~>"
+            )
         if r.errors:
             return None
         self._unchanged(frozen)
@@ -381,8 +410,16 @@ class _RuleChecker:
             other = roots.setdefault(now, root)
             if other != root and after & (after - 1):
                 names = [r.types.names.get(n) for n in (other, root)]
-                what = " and ".join(n for n in names if n) if all(names) else "two dtypes that the pattern leaves independent"
-                r.fail(f"this needs {what} to be one dtype", at, hint="give both the same dtype variable in the pattern: x: T")
+                what = (
+                    " and ".join(n for n in names if n)
+                    if all(names)
+                    else "two dtypes that the pattern leaves independent"
+                )
+                r.fail(
+                    f"this needs {what} to be one dtype",
+                    at,
+                    hint="give both the same dtype variable in the pattern: x: T",
+                )
 
     def _determined(self, frozen: Mapping[int, Any], matched: Sequence[T], names: set[str]) -> None:
         """Errors where the dtype of a constant does not follow from a bound name. Constants chosen by a condition have its lanes,
@@ -409,7 +446,9 @@ class _RuleChecker:
                     r.types.restrict(t.elem, u.bits["index"])  # the default dtype of an address
                 else:
                     r.fail(
-                        "the dtype of this constant does not follow from anything bound", e, hint="const(v, T) or zero(x) says it"
+                        "the dtype of this constant does not follow from anything bound",
+                        e,
+                        hint="const(v, T) or zero(x) says it",
                     )
             if r.types.find_lane(t.lanes) not in lanes and r.types.lane_value(t.lanes) is None:
                 r.types.same_lanes(t.lanes, r.types.lane(1))
@@ -468,7 +507,12 @@ class _RuleChecker:
         r = self.resolver
         count = math.prod(len(d) for d in domains.values())
         if count > MAX_INSTANCES:
-            r.fail(f"the rule has {count:,} choices of dtypes", self.rule, f"at most {MAX_INSTANCES:,}", "annotate its variables")
+            r.fail(
+                f"the rule has {count:,} choices of dtypes",
+                self.rule,
+                f"at most {MAX_INSTANCES:,}",
+                "annotate its variables",
+            )
         names = list(domains)
         pairs = [(namer.element(a.elem), namer.element(b.elem)) for a, b in r.same_width]
         widths = {n: getattr(self.dialect.dtypes[n], "bits", None) for n in r.universe.names} if pairs else {}

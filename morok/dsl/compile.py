@@ -50,7 +50,9 @@ def text_of(
     return ast.unparse(module_of(rules, dialect, counting, limits))
 
 
-def module_of(rules: Sequence[CheckedRule], dialect: Dialect, counting: bool, limits: Mapping[int, Limits]) -> ast.Module:
+def module_of(
+    rules: Sequence[CheckedRule], dialect: Dialect, counting: bool, limits: Mapping[int, Limits]
+) -> ast.Module:
     """The syntax tree of the generated module: functions, and MATCH, the table from ops to functions."""
     made = Clauses(dialect)
     rows: list[tuple[str | None, Candidate]] = []  # each with the op of its root

@@ -30,7 +30,9 @@ class Concrete:
     def applied(self, function: Function, *operands: S.Expr) -> Any:
         assert callable(function.value)
         kinds = function.kinds(len(operands))
-        given = [finite(self.value(o)) if kind == "int" else self.value(o) for kind, o in zip(kinds, operands, strict=True)]
+        given = [
+            finite(self.value(o)) if kind == "int" else self.value(o) for kind, o in zip(kinds, operands, strict=True)
+        ]
         return function.value(*given)
 
     def value(self, e: S.Expr) -> Any:
@@ -195,7 +197,9 @@ class _Text:
 
     def fact(self, e: S.ECall) -> str:
         about = [
-            f"asked.named({a.name!r})" if isinstance(a, S.EName) and a.name not in self.own and e.name != "same" else self.of(a)
+            f"asked.named({a.name!r})"
+            if isinstance(a, S.EName) and a.name not in self.own and e.name != "same"
+            else self.of(a)
             for a in e.args
         ]
         return f"asked.fact({', '.join([repr(e.name), *about])})"
@@ -214,7 +218,9 @@ class _Text:
         return f"({self.compared(e.operands[0])}{rest})"
 
     def comprehension(self, e: S.EComprehension) -> str:
-        counts = isinstance(e.sequence, S.ERange) and isinstance(e.sequence.start, S.ENumber) and e.sequence.start.value >= 0
+        counts = (
+            isinstance(e.sequence, S.ERange) and isinstance(e.sequence.start, S.ENumber) and e.sequence.start.value >= 0
+        )
         names = frozenset(e.names)
         inner = _Text(self.own | names, self.counters | names if counts else self.counters - names)
         condition = "" if e.condition is None else f" if {inner.of(e.condition)}"

@@ -74,7 +74,9 @@ def _call(e: S.ECall, dialect: Dialect, named: dict[str, S.Param]) -> Wrong | No
         some = len(function.params)
         return Wrong(RuleTypeError, f"{e.name} takes {some} argument{'s' if some > 1 else ''}, not {len(e.args)}", e)
     if function is not None and function.fact and e.name not in (*EVERY_DIALECT, *dialect.facts):
-        return Wrong(RuleTypeError, f"the dialect {dialect.name} has no {e.name}", e, hint=suggest(e.name, dialect.facts))
+        return Wrong(
+            RuleTypeError, f"the dialect {dialect.name} has no {e.name}", e, hint=suggest(e.name, dialect.facts)
+        )
     kinds = ("any",) * len(e.args) if function is None else function.kinds(len(e.args))
     for kind, a in zip(kinds, e.args, strict=True):
         if kind == "node" and not (isinstance(a, S.EName) and a.name in named and _may_be_node(named[a.name])):

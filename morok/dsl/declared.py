@@ -103,7 +103,9 @@ def _op(dialect: Dialect, name: str, info: OpInfo) -> Iterator[Mistake]:
     if info.commutative and (len(info.operands) != 2 or len(set(info.params)) > 1):
         yield mistake("commutative", "its operands cannot change places", "two operands of one type")
     if info.solver and not _TARGET.fullmatch(info.solver):
-        yield mistake("solver", f"{info.solver!r} is no place of a function", 'an import path, "package.module:function"')
+        yield mistake(
+            "solver", f"{info.solver!r} is no place of a function", 'an import path, "package.module:function"'
+        )
 
 
 def _domains(dialect: Dialect, info: OpInfo, mistake: Any) -> Iterator[Mistake]:
@@ -117,15 +119,21 @@ def _domains(dialect: Dialect, info: OpInfo, mistake: Any) -> Iterator[Mistake]:
         if not names:
             yield mistake("domains", f"{letter} ranges over nothing", f"dtypes among {known}")
         if letter in dialect.dtypes:
-            yield mistake("domains", f"{letter} is a dtype, and a letter that ranges over dtypes", "a letter that is no dtype")
+            yield mistake(
+                "domains", f"{letter} is a dtype, and a letter that ranges over dtypes", "a letter that is no dtype"
+            )
 
 
 def _params(dialect: Dialect, info: OpInfo, mistake: Any) -> Iterator[Mistake]:
     count = len(info.operands)
     if any(o.many or o.optional for o in info.operands):
-        yield mistake("params", "the op takes as many operands as are given", "() where the number of operands is not fixed")
+        yield mistake(
+            "params", "the op takes as many operands as are given", "() where the number of operands is not fixed"
+        )
     elif len(info.params) != count:
-        yield mistake("params", f"{len(info.params)} dtypes for {count} operands", "a letter or a dtype for each operand")
+        yield mistake(
+            "params", f"{len(info.params)} dtypes for {count} operands", "a letter or a dtype for each operand"
+        )
     for field, words in (("params", info.params), ("result", (info.result,))):
         for word in dict.fromkeys(words):
             if word not in info.domains and word not in dialect.dtypes:
@@ -147,14 +155,18 @@ def dialect_mistakes(dialect: Dialect) -> list[Mistake]:
         same = [n for n, d in seen if d == dtype]
         if same:
             found.append(
-                Mistake("", "dtypes", f"{same[0]} and {name} are equal", "a dtype of its own for each name", (same[0], name))
+                Mistake(
+                    "", "dtypes", f"{same[0]} and {name} are equal", "a dtype of its own for each name", (same[0], name)
+                )
             )
         seen.append((name, dtype))
     for name, members in dialect.classes.items():
         unknown = sorted(m for m in members if m not in dialect.dtypes)
         if unknown:
             found.append(
-                Mistake("", "classes", f"{', '.join(unknown)} in {name} is no dtype", f"among {', '.join(dialect.dtypes)}")
+                Mistake(
+                    "", "classes", f"{', '.join(unknown)} in {name} is no dtype", f"among {', '.join(dialect.dtypes)}"
+                )
             )
     for name, function in dialect.facts.items():
         if not callable(function):
@@ -205,7 +217,9 @@ def _template(dialect: Dialect, key: str, template: Any) -> Iterator[Mistake]:
         made = template.format(**{h: f"hole_{h}" for h in holes})
         tree = ast.parse(made, mode="eval")
     except (KeyError, IndexError, ValueError, AttributeError) as problem:
-        yield Mistake(op, field, f"{template!r} cannot be filled in: {type(problem).__name__} {problem}", expected, facts=fact)
+        yield Mistake(
+            op, field, f"{template!r} cannot be filled in: {type(problem).__name__} {problem}", expected, facts=fact
+        )
         return
     except SyntaxError as problem:
         yield Mistake(op, field, f"{template!r} is no Python expression: {problem.msg}", expected, facts=fact)
@@ -218,7 +232,9 @@ def _template(dialect: Dialect, key: str, template: Any) -> Iterator[Mistake]:
     given = {*getattr(dialect, "names", {}), "_d", *(f"hole_{h}" for h in holes)}
     unknown = sorted(n for n in names if n not in given and not _builtin(n))
     if unknown:
-        yield Mistake(op, field, f"{', '.join(unknown)} in {template!r} is known to nobody", "names that `names` has", facts=fact)
+        yield Mistake(
+            op, field, f"{', '.join(unknown)} in {template!r} is known to nobody", "names that `names` has", facts=fact
+        )
 
 
 def _builtin(name: str) -> bool:

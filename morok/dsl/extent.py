@@ -100,7 +100,9 @@ def texts(extents: Iterable[Extent]) -> list[str]:
     for (what, least, most, each), of in names.items():
         said = _WORDS.get(what, "{} " + what).format(least if least == most else f"{least}..{most}")
         if each:
-            said += f" within {each[0][0]}..{each[0][1]}" if what == "numbers" else f" among {', '.join(map(str, each))}"
+            said += (
+                f" within {each[0][0]}..{each[0][1]}" if what == "numbers" else f" among {', '.join(map(str, each))}"
+            )
         out.append(f"{said} of {', '.join(dict.fromkeys(of))}" if of else said)
     return out
 
@@ -124,7 +126,9 @@ def trips(vmax: Any, ends: Iterable[Any]) -> int | float:
 
 def axes_within(axes: Any, least: int, most: int, each: tuple[tuple[int, int], ...]) -> bool:
     """True if a sequence of axes is one of the tried ones."""
-    found = [tuple(a) if isinstance(a, (tuple, list)) else a for a in axes] if isinstance(axes, (tuple, list)) else [None]
+    found = (
+        [tuple(a) if isinstance(a, (tuple, list)) else a for a in axes] if isinstance(axes, (tuple, list)) else [None]
+    )
     return least <= len(found) <= most and all(a in each for a in found) and len(set(found)) == len(found)
 
 

@@ -69,7 +69,9 @@ def _integers(
 
 def _several(name: str, value: Callable[..., Any], code: str) -> Function:
     """An operation folded over integers or over the items of a sequence."""
-    return Function(name, ("several",), "int", value, lambda g, e: g.of_several(e, code), lambda d, *a: d.combined(name, a), True)
+    return Function(
+        name, ("several",), "int", value, lambda g, e: g.of_several(e, code), lambda d, *a: d.combined(name, a), True
+    )
 
 
 def _comparison(name: str, value: Callable[[Any, Any], Any]) -> Function:
@@ -80,7 +82,9 @@ def _fact(
     name: str, params: tuple[str, ...], result: str, code: Callable[..., ast.expr] | None = None, partial: bool = False
 ) -> Function:
     """A fact, which functions of this name compute in the dialect and in the solver's domain."""
-    return Function(name, params, result, name, code or (lambda g, e: g.asked(e)), lambda d, *e: d.fact(name, e), partial)
+    return Function(
+        name, params, result, name, code or (lambda g, e: g.asked(e)), lambda d, *e: d.fact(name, e), partial
+    )
 
 
 def _width(d: Any, axes: Any) -> Any:
@@ -185,9 +189,19 @@ FUNCTIONS: Final[Mapping[str, Function]] = {
         Function("step", ("pairs", "int"), "int", values.step, "_step", _step, True),
         Function("at", ("pairs", "int", "int"), "int", values.at, "_at", _at, True),
         Function("zip", ("seq", "seq"), "tuple", values.paired, "_paired", lambda d, *xs: d.paired(*xs), True),
-        Function("where", ("bool", "int", "int"), "int", values.where, "_where", lambda d, c, a, b: d.either_of(c, a, b), True),
+        Function(
+            "where",
+            ("bool", "int", "int"),
+            "int",
+            values.where,
+            "_where",
+            lambda d, c, a, b: d.either_of(c, a, b),
+            True,
+        ),
         Function("inverse", ("ints",), "ints", values.inverse, "_inverse", _inverse, True),
-        Function("others", ("ints", "int"), "ints", values.others, "_others", lambda d, axes, n: d.others(axes, n), True),
+        Function(
+            "others", ("ints", "int"), "ints", values.others, "_others", lambda d, axes, n: d.others(axes, n), True
+        ),
         _fact("vmin", ("node",), "bound", lambda g, e: g.bound(e)),
         _fact("vmax", ("node",), "bound", lambda g, e: g.bound(e)),
         _fact("lanes", ("node",), "int", lambda g, e: g.lane_count(e)),

@@ -31,7 +31,9 @@ def parser() -> tuple[Any, Vocabulary]:
     kept = None if cache is None else cache.get(key)
     made = _of_tables(kept) if kept is not None else None
     if made is None:
-        made = lark.Lark(text, parser="lalr", lexer=TokenLexer, start=_STARTS, maybe_placeholders=False, transformer=Builder())
+        made = lark.Lark(
+            text, parser="lalr", lexer=TokenLexer, start=_STARTS, maybe_placeholders=False, transformer=Builder()
+        )
         if cache is not None:
             cache.put(key, _tables(made))
     return made, Vocabulary.of(made.terminals)
@@ -45,7 +47,9 @@ def forget() -> None:
 def _key(grammar: str) -> str:
     """The cache key of the tables: a digest of everything that determines them."""
     versions = (lark.__version__, sys.implementation.cache_tag, str(marshal.version), *_STARTS)
-    return hashlib.sha256("\0".join([*versions, Path(__file__).read_text(encoding="utf-8"), grammar]).encode()).hexdigest()
+    return hashlib.sha256(
+        "\0".join([*versions, Path(__file__).read_text(encoding="utf-8"), grammar]).encode()
+    ).hexdigest()
 
 
 def _tables(made: lark.Lark) -> bytes:

@@ -149,7 +149,9 @@ def _top(name: str) -> Any:
 def source(module: str) -> tuple[str, str]:
     """The file of a module, and its text; Unreadable if it has none."""
     if not module or not all(part.isidentifier() for part in module.split(".")):
-        raise Unreadable(f"{module!r} is no name of a module", 'a dotted name, as behind `import`: helpers "package.module"')
+        raise Unreadable(
+            f"{module!r} is no name of a module", 'a dotted name, as behind `import`: helpers "package.module"'
+        )
     try:
         spec = _spec(module)
         if spec is None:
@@ -288,7 +290,9 @@ def _binds(s: ast.stmt) -> Iterator[str]:
 def _meaning(s: ast.stmt, name: str) -> str:
     """The import path that an import binds a name to; "" for other statements, and for imports relative to a package."""
     if isinstance(s, ast.Import):
-        return next((a.name if a.asname else name for a in s.names if (a.asname or a.name.partition(".")[0]) == name), "")
+        return next(
+            (a.name if a.asname else name for a in s.names if (a.asname or a.name.partition(".")[0]) == name), ""
+        )
     if isinstance(s, ast.ImportFrom) and not s.level:
         return next((f"{s.module}.{a.name}" for a in s.names if (a.asname or a.name) == name), "")
     return ""
@@ -327,7 +331,9 @@ def _definition(found: Outline, name: str) -> Definition:
         ]
         line = f"@{how[0]}" if how else "@morok.helper"
         also = "" if how else ", and `import morok` at the head of the module"
-        raise Unreadable(f"{name} of {module} is not marked as a helper", f"write `{line}` above its `def` in {where}{also}")
+        raise Unreadable(
+            f"{name} of {module} is not marked as a helper", f"write `{line}` above its `def` in {where}{also}"
+        )
     a = statement.args
     positional = [p.arg for p in (*a.posonlyargs, *a.args)]
     named = [p.arg for p, default in zip(a.kwonlyargs, a.kw_defaults, strict=True) if default is None]

@@ -217,7 +217,9 @@ class Types:
     def describe(self, t: T) -> str:
         root = self.find(t.elem)
         name = self.names.get(root)
-        text = f"{name} ({self.universe.describe(self.masks[root])})" if name else self.universe.describe(self.masks[root])
+        text = (
+            f"{name} ({self.universe.describe(self.masks[root])})" if name else self.universe.describe(self.masks[root])
+        )
         lanes = self.lane_value(t.lanes)
         if lanes is not None and lanes != 1:
             text += f" x {lanes}"

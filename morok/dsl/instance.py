@@ -57,7 +57,9 @@ class Instance:
     def __init__(self, dialect: Dialect, leaves: Iterable[Node], root: Node, result: Node) -> None:
         self.dialect = dialect
         self.by_key = {info.key: info for info in dialect.ops.values()}
-        self.invalid = next((i.key for i in dialect.ops.values() if i.name == dialect.inline.get("invalid_op")), NOT_CONST)
+        self.invalid = next(
+            (i.key for i in dialect.ops.values() if i.name == dialect.inline.get("invalid_op")), NOT_CONST
+        )
         self.lanes_of = lane_count(dialect)
         self.known: dict[tuple[int, Iteration], tuple[Term, ...]] = {}
         self.entries: list[tuple[Any, ...]] = []
@@ -233,7 +235,12 @@ class Instance:
         """The term of an op on one lane: of integer constants a constant; of a fold's op on integers a multiset of operands."""
         same = info.result in info.domains and all(p == info.result for p in info.params)
         whole = same and self.is_integer(d)
-        if whole and info.evaluate is not None and not attrs and all(self.entries[a][0] == "constant" for a in arguments):
+        if (
+            whole
+            and info.evaluate is not None
+            and not attrs
+            and all(self.entries[a][0] == "constant" for a in arguments)
+        ):
             try:
                 return self.constant(d, info.evaluate(d, *[self.entries[a][4] for a in arguments]))
             except Exception:  # the op has no value here: it stays a term

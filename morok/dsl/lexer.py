@@ -80,7 +80,9 @@ class Vocabulary:
                 continue
             plain = t.pattern.type == "str"
             options = (
-                [text] if plain else [re.sub(r"\\(.)", r"\1", o) for o in text.removeprefix("(?:").removesuffix(")").split("|")]
+                [text]
+                if plain
+                else [re.sub(r"\\(.)", r"\1", o) for o in text.removeprefix("(?:").removesuffix(")").split("|")]
             )
             for o in options:
                 (words if o.isalpha() else signs)[o] = t.name

@@ -66,7 +66,12 @@ def _rule(rule: CheckedRule) -> Iterator[Finding]:
             yield UnusedNameError, f"`{name}` is bound and never used", node.span, f"write _{name}"
     same = _as_expression(syntax.pattern)
     if same is not None and same == expr_text(syntax.target):
-        yield IdleRuleError, f"`{syntax.name}` rewrites its pattern to itself", syntax.span, "it would never come to an end"
+        yield (
+            IdleRuleError,
+            f"`{syntax.name}` rewrites its pattern to itself",
+            syntax.span,
+            "it would never come to an end",
+        )
     elif not syntax.clauses and _matches(rule, syntax.pattern, syntax.target, {}):
         yield (
             SelfMatchingRuleError,
@@ -126,13 +131,17 @@ def _used(rule: S.Rule) -> set[str]:
     for n in _walk(rule.pattern):  # alternatives bind the same names on every side
         if isinstance(n, S.PAlternatives):
             for option in n.options[1:]:
-                used -= {m.name for m in _walk(option) if isinstance(m, S.PVar | S.PSequence | S.PConst)} - _read_names(rule)
+                used -= {m.name for m in _walk(option) if isinstance(m, S.PVar | S.PSequence | S.PConst)} - _read_names(
+                    rule
+                )
     return used
 
 
 def _repeated(pattern: S.Pattern) -> set[str]:
     """The names that a pattern has more than once."""
-    count = Counter(n.name for n in _walk(pattern) if isinstance(n, S.PVar | S.PSequence | S.PBind | S.PConst) and n.name)
+    count = Counter(
+        n.name for n in _walk(pattern) if isinstance(n, S.PVar | S.PSequence | S.PBind | S.PConst) and n.name
+    )
     return {name for name, times in count.items() if times > 1}
 
 
@@ -167,7 +176,9 @@ def _canonical(p: S.Pattern) -> str:
             case S.TVector():
                 parts.append(f"{kind} {n.lanes}")
             case S.PField():
-                parts.append(f"{kind} {n.name}" + (f" {names.setdefault(n.name, f'v{len(names)}')}" if n.value is None else ""))
+                parts.append(
+                    f"{kind} {n.name}" + (f" {names.setdefault(n.name, f'v{len(names)}')}" if n.value is None else "")
+                )
             case _:
                 parts.append(f"{kind} {len(S.children(n))}")
     return "; ".join(parts)
@@ -187,7 +198,10 @@ def _as_expression(p: S.Pattern) -> str | None:
         case S.PConst() if p.name is not None:
             return p.name
         case S.POp() if len(p.ops) == 1:
-            args = [a.type.name if isinstance(a, S.PType) and isinstance(a.type, S.TName) else _as_expression(a) for a in p.args]
+            args = [
+                a.type.name if isinstance(a, S.PType) and isinstance(a.type, S.TName) else _as_expression(a)
+                for a in p.args
+            ]
             return None if None in args else f"{p.ops[0]}({', '.join(a for a in args if a is not None)})"
         case S.PSequence():
             return f"{p.name}.."
@@ -207,7 +221,9 @@ def _matches(rule: CheckedRule, p: S.Pattern, e: S.Expr, bound: dict[str, str]) 
     """True if the pattern certainly matches the target's result, for all values of its variables."""
     match p:
         case S.PVar():
-            return fits(rule, p, e) and (p.name.startswith("_") or bound.setdefault(p.name, expr_text(e)) == expr_text(e))
+            return fits(rule, p, e) and (
+                p.name.startswith("_") or bound.setdefault(p.name, expr_text(e)) == expr_text(e)
+            )
         case S.PBind():
             return _matches(rule, p.inner, e, bound)
         case S.POp() if isinstance(e, S.ECall) and e.name in p.ops and fits(rule, p, e):
@@ -218,7 +234,11 @@ def _matches(rule: CheckedRule, p: S.Pattern, e: S.Expr, bound: dict[str, str]) 
             if all(_matches(rule, a, g, bound) for a, g in zip(args, given, strict=True)):
                 return True
             swapped = p.commutative and len(args) == 2
-            return swapped and all(_matches(rule, a, g, {}) for a, g in zip(args, reversed(given), strict=True)) and _linear(p)
+            return (
+                swapped
+                and all(_matches(rule, a, g, {}) for a, g in zip(args, reversed(given), strict=True))
+                and _linear(p)
+            )
     return False
 
 

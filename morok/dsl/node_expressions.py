@@ -281,11 +281,15 @@ class Expressions(ValueExpressions):
         if len(clause.names) == 1:
             values: tuple[Value, ...] = (v,)
             if v.kind == "tuple" and not v.many:
-                self.r.fail(f"one name for {len(v.parts)} values", clause, f"let ({', '.join('abcdef'[: len(v.parts)])}) = ..")
+                self.r.fail(
+                    f"one name for {len(v.parts)} values", clause, f"let ({', '.join('abcdef'[: len(v.parts)])}) = .."
+                )
         else:
             values = v.parts if v.kind == "tuple" and not v.many else (v,)
             if len(values) != len(clause.names):
-                self.r.fail(f"{len(clause.names)} names for {len(values)} value{'s' if len(values) > 1 else ''}", clause)
+                self.r.fail(
+                    f"{len(clause.names)} names for {len(values)} value{'s' if len(values) > 1 else ''}", clause
+                )
         for name, one in zip(clause.names, values, strict=True):
             if name.startswith("_"):
                 continue

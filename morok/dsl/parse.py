@@ -121,7 +121,12 @@ class _Parser:
     path: str
 
     def error(
-        self, message: str, at: Tok | S.Span, expected: str = "", hint: str = "", kind: type[RuleError] = RuleSyntaxError
+        self,
+        message: str,
+        at: Tok | S.Span,
+        expected: str = "",
+        hint: str = "",
+        kind: type[RuleError] = RuleSyntaxError,
     ) -> RuleError:
         line, column = at.line, at.column
         width = at.end_column - column if at.end_line == line else 1
@@ -138,7 +143,10 @@ class _Parser:
         words = vocabulary()
         if t.type == "BAD_STRING":
             return self.error(
-                "this string is not closed", t, 'a closing "', "a doc string stands on one line; several in a row are joined"
+                "this string is not closed",
+                t,
+                'a closing "',
+                "a doc string stands on one line; several in a row are joined",
             )
         if t.type == "BAD":
             return self.error(f"unexpected character {t.value!r}", t)
@@ -156,13 +164,17 @@ class _Parser:
             expected = expected.replace(_WORDS["$END"], "`group`")
         ended = t.type == "$END"
         opened = _open_brackets(tokens, t)
-        if opened and (ended or t.value in ("~>", "=>", "within", "assuming", "example", "let", "group") or t.type == "EXAMPLE"):
+        if opened and (
+            ended or t.value in ("~>", "=>", "within", "assuming", "example", "let", "group") or t.type == "EXAMPLE"
+        ):
             at = opened[-1]
             return self.error(f"this `{at.value}` is never closed", at, f"`{_CLOSES[at.value]}`")
         if ended and start != "file":
             last = tokens[-1]
             return self.error(
-                "the rule ends too early", replace(last.span, column=last.end_column, end_column=last.end_column + 1), expected
+                "the rule ends too early",
+                replace(last.span, column=last.end_column, end_column=last.end_column + 1),
+                expected,
             )
         hint = ""
         if t.type in words.words.values() and "NAME" in accepted:
@@ -296,7 +308,9 @@ class _Parser:
                 if head is None and not any(e.place and e.place.line <= piece.tokens[0].line for e in errors):
                     errors.append(
                         self.error(
-                            "this rule stands in no group", piece.tokens[0], hint='write `group NAME "what it does"` above it'
+                            "this rule stands in no group",
+                            piece.tokens[0],
+                            hint='write `group NAME "what it does"` above it',
                         )
                     )
                 for r in made or ():

@@ -63,7 +63,9 @@ class Patterns:
         info = self.r.dialect.ops.get(p.name)
         if info is not None:
             if any(not (o.many or o.optional) for o in info.operands):
-                self.r.fail(f"`{p.name}` is an op", p, f"its operands: {p.name}({', '.join(o.name for o in info.operands)})")
+                self.r.fail(
+                    f"`{p.name}` is an op", p, f"its operands: {p.name}({', '.join(o.name for o in info.operands)})"
+                )
             return self._op(S.POp((p.name,), (), False, p.type, span=p.span), t)
         maybe = self.r.annotate(t, p.type, f"`{p.name}`") if p.type is not None else False
         if p.name.startswith("_"):
@@ -102,7 +104,10 @@ class Patterns:
             for i in infos:
                 if not i.commutative:
                     self.r.fail(
-                        f"{i.name} is not commutative", p, f"{i.name}(x, y)", "square brackets try every order of the operands"
+                        f"{i.name} is not commutative",
+                        p,
+                        f"{i.name}(x, y)",
+                        "square brackets try every order of the operands",
                     )
         slots: dict[str, list[T]] = {}
         args, fields = self._arguments(p, infos, slots, t)
@@ -224,7 +229,10 @@ class Patterns:
             self.r.fail(f"`{names[0]}..` and `{names[1]}..` stand side by side: where the one ends is not said", second)
         if len(at) > 2 or at[1] != len(items) - 1:
             self.r.fail(
-                f"behind `{names[0]}..` only a last sequence can stand", first, "[before.., p, rest..]", "two rules can say it"
+                f"behind `{names[0]}..` only a last sequence can stand",
+                first,
+                "[before.., p, rest..]",
+                "two rules can say it",
             )
 
     def _operand(self, info: OpInfo, o: OperandInfo, p: S.Pattern, slots: dict[str, list[T]]) -> S.Pattern:
@@ -234,7 +242,9 @@ class Patterns:
         if isinstance(p, S.PSequence):
             if not o.many:
                 self.r.fail(
-                    f"`{p.name}..` stands for operands of {info.name} that are no sequence", p, f"one pattern for {o.name}"
+                    f"`{p.name}..` stands for operands of {info.name} that are no sequence",
+                    p,
+                    f"one pattern for {o.name}",
                 )
             return self._sequence(p, t)
         return self.pattern(p, t)
@@ -278,7 +288,9 @@ class Patterns:
             missing = [o.name for o in info.operands if not (o.many or o.optional) and o.name not in given]
             missing += [n for n in info.required if n not in given]
             if missing:
-                self.r.fail(f"{info.name} has more fields: {', '.join(missing)}", p, hint="end with `..` to ignore the rest")
+                self.r.fail(
+                    f"{info.name} has more fields: {', '.join(missing)}", p, hint="end with `..` to ignore the rest"
+                )
         if info.in_halves:
             self._equal_lists(p, info, fields)
         self.r.operand_types(info, slots, t, p)
@@ -288,13 +300,21 @@ class Patterns:
         """Errors unless the rule writes two equally long sequences as names, or as lists of equally many items."""
         halves = [o.name for o in info.operands if o.many]
         if not p.rest and sum(f.name in halves for f in fields) == 1:
-            self.r.fail(f"{' and '.join(halves)} of {info.name} are equally long", p, "both", "end with `..` to ignore the other")
+            self.r.fail(
+                f"{' and '.join(halves)} of {info.name} are equally long",
+                p,
+                "both",
+                "end with `..` to ignore the other",
+            )
         written = [(f, f.value.items) for f in fields if isinstance(f.value, S.PList)]
         for f, items in written:
             if any(isinstance(i, S.PSequence) for i in items):
                 what = f"{f.name} of {info.name} has a sequence among its items, and is as long as another sequence"
                 self.r.fail(
-                    what, f, "a name for all of it, or all its items", f"{f.name}: {f.name}, and items by [..] in the guard"
+                    what,
+                    f,
+                    "a name for all of it, or all its items",
+                    f"{f.name}: {f.name}, and items by [..] in the guard",
                 )
         if len({len(items) for _, items in written}) > 1:
             names = " and ".join(f.name for f, _ in written)
@@ -339,7 +359,9 @@ class Patterns:
             self.r.note(value, t)
             return replace(f, value=value)
         if o.optional:
-            self.r.fail(f"{o.name} of {info.name} may be absent", f, f"{o.name}: Some(..), {o.name}: None or a name for either")
+            self.r.fail(
+                f"{o.name} of {info.name} may be absent", f, f"{o.name}: Some(..), {o.name}: None or a name for either"
+            )
         if not isinstance(value, S.Pattern) or isinstance(value, S.PList):
             self.r.fail(f"{o.name} of {info.name} is one operand", f, "a pattern")
         made = self._operand(info, o, value, slots)
@@ -378,7 +400,9 @@ class Patterns:
                 else:
                     self.r.fail(f"{f.name} of {info.name} is no list of operands", i, "numbers and names")
             return replace(f, value=S.EList(tuple(items), span=value.span))
-        self.r.fail(f"{f.name} of {info.name} is a static field, not an operand", f, "a name, a number or a list of them")
+        self.r.fail(
+            f"{f.name} of {info.name} is a static field, not an operand", f, "a name, a number or a list of them"
+        )
 
     def _literal_field(self, info: OpInfo, field: str, kind: str, p: S.PLiteral, t: T) -> S.ENumber:
         """The number or bool that a field, or an item of it, is compared with; `t`: the type of the node, and of a constant."""
@@ -418,7 +442,10 @@ class Patterns:
             odd = sorted(names ^ set(other))
             if odd:
                 self.r.report(
-                    UnknownNameError, f"`{odd[0]}` is bound on one side of `|` only", o, "the same names in every alternative"
+                    UnknownNameError,
+                    f"`{odd[0]}` is bound on one side of `|` only",
+                    o,
+                    "the same names in every alternative",
                 )
                 self.r.bound.update(found[0])
         for name, b in found[0].items():

@@ -39,16 +39,25 @@ class Resolver:
         self.kept: list[S.Syntax] = []  # keeps the nodes alive whose ids are the keys of `sorts`
         self.constants: list[tuple[S.Expr, T]] = []  # values in operand position: their dtype must be determined
         self.asked: list[tuple[S.Expr, T, str, str]] = []  # dtypes in clauses, to be determined; description, hint
-        self.equal_values: list[tuple[T, T, str, S.Syntax]] = []  # two constants of one name, and the place of the second
+        self.equal_values: list[
+            tuple[T, T, str, S.Syntax]
+        ] = []  # two constants of one name, and the place of the second
         self.same_width: list[tuple[T, T]] = []
-        self.chosen: list[tuple[int, int]] = []  # the lanes of the operands that a condition chooses among, and of the condition
+        self.chosen: list[
+            tuple[int, int]
+        ] = []  # the lanes of the operands that a condition chooses among, and of the condition
         self.addresses: list[T] = []  # operands whose default dtype is index
-        self.matched: tuple[range, range] = range(0), range(0)  # the classes, of elements and of lanes, that the pattern made
+        self.matched: tuple[range, range] = (
+            range(0),
+            range(0),
+        )  # the classes, of elements and of lanes, that the pattern made
         self.pointwise = True
 
     # errors
 
-    def report(self, kind: type[RuleError], message: str, at: S.Syntax | S.Span, expected: str = "", hint: str = "") -> None:
+    def report(
+        self, kind: type[RuleError], message: str, at: S.Syntax | S.Span, expected: str = "", hint: str = ""
+    ) -> None:
         span = at if isinstance(at, S.Span) else at.span
         self.errors.append(self.make_error(kind, message, span, expected, hint))
 
@@ -93,7 +102,9 @@ class Resolver:
     def op(self, name: str, at: S.Syntax) -> OpInfo:
         info = self.dialect.ops.get(name)
         if info is None:
-            hint = "rules over several ops are written `for op in binary [Add, Mul] { ... }`" if name[:1].islower() else ""
+            hint = (
+                "rules over several ops are written `for op in binary [Add, Mul] { ... }`" if name[:1].islower() else ""
+            )
             self.unknown(f"there is no op `{name}`", at, name, self.dialect.ops, hint)
         wrong = op_mistakes(self.dialect, name)
         for mistake in wrong:
@@ -111,7 +122,10 @@ class Resolver:
 
     def reserved(self, name: str) -> bool:
         return (
-            name in self.universe.bits or name in self.universe.classes or name == "ptr" or self.universe.vector(name) is not None
+            name in self.universe.bits
+            or name in self.universe.classes
+            or name == "ptr"
+            or self.universe.vector(name) is not None
         )
 
     def unused(self, name: str, at: S.Syntax) -> None:
@@ -126,7 +140,11 @@ class Resolver:
         if self.reserved(name):
             self.fail(f"`{name}` is a dtype, not a variable", at, hint="dtype names are reserved words")
         if name in self.types.named:
-            self.fail(f"`{name}` is a dtype variable already", at, hint="dtype variables are capital letters, others small ones")
+            self.fail(
+                f"`{name}` is a dtype variable already",
+                at,
+                hint="dtype variables are capital letters, others small ones",
+            )
         old = self.bound.get(name)
         if old is None:
             self.bound[name] = Bound(name, value, at.span, invalid_ok, constant)
@@ -134,7 +152,9 @@ class Resolver:
         if old.value.kind != value.kind or old.value.many != value.many:
             hint = f"it was bound at line {old.span.line} already"
             if {old.value.kind, value.kind} == {"const", "node"} and not (old.value.many or value.many):
-                hint = f"`@const({name})` binds the value of a constant; `n @const({name})` its node too: write n for it"
+                hint = (
+                    f"`@const({name})` binds the value of a constant; `n @const({name})` its node too: write n for it"
+                )
             self.fail(f"`{name}` stands for two kinds of things", at, hint=hint)
         if value.kind == "const" and value.type is not None and old.value.type is not None and not value.many:
             self.equal_values.append((old.value.type, value.type, name, at))
@@ -175,7 +195,11 @@ class Resolver:
                 t.form = "ptr"
                 return self._annotate(T(t.elem, types.lane()), type_.base)
             case S.TMaybeInvalid():
-                if not isinstance(type_.inner, S.TName) or type_.inner.name != "index" or "index" not in self.universe.bits:
+                if (
+                    not isinstance(type_.inner, S.TName)
+                    or type_.inner.name != "index"
+                    or "index" not in self.universe.bits
+                ):
                     self.fail("only an index can be Invalid", type_, "`index?`")
                 types.restrict(t.elem, self.universe.bits["index"])
                 return True
@@ -227,7 +251,9 @@ class Resolver:
                     return u.classes[type_.name]
                 if self.is_dtype_variable(type_.name):
                     self.fail(
-                        f"the dtype variable `{type_.name}` stands alone in a constraint", type_, "a dtype or a class of dtypes"
+                        f"the dtype variable `{type_.name}` stands alone in a constraint",
+                        type_,
+                        "a dtype or a class of dtypes",
                     )
                 hint = "dtype variables begin with a capital letter"
                 self.unknown(f"there is no dtype `{type_.name}`", type_, type_.name, (*u.bits, *u.classes, "ptr"), hint)
@@ -242,7 +268,9 @@ class Resolver:
                     found |= self.mask(o)
                 return found
             case _:
-                self.fail("vectors and pointers cannot be parts of a choice of dtypes", type_, "dtypes or classes of dtypes")
+                self.fail(
+                    "vectors and pointers cannot be parts of a choice of dtypes", type_, "dtypes or classes of dtypes"
+                )
 
     # ops
 

@@ -21,7 +21,11 @@ def constants_op(dialect: Dialect) -> OpInfo | None:
 def lists_scalars(info: OpInfo) -> bool:
     """True if each operand of an op is one lane of its result."""
     named = [o.name for o in info.operands]
-    return info.role == "join" and len(named) == 1 and any(r.of == named[0] and r.word == "scalar" for r in relations(info))
+    return (
+        info.role == "join"
+        and len(named) == 1
+        and any(r.of == named[0] and r.word == "scalar" for r in relations(info))
+    )
 
 
 def chooses(info: OpInfo) -> bool:

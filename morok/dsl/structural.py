@@ -14,7 +14,9 @@ from morok.dsl.infer import T, Types, Universe
 from morok.errors import UsageError
 
 Slots = Mapping[str, Sequence[T]]
-_SAID: Final = "`result = x`, `result ~ x`, `x lanes y`, `x bits y`, `x scalar` or `x in int bool`, of operands and `result`"
+_SAID: Final = (
+    "`result = x`, `result ~ x`, `x lanes y`, `x bits y`, `x scalar` or `x in int bool`, of operands and `result`"
+)
 
 
 class Relation(NamedTuple):

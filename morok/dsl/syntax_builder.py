@@ -81,7 +81,11 @@ class Builder(Transformer[Tok, Any]):
                 groups.append(i.group)
                 externs.extend(i.externs)
         return S.File(
-            "", dialects[0].value if dialects else BUILT_IN, helpers[0].value if helpers else None, tuple(externs), tuple(groups)
+            "",
+            dialects[0].value if dialects else BUILT_IN,
+            helpers[0].value if helpers else None,
+            tuple(externs),
+            tuple(groups),
         )
 
     def heads(self, c: Children) -> S.File:
@@ -122,7 +126,10 @@ class Builder(Transformer[Tok, Any]):
     def template_head(self, c: Children) -> S.Template:
         if c[1].value not in ("unary", "binary", "ternary"):
             raise Mistake(
-                f"`{c[1].value}` is no kind of op", c[1], "unary, binary or ternary", "for op in binary [Add, Mul] { ... }"
+                f"`{c[1].value}` is no kind of op",
+                c[1],
+                "unary, binary or ternary",
+                "for op in binary [Add, Mul] { ... }",
             )
         return S.Template(c[0].value, c[1].value, c[2], (), span=c[0].span)
 

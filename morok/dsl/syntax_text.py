@@ -247,7 +247,9 @@ def signature_doc(e: S.Extern) -> Doc:
     def params(opening: str, ps: Sequence[S.Param]) -> Doc:
         return listed(opening, [_typed(p.name, p.type) for p in ps], ")")
 
-    return Chain((params(f"extern {e.name}(", e.params), beside("-> ", params("(", e.results), "?" if e.partial else "")))
+    return Chain(
+        (params(f"extern {e.name}(", e.params), beside("-> ", params("(", e.results), "?" if e.partial else ""))
+    )
 
 
 # examples

@@ -99,7 +99,9 @@ class ValueExpressions(ABC):
                 return made, Value("node", t)
             case S.EIndex():
                 sequence, v = self.sequence(e.sequence)
-                return replace(e, sequence=sequence, index=self.integer(e.index, "an index")), self.item_of(v, e.sequence)
+                return replace(e, sequence=sequence, index=self.integer(e.index, "an index")), self.item_of(
+                    v, e.sequence
+                )
             case S.EList():
                 return self._list(e)
             case S.EComprehension():
@@ -193,12 +195,16 @@ class ValueExpressions(ABC):
             self._need_integer(item, e, f"an item of {what}")
         elif kind == "bools" and not self._is_bool(item):
             self.r.fail(
-                f"{self._describe(v)} stands where conditions are expected", e, "a sequence of comparisons, facts or bools"
+                f"{self._describe(v)} stands where conditions are expected",
+                e,
+                "a sequence of comparisons, facts or bools",
             )
         elif kind == "pairs":
             if item.kind not in ("other", "unknown") and not (item.kind == "tuple" and len(item.parts) == 2):
                 self.r.fail(
-                    f"{self._describe(v)} stands where axes are expected", e, "a sequence of pairs, as [[id, length], ..]"
+                    f"{self._describe(v)} stands where axes are expected",
+                    e,
+                    "a sequence of pairs, as [[id, length], ..]",
                 )
             for part in (p for pair in item.alternatives() for p in pair.items()):
                 self._need_integer(part, e, "an axis's id or length")
@@ -206,7 +212,9 @@ class ValueExpressions(ABC):
     def _range(self, e: S.ERange) -> S.ERange:
         start, stop = self.integer(e.start, "a bound"), self.integer(e.stop, "a bound")
         if isinstance(start, S.ENumber) and isinstance(stop, S.ENumber) and stop.value - start.value > MOST_STEPS:
-            self.r.report(RuleLimitError, f"{stop.value - start.value:,} numbers in a range", e, f"at most {MOST_STEPS:,}")
+            self.r.report(
+                RuleLimitError, f"{stop.value - start.value:,} numbers in a range", e, f"at most {MOST_STEPS:,}"
+            )
             raise Stop
         return replace(e, start=start, stop=stop)
 
@@ -249,7 +257,9 @@ class ValueExpressions(ABC):
 
     def _compare(self, e: S.ECompare) -> S.Expr:
         checked = [self.value(o) for o in e.operands]
-        for op, (a, v), (b, w) in zip(e.ops, _paired(e.operands, checked), _paired(e.operands, checked)[1:], strict=False):
+        for op, (a, v), (b, w) in zip(
+            e.ops, _paired(e.operands, checked), _paired(e.operands, checked)[1:], strict=False
+        ):
             self._comparable(op, a, v, b, w)
         return replace(e, operands=tuple(m for m, _ in checked))
 
@@ -258,11 +268,15 @@ class ValueExpressions(ABC):
         if v.many or w.many:
             for one, x, other in ((v, a, w), (w, b, v)):
                 if op not in ("==", "!="):
-                    self.r.fail(f"an operand of a comparison is {self._describe(one if one.many else other)}", x, "an integer")
+                    self.r.fail(
+                        f"an operand of a comparison is {self._describe(one if one.many else other)}", x, "an integer"
+                    )
                 if not one.many and one.kind not in ("other", "unknown"):
                     self.r.fail(f"{self._describe(one)} is compared with a sequence", x)
                 if one.kind == "node":
-                    self.r.fail("sequences of nodes cannot be compared", x, hint="same(x, y) says that two nodes are one")
+                    self.r.fail(
+                        "sequences of nodes cannot be compared", x, hint="same(x, y) says that two nodes are one"
+                    )
             v, w = v.element(), w.element()
         self._alike(op, a, v, b, w)
 
@@ -340,7 +354,11 @@ class ValueExpressions(ABC):
         if a.kind == b.kind and a.type is None:
             return replace(a, bounds=bounds, bits=bits)
         if a.kind == b.kind == "dtype":
-            alike = a.type is not None and b.type is not None and self.types.find(a.type.elem) == self.types.find(b.type.elem)
+            alike = (
+                a.type is not None
+                and b.type is not None
+                and self.types.find(a.type.elem) == self.types.find(b.type.elem)
+            )
             return a if alike else Value("dtype")
         consts = [v.type for v in (a, b) if v.kind == "const" and v.type is not None]
         if len(consts) == 2 and self.types.find(consts[0].elem) == self.types.find(consts[1].elem):
@@ -360,7 +378,11 @@ class ValueExpressions(ABC):
         one = {types.find(a.elem), types.find(b.elem)}
         count = {types.find_lane(a.lanes), types.find_lane(b.lanes)}
         dtypes = {types.mask(e) for e in one}
-        if len(one) == 2 and one <= set(map(types.find, elements)) and (len(dtypes) == 2 or any(m & (m - 1) for m in dtypes)):
+        if (
+            len(one) == 2
+            and one <= set(map(types.find, elements))
+            and (len(dtypes) == 2 or any(m & (m - 1) for m in dtypes))
+        ):
             return None
         if len(count) == 2 and count <= set(map(types.find_lane, lanes)):
             said = {types.lane_value(n) for n in count}
@@ -374,7 +396,9 @@ class ValueExpressions(ABC):
     def item_of(self, v: Value, at: S.Expr) -> Value:
         """The value of one item of a sequence; an error if the rule does not determine its type."""
         if v.kind == "node" and v.type is None:
-            self.r.fail("the items of this list may be of different dtypes or numbers of lanes", at, "nodes of one dtype")
+            self.r.fail(
+                "the items of this list may be of different dtypes or numbers of lanes", at, "nodes of one dtype"
+            )
         return v.element()
 
     def _comprehension(self, e: S.EComprehension) -> tuple[S.Expr, Value]:
@@ -435,7 +459,9 @@ class ValueExpressions(ABC):
             self._count(e, 1)
             arg, t = self.node(e.args[0])
             self._has_constants(t, e)
-            return replace(e, args=(arg,)), Value("node", T(t.elem, t.lanes if t.form == "value" else self.types.lane()))
+            return replace(e, args=(arg,)), Value(
+                "node", T(t.elem, t.lanes if t.form == "value" else self.types.lane())
+            )
         if name in ("identity", "subst", "axes", "inside"):
             self._asked(name, e)
         if name == "identity":
@@ -446,12 +472,16 @@ class ValueExpressions(ABC):
             self.r.sort(fold, of.sort)
             arg, t = self.node(e.args[1])
             self._has_constants(t, e)
-            return replace(e, args=(fold, arg)), Value("node", T(t.elem, t.lanes if t.form == "value" else self.types.lane()))
+            return replace(e, args=(fold, arg)), Value(
+                "node", T(t.elem, t.lanes if t.form == "value" else self.types.lane())
+            )
         if name == "subst":
             self._count(e, 3)
             source, t = self.node(e.args[0])
             bound, range_type = self.node(e.args[1])
-            return replace(e, args=(source, bound, self.operand(e.args[2], range_type, "the substitute"))), Value("node", t)
+            return replace(e, args=(source, bound, self.operand(e.args[2], range_type, "the substitute"))), Value(
+                "node", t
+            )
         if name in ("axes", "inside"):
             self._count(e, 1)
             arg, t = self.node(e.args[0])
@@ -505,7 +535,9 @@ class ValueExpressions(ABC):
             return made, self.types.fresh()
         if v.kind != "node" or v.many or v.type is None:
             hint = "`c @const(v)` binds the node c and its value v" if v.kind == "const" else ""
-            self.r.fail(f"{self._describe(v)} stands where a node is expected", e, "a bound node, or a term of such", hint)
+            self.r.fail(
+                f"{self._describe(v)} stands where a node is expected", e, "a bound node, or a term of such", hint
+            )
         return made, v.type
 
     def dtype(self, e: S.Expr) -> tuple[S.Expr, T]:
@@ -529,7 +561,9 @@ class ValueExpressions(ABC):
             return self._dtype_of(e)
         made, v = self.value(e)
         if v.kind not in ("dtype", "unknown") or v.many:
-            self.r.fail(f"{self._describe(v)} stands where a dtype is expected", e, "a dtype, a dtype variable or dtype(x)")
+            self.r.fail(
+                f"{self._describe(v)} stands where a dtype is expected", e, "a dtype, a dtype variable or dtype(x)"
+            )
         if v.type is None and v.kind == "dtype":
             self.r.fail("this is the dtype of nothing that is bound", e, "a dtype, a dtype variable or dtype(x)")
         return made, v.type or self.types.fresh()
@@ -562,7 +596,9 @@ class ValueExpressions(ABC):
             return made, Value("dtype", t)
         made, v = self.value(e)
         if v.kind not in ("dtype", "unknown") or v.many:
-            self.r.fail(f"{self._describe(v)} stands where a dtype is expected", e, "a dtype, a dtype variable or dtype(x)")
+            self.r.fail(
+                f"{self._describe(v)} stands where a dtype is expected", e, "a dtype, a dtype variable or dtype(x)"
+            )
         return made, v
 
     def _is_value(self, e: S.Expr) -> bool:
@@ -694,7 +730,9 @@ class ValueExpressions(ABC):
         t = self.types.fresh()
         if isinstance(p.type, S.TName) and self.r.is_dtype_variable(p.type.name):
             with self.r.typing(f"`{p.name}`", p):
-                self.types.same_element(variables.setdefault(p.type.name, self.types.element(self.r.universe.full)), t.elem)
+                self.types.same_element(
+                    variables.setdefault(p.type.name, self.types.element(self.r.universe.full)), t.elem
+                )
         else:
             self.r.annotate(t, p.type, f"`{p.name}`")
         return t

@@ -20,7 +20,20 @@ NO_FACTS: Final[Mapping[Any, Any]] = MappingProxyType({})  # the memo of a node 
 class Cell:
     """The storage of a node; `UOp` inherits it, and refuses assignments."""
 
-    __slots__ = ("op", "dtype", "src", "arg", "vmin", "vmax", "invalid", "origin", "rank", "memo", "serial", "__weakref__")
+    __slots__ = (
+        "op",
+        "dtype",
+        "src",
+        "arg",
+        "vmin",
+        "vmax",
+        "invalid",
+        "origin",
+        "rank",
+        "memo",
+        "serial",
+        "__weakref__",
+    )
 
     op: Op
     dtype: DType

@@ -54,5 +54,7 @@ def draw(root: UOp) -> str:
             lines.append(line)
             for i in range(len(node.src) - 1, -1, -1):
                 last = i == len(node.src) - 1
-                stack.append((node.src[i], below + ("└─ " if last else "├─ "), below + ("   " if last else "│  "), depth + 1))
+                stack.append(
+                    (node.src[i], below + ("└─ " if last else "├─ "), below + ("   " if last else "│  "), depth + 1)
+                )
     return "\n".join(lines)

@@ -70,7 +70,9 @@ class DType:
     def vec(self, n: int) -> DType:
         """`n` lanes of this scalar type; n = 1 is the scalar itself."""
         if self._scalar is not None:
-            raise refused(self, "what becomes a vector", "a scalar dtype", IRTypeError, ".scalar() is one lane of a vector")
+            raise refused(
+                self, "what becomes a vector", "a scalar dtype", IRTypeError, ".scalar() is one lane of a vector"
+            )
         found = self._vectors.get(n) if n.__class__ is int else None
         if found is None:
             n = whole(n, "the number of lanes", 1, _MOST_LANES, IRTypeError)

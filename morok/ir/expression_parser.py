@@ -214,7 +214,11 @@ class _Builder(Transformer[Token, UOp]):
             found = self.variables.get(str(part.at))
             if found is None:
                 known = WORDS.get(str(part.at), None)
-                hint = "" if known is not None or _is_dtype(str(part.at)) else f"write `{part.at}: index` where it first stands"
+                hint = (
+                    ""
+                    if known is not None or _is_dtype(str(part.at))
+                    else f"write `{part.at}: index` where it first stands"
+                )
                 raise _Mistake(part.at, f"{part.at} is no variable", expected="an operand", hint=hint)
             return found
         raise _Mistake(getattr(part, "at", at) or _START, f"{_kind(part)} is no operand", expected="an expression")
@@ -281,7 +285,9 @@ class _Builder(Transformer[Token, UOp]):
             split = len(positional) - len(needed)
             src = positional[:split]
             given = {f: self.field(v) for f, v in zip(needed, positional[split:], strict=True)}
-            values = {f: self.field(named.pop(f).value) if f in named else given.get(f, usual.get(f)) for f in entry.fields}
+            values = {
+                f: self.field(named.pop(f).value) if f in named else given.get(f, usual.get(f)) for f in entry.fields
+            }
             parts = tuple(values.values())
             arg = parts[0] if len(parts) == 1 else parts
         if named:
@@ -311,7 +317,9 @@ class _Builder(Transformer[Token, UOp]):
 
     def constant(self, at: Token, op: Op, parts: list[Any], named: dict[str, _Named]) -> UOp:
         if len(parts) != 2 or named:
-            raise _Mistake(at, f"{at} takes a value and a dtype", expected=f"{at}({'3' if op is Op.Const else '[1, 2]'}, i32)")
+            raise _Mistake(
+                at, f"{at} takes a value and a dtype", expected=f"{at}({'3' if op is Op.Const else '[1, 2]'}, i32)"
+            )
         d = self.field(parts[1])
         if not isinstance(d, DType):
             raise _Mistake(at, f"{at}: the last argument is {_kind(parts[1])}", expected="a dtype")
@@ -373,7 +381,9 @@ def _constant(part: _Literal, want: DType | None) -> UOp:
     scalar = want.scalar()
     if scalar.is_bool != isinstance(v, bool) or not (isinstance(v, (bool, int, float))):
         raise _Mistake(
-            part.at, f"{_text(v)} is no {scalar}", expected="true or false" if scalar.is_bool else f"a number of dtype {want}"
+            part.at,
+            f"{_text(v)} is no {scalar}",
+            expected="true or false" if scalar.is_bool else f"a number of dtype {want}",
         )
     if scalar.is_integral and isinstance(v, float):
         raise _Mistake(part.at, f"{_text(v)} is no {scalar}", expected="an integer")
@@ -460,7 +470,9 @@ def _refuse(text: str, file: str, problem: UnexpectedInput) -> NoReturn:
         names = getattr(problem, "allowed", None) or set()
     operator = what.startswith("unexpected") and text[at : at + 1] in _OPERATORS
     hint = "an operation is written as an op with operands, such as Add(x, 1)" if operator else ""
-    expected = ", ".join(sorted(_TOKENS.get(n, n) for n in names if n not in ("COMMENT",) and not n.startswith("__IGNORE")))
+    expected = ", ".join(
+        sorted(_TOKENS.get(n, n) for n in names if n not in ("COMMENT",) and not n.startswith("__IGNORE"))
+    )
     raise _error(text, file, at, what, expected, hint) from None
 
 
@@ -493,7 +505,9 @@ def parse(text: str, file: str = "<text>") -> UOp:
         try:
             result = lark.parse(text)
         except _Mistake as problem:
-            raise _error(text, file, problem.at.start_pos or 0, problem.message, problem.expected, problem.hint) from None
+            raise _error(
+                text, file, problem.at.start_pos or 0, problem.message, problem.expected, problem.hint
+            ) from None
         except UnexpectedInput as problem:
             _refuse(text, file, problem)
         finally:

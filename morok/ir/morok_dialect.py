@@ -9,7 +9,19 @@ from morok.dialect import NOT_CONST, OperandInfo, OpInfo
 from morok.ir.cell import NO_FACTS, facts_of
 from morok.ir.definedness import defined
 from morok.ir.divisors import excludes_overflow, excludes_zero
-from morok.ir.dtype import BY_NAME, FLOATS, INTS, NUMBERS, SCALARS, SIGNED, UNSIGNED, AddrSpace, DType, dtypes, safe_cast
+from morok.ir.dtype import (
+    BY_NAME,
+    FLOATS,
+    INTS,
+    NUMBERS,
+    SCALARS,
+    SIGNED,
+    UNSIGNED,
+    AddrSpace,
+    DType,
+    dtypes,
+    safe_cast,
+)
 from morok.ir.graph import toposort
 from morok.ir.independence import done_within, independent
 from morok.ir.launch import counts, launched, renames, told_apart
@@ -24,7 +36,9 @@ from morok.ir.shape import LISTED, OF_AXES, has_shape, same_axes, shape_of
 from morok.ir.structural_order import precedes
 from morok.ir.uop import UOp, binary, came_from, cast, rebuilt, sketch, vconst
 
-_ALIKE: Final = frozenset({Op.Permute, Op.Pad, Op.Flip, Op.After, Op.Barrier})  # ops that have a shape if their operand has one
+_ALIKE: Final = frozenset(
+    {Op.Permute, Op.Pad, Op.Flip, Op.After, Op.Barrier}
+)  # ops that have a shape if their operand has one
 _INDEX: Final = Op.Index
 _BY_NAME: Final = {e.name: e for e in TABLE.entries.values()}
 _INTERFACE: Final = frozenset({Op.DefineGlobal, Op.DefineVar, Op.Special, Op.Range})  # a kernel's parameters and loops
@@ -279,7 +293,11 @@ class _Morok:
         found: dict[UOp, tuple[UOp, ...]] = {}
         for n in toposort((node,)):  # of a sketch, too
             count, op = n.dtype.count, n.op
-            if count == 1 and op is not Op.Gep and not (TABLE.entries[op].pointwise and any(found[s] != (s,) for s in n.src)):
+            if (
+                count == 1
+                and op is not Op.Gep
+                and not (TABLE.entries[op].pointwise and any(found[s] != (s,) for s in n.src))
+            ):
                 found[n] = (n,)
             elif op is Op.Const or op is Op.VConst:
                 values = n.arg if op is Op.VConst else (n.arg,) * count

@@ -212,7 +212,9 @@ def replace_range(root: UOp, r: UOp, value: UOp) -> UOp:
             stack += waiting
             continue
         stack.pop()
-        if axis is not None and (vector_axis(node) == axis or (node.op is _UNROLL and axis in [a for a, _ in node.arg])):
+        if axis is not None and (
+            vector_axis(node) == axis or (node.op is _UNROLL and axis in [a for a, _ in node.arg])
+        ):
             raise Undefined(f"{node.op.name} opens the axis too")
         ranges, closed = closed_by(node)
         if not free.isdisjoint(ranges) or not axes.isdisjoint(closed):

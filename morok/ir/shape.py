@@ -226,7 +226,11 @@ def _joined(node: UOp) -> Shape:
 
 def _padded(node: UOp) -> Shape:
     around = _remembered_shape(node.src[0])
-    return tuple([_plus(_plus(d, dim(b)), dim(e)) for d, (b, e) in zip(around, edges(node), strict=True)]) if around else ()
+    return (
+        tuple([_plus(_plus(d, dim(b)), dim(e)) for d, (b, e) in zip(around, edges(node), strict=True)])
+        if around
+        else ()
+    )
 
 
 def _shrunk(node: UOp) -> Shape:

@@ -34,7 +34,11 @@ MAX_DIGITS: Final = 4000
 MAX_LANES: Final = 1 << 16
 
 # Fields left out when they have this value, and named otherwise.
-USUAL: Final[dict[Op, dict[str, Any]]] = {Op.Range: {"renumbered": False}, Op.Sink: {"info": None}, Op.Contiguous: {"opts": None}}
+USUAL: Final[dict[Op, dict[str, Any]]] = {
+    Op.Range: {"renumbered": False},
+    Op.Sink: {"info": None},
+    Op.Contiguous: {"opts": None},
+}
 # Ops whose fields are not printed as arguments: Index has `gate=`; variables and constants have notations of their own.
 _UNSAID: Final = frozenset({Op.Index, Op.DefineVar, Op.Const, Op.VConst})
 _WITH_TYPE: Final = frozenset({Op.Cast, Op.Bitcast})  # the dtype is the last argument

@@ -34,7 +34,9 @@ _DOMAINS: Final = {op: frozenset(e.signature.domains["T"]) for op, e in _DEFS.it
 def wrong_arity(entry: OpDef, src: tuple[UOp, ...]) -> Any:
     takes = ", ".join(o.name + (".." if o.many else "?" if o.optional else "") for o in entry.operands)
     whole = ", ".join([takes, *entry.fields] if takes else entry.fields)
-    raise IRTypeError(f"{entry.name} takes ({takes}), not {len(src)} operands", place=caller(), expected=f"{entry.name}({whole})")
+    raise IRTypeError(
+        f"{entry.name} takes ({takes}), not {len(src)} operands", place=caller(), expected=f"{entry.name}({whole})"
+    )
 
 
 def pointwise_type(entry: OpDef, src: tuple[UOp, ...]) -> DType:
@@ -83,13 +85,21 @@ def check_shapes(entry: OpDef, src: tuple[UOp, ...]) -> None:
 def check_nodes(entry: OpDef, src: Iterable[Any]) -> None:
     """IRTypeError unless these are a tuple of nodes."""
     if not isinstance(src, tuple):
-        raise IRTypeError(f"operands of {entry.name} in a {type(src).__name__}", place=caller(), expected="a tuple of nodes")
+        raise IRTypeError(
+            f"operands of {entry.name} in a {type(src).__name__}", place=caller(), expected="a tuple of nodes"
+        )
     for s in src:
         if not isinstance(getattr(s, "src", None), tuple) or not hasattr(s, "serial"):
-            hint = "its graph is in its `uop`" if hasattr(s, "uop") else "UOp.const(value, dtype) makes a node of a number"
-            raise IRTypeError(f"{entry.name} of {type(s).__name__}", place=caller(), expected="nodes as operands", hint=hint)
+            hint = (
+                "its graph is in its `uop`" if hasattr(s, "uop") else "UOp.const(value, dtype) makes a node of a number"
+            )
+            raise IRTypeError(
+                f"{entry.name} of {type(s).__name__}", place=caller(), expected="nodes as operands", hint=hint
+            )
 
 
 def _mistyped(entry: OpDef, src: tuple[UOp, ...], expected: str) -> None:
     got = ", ".join(s.dtype.name for s in src)
-    raise IRTypeError(f"{entry.name}({got})", place=caller(), expected=expected, hint="Cast converts a value to another dtype")
+    raise IRTypeError(
+        f"{entry.name}({got})", place=caller(), expected=expected, hint="Cast converts a value to another dtype"
+    )

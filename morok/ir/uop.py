@@ -62,7 +62,9 @@ _WHERE: Final = Op.Where
 _BOOL: Final = dtypes.bool
 _NO_CAST: Final = frozenset({"void", "image"})
 _INDEX: Final = dtypes.index
-MAX_BITS: Final = 1 << 14  # of a constant of dtype index, which has no width of its own: more than expression text can hold
+MAX_BITS: Final = (
+    1 << 14
+)  # of a constant of dtype index, which has no width of its own: more than expression text can hold
 
 
 # The cache. Each pointwise op but Cast has a table, by operands, which determine the node. Constants of dtype index have one, by
@@ -120,9 +122,13 @@ def _filled(
     return node
 
 
-def _make(table: Alive[UOp], key: Any, op: Op, dtype: DType, src: tuple[UOp, ...], arg: Any, origin: Origin | None = None) -> UOp:
+def _make(
+    table: Alive[UOp], key: Any, op: Op, dtype: DType, src: tuple[UOp, ...], arg: Any, origin: Origin | None = None
+) -> UOp:
     """The node for `key`, made if none is alive."""
-    entry: Entry[UOp] | None = None  # bound first: if an interrupt ends this call, it dies before the node, without a callback
+    entry: Entry[UOp] | None = (
+        None  # bound first: if an interrupt ends this call, it dies before the node, without a callback
+    )
     if origin is None:
         origin = maker.origin
         if origin is None:
@@ -245,7 +251,12 @@ class UOp(Cell):
             raise IRTypeError(f"{op.name}: expected {problem}", place=caller()) from None
         if op is _CONST or op is _VCONST:
             return intern(op, result, src, arg)
-        key = (op, result, arg if arg is None or op in _PLAIN else _arg_key(arg), src)  # as in `intern`, without the call
+        key = (
+            op,
+            result,
+            arg if arg is None or op in _PLAIN else _arg_key(arg),
+            src,
+        )  # as in `intern`, without the call
         entered = _others.get(key)
         if entered is not None and (node := entered()) is not None:
             return node
@@ -303,7 +314,9 @@ class UOp(Cell):
         'x: index[0..=31]'
         """
         d = _check_dtype(dtype, "a variable").scalar()
-        return UOp.new(Op.DefineVar, (), (name, d.min if vmin is None else vmin, d.max if vmax is None else vmax), dtype)
+        return UOp.new(
+            Op.DefineVar, (), (name, d.min if vmin is None else vmin, d.max if vmax is None else vmax), dtype
+        )
 
     @staticmethod
     def range(
@@ -695,7 +708,9 @@ def _default_dtype(value: Any) -> DType:
 def _coerced(scalar: DType, value: Any) -> Any:
     """`value` at `scalar`: wrapped or rounded; IRTypeError where it is no number, or not an integer and should be."""
     try:
-        out = number.coerce(scalar, value) if isinstance(value, (int, float)) or real_or_none(value) is not None else None
+        out = (
+            number.coerce(scalar, value) if isinstance(value, (int, float)) or real_or_none(value) is not None else None
+        )
     except (TypeError, ValueError, OverflowError):
         out = None
     if out is None or (scalar.is_integral and value != int(value)):
@@ -751,7 +766,9 @@ def cast(x: UOp, dtype: DType | None) -> UOp:
         dtype = dtype.scalar().vec(x.dtype.count)
     elif dtype.count != x.dtype.count:
         raise IRTypeError(
-            f"Cast: {x.dtype} and {dtype} differ in lanes", place=caller(), expected=f"a scalar dtype, or {x.dtype.count} lanes"
+            f"Cast: {x.dtype} and {dtype} differ in lanes",
+            place=caller(),
+            expected=f"a scalar dtype, or {x.dtype.count} lanes",
         )
     return intern(Op.Cast, dtype, (x,), None)
 

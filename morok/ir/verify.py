@@ -70,25 +70,7 @@ def verify(program: UOp | Sequence[UOp], stage: int, unsupported: Collection[Op]
     for op in (without := several(unsupported, "what the target cannot run", "a set of ops", VerifyError)):
         instance(op, Op, "what the target cannot run", "an Op", VerifyError)
     unsupported = frozenset(without)
-    if stage >= LINEAR_FROM:
-        if isinstance(program, UOp):
-            raise VerifyError(
-                f"after stage {stage} the program is a graph, {program.op.name}",
-                expected="a list of instructions, from stage 21 on",
-                hint="stage 21 makes the list of the graph",
-            )
-        program = several(program, "a program", "a list of instructions", VerifyError)
-        for n in program:
-            instance(n, UOp, "an instruction", "a node", VerifyError)
-        nodes = list(dict.fromkeys(program))
-        _check_order(program, stage)
-    else:
-        if not isinstance(program, UOp) or program.op is not Op.Sink:
-            what = program.op.name if isinstance(program, UOp) else "a list of instructions"
-            raise VerifyError(f"after stage {stage} the program is {what}", expected="a Sink, up to stage 20")
-        nodes = program.toposort()
-        for r in program.ranges:
-            _refuse(r, stage, "this loop is never closed")
+    nodes = _nodes(program, stage)
     gone = frozenset().union(*[ops for first, ops in GONE if stage >= first])
     axes = frozenset().union(*[a for first, a in NO_AXIS if stage >= first])
     ids: dict[int, UOp] = {}
@@ -123,6 +105,30 @@ def verify(program: UOp | Sequence[UOp], stage: int, unsupported: Collection[Op]
         for node in nodes:
             if node.op is Op.Index and node not in inside_if:
                 _check_place(node, reach.get(node, 1), stage)
+
+
+def _nodes(program: UOp | Sequence[UOp], stage: int) -> list[UOp]:
+    """The nodes of a program, operands first; VerifyError if it is a graph where a list belongs, or the other way round, if
+    instructions are in no order, or a loop is never closed.
+    """
+    if stage < LINEAR_FROM:
+        if not isinstance(program, UOp) or program.op is not Op.Sink:
+            what = program.op.name if isinstance(program, UOp) else "a list of instructions"
+            raise VerifyError(f"after stage {stage} the program is {what}", expected="a Sink, up to stage 20")
+        for r in program.ranges:
+            _refuse(r, stage, "this loop is never closed")
+        return program.toposort()
+    if isinstance(program, UOp):
+        raise VerifyError(
+            f"after stage {stage} the program is a graph, {program.op.name}",
+            expected="a list of instructions, from stage 21 on",
+            hint="stage 21 makes the list of the graph",
+        )
+    instructions = several(program, "a program", "a list of instructions", VerifyError)
+    for n in instructions:
+        instance(n, UOp, "an instruction", "a node", VerifyError)
+    _check_order(instructions, stage)
+    return list(dict.fromkeys(instructions))
 
 
 def _shown(node: UOp) -> str:
@@ -223,7 +229,9 @@ def _try(node: UOp, at: UOp, reach: int, size: int, stage: int) -> None:
     for given in _assignments([_values(n) for n in leaves]):
         values = dict(zip(leaves, given, strict=True))
         try:
-            if any(values[r] >= evaluate(r.src[0], values) for r in loops):  # no iteration: the loop depends on a variable
+            if any(
+                values[r] >= evaluate(r.src[0], values) for r in loops
+            ):  # no iteration: the loop depends on a variable
                 continue
             found = evaluate(at, values)
         except (UndefinedError, IRError):
@@ -307,7 +315,9 @@ def _used(node: UOp) -> Iterator[tuple[UOp, bool]]:
     """The instructions that one needs, each with the truth of it being needed for its effect alone."""
     roles = positions(node)
     # an If names the stores that it guards, which follow it
-    waiting = [(s, p is Position.ORDER) for s, p in zip(node.src, roles, strict=True)][: 1 if node.op is Op.If else None]
+    waiting = [(s, p is Position.ORDER) for s, p in zip(node.src, roles, strict=True)][
+        : 1 if node.op is Op.If else None
+    ]
     while waiting:
         s, waits = waiting.pop()
         if s.op in NO_INSTRUCTION:

@@ -35,7 +35,9 @@ class Conv2d(Module):
         inputs, outputs, sizes = _channels(in_channels, out_channels, groups, kernel_size)
         self.groups = whole(groups, "groups", 1)
         per = inputs // self.groups
-        self.weight, self.bias = begin((outputs, per, *sizes), outputs if flag(bias, "bias") else 0, per * sizes[0] * sizes[1])
+        self.weight, self.bias = begin(
+            (outputs, per, *sizes), outputs if flag(bias, "bias") else 0, per * sizes[0] * sizes[1]
+        )
         self.stride, self.padding = each(stride, 2, "stride", 1), each(padding, 2, "padding", 0)
         self.dilation = each(dilation, 2, "dilation", 1)
 
@@ -45,7 +47,9 @@ class Conv2d(Module):
         >>> nn.Conv2d(3, 8, 3).forward(Tensor.ones(1, 3, 5, 5)).shape
         (1, 8, 3, 3)
         """
-        return tensor(x, Tensor, "Conv2d").conv2d(self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups)
+        return tensor(x, Tensor, "Conv2d").conv2d(
+            self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups
+        )
 
     def _summary(self) -> str:
         outputs, per, *sizes = self.weight.shape
@@ -79,7 +83,9 @@ class ConvTranspose2d(Module):
         inputs, outputs, sizes = _channels(in_channels, out_channels, groups, kernel_size)
         self.groups = whole(groups, "groups", 1)
         per = outputs // self.groups
-        self.weight, self.bias = begin((inputs, per, *sizes), outputs if flag(bias, "bias") else 0, per * sizes[0] * sizes[1])
+        self.weight, self.bias = begin(
+            (inputs, per, *sizes), outputs if flag(bias, "bias") else 0, per * sizes[0] * sizes[1]
+        )
         self.stride, self.padding = each(stride, 2, "stride", 1), each(padding, 2, "padding", 0)
         self.output_padding = each(output_padding, 2, "output_padding", 0)
         self.dilation = each(dilation, 2, "dilation", 1)
@@ -110,5 +116,7 @@ def _channels(inputs: int, outputs: int, groups: int, size: Sizes) -> tuple[int,
     count = whole(groups, "groups", 1)
     first, second = whole(inputs, "in_channels", 1), whole(outputs, "out_channels", 1)
     if first % count or second % count:
-        raise ShapeError(f"{first} and {second} channels in {count} groups", place=caller(), expected="a divisor of both")
+        raise ShapeError(
+            f"{first} and {second} channels in {count} groups", place=caller(), expected="a divisor of both"
+        )
     return first, second, each(size, 2, "kernel_size", 1)

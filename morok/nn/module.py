@@ -45,7 +45,9 @@ class Module:
         >>> nn.Sequential(Tensor.relu).forward(Tensor([-1, 2])).tolist()
         [0, 2]
         """
-        raise UsageError(f"{type(self).__name__} has no forward()", place=caller(), expected="a method forward(self, x)")
+        raise UsageError(
+            f"{type(self).__name__} has no forward()", place=caller(), expected="a method forward(self, x)"
+        )
 
     def __call__(self, x: Tensor) -> Tensor:
         return self.forward(x)
@@ -104,7 +106,9 @@ class Module:
         unknown = [n for n in state if n not in named]
         if strict and (missing or unknown):
             wrong = [
-                f"{what}: {', '.join(map(str, names))}" for what, names in (("missing", missing), ("unknown", unknown)) if names
+                f"{what}: {', '.join(map(str, names))}"
+                for what, names in (("missing", missing), ("unknown", unknown))
+                if names
             ]
             raise StateError(
                 f"the state does not fit: {'; '.join(wrong)}",

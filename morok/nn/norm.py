@@ -22,7 +22,9 @@ def _shape(sizes: int | Sequence[int]) -> tuple[int, ...]:
 def _fits(x: Tensor, sizes: tuple[int, ...]) -> tuple[int, ...]:
     """The last axes of `x` as negative numbers; ShapeError unless they have these sizes."""
     if tensor(x, Tensor, "a norm").shape[x.ndim - len(sizes) :] != sizes or x.ndim < len(sizes):
-        raise ShapeError(f"a norm over {show(sizes)} of shape {show(x.shape)}", place=caller(), expected="these last axes")
+        raise ShapeError(
+            f"a norm over {show(sizes)} of shape {show(x.shape)}", place=caller(), expected="these last axes"
+        )
     return tuple(range(-len(sizes), 0))
 
 
@@ -35,7 +37,9 @@ class LayerNorm(Module):
     (2, 4)
     """
 
-    def __init__(self, normalized_shape: int | Sequence[int], eps: float = 1e-5, elementwise_affine: bool = True) -> None:
+    def __init__(
+        self, normalized_shape: int | Sequence[int], eps: float = 1e-5, elementwise_affine: bool = True
+    ) -> None:
         self.normalized_shape, self.eps = _shape(normalized_shape), real(eps, "eps")
         elementwise_affine = flag(elementwise_affine, "elementwise_affine")
         self.weight = Tensor.ones(self.normalized_shape) if elementwise_affine else None
@@ -94,7 +98,9 @@ class GroupNorm(Module):
         self.num_channels = whole(num_channels, "num_channels", 1)
         if self.num_channels % self.num_groups:
             raise ShapeError(
-                f"{num_channels} channels in {num_groups} groups", place=caller(), expected=f"a divisor of {num_channels}"
+                f"{num_channels} channels in {num_groups} groups",
+                place=caller(),
+                expected=f"a divisor of {num_channels}",
             )
         self.weight = Tensor.ones(self.num_channels) if flag(affine, "affine") else None
         self.bias = Tensor.zeros(self.num_channels) if affine else None
@@ -140,7 +146,9 @@ class BatchNorm(Module):
         [[-1.0], [1.0]]
         """
         if tensor(x, Tensor, "BatchNorm").ndim < 2 or x.shape[1] != self.num_features:
-            raise ShapeError(f"BatchNorm of shape {show(x.shape)}", place=caller(), expected=f"[N, {self.num_features}, ..]")
+            raise ShapeError(
+                f"BatchNorm of shape {show(x.shape)}", place=caller(), expected=f"[N, {self.num_features}, ..]"
+            )
         if not self.training:
             return x.batchnorm(self.weight, self.bias, self.running_mean, self.running_var, self.eps)
         others = (0, *range(2, x.ndim))

@@ -37,7 +37,9 @@ STREAM_VECTORS: Final = 2  # vectors per iteration of an elementwise loop
 STRIP_READS: Final = 1 << 21  # least bytes read by a memory-bound fold, which should read memory in order
 STRIP_ROWS: Final = 32  # least rows to fold for a strip to pay for its own reads and writes
 STRIP_BYTES: Final = 1 << 12  # least bytes of the part of a row in one strip: one sequential read
-SHORT_ROWS: Final = 1 << 13  # least rows to vectorize short folds: for fewer, compiling the code takes longer than it saves
+SHORT_ROWS: Final = (
+    1 << 13
+)  # least rows to vectorize short folds: for fewer, compiling the code takes longer than it saves
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +224,9 @@ def _waiting_folds(s: Scheduler, accesses: Accesses, outputs: list[UOp], reduced
     if as_read and all(n.arg in (Op.Add, Op.Mul) for n in folds) and all(map(is_plain, accesses.places)):
         return None
     along = [{t.terms.get(r, 0) for t in accesses.stores} for r in outputs]  # 0: a store to a local buffer
-    stored = [r for r, steps in zip(outputs, along, strict=True) if length_of(r) >= lanes and 1 in steps and steps <= {0, 1}]
+    stored = [
+        r for r, steps in zip(outputs, along, strict=True) if length_of(r) >= lanes and 1 in steps and steps <= {0, 1}
+    ]
     return max(stored, key=lambda r: r.arg[0], default=None)
 
 

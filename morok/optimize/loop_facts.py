@@ -42,7 +42,9 @@ class Accesses:
     def inside(self, loops: Collection[UOp]) -> Accesses:
         """These accesses, without loads that depend on none of `loops`; unchanged if no load depends on any."""
         repeated = [
-            (p, s) for p, s in zip(self.places, self.loads, strict=True) if any(not t.ranges.isdisjoint(loops) for t in s.terms)
+            (p, s)
+            for p, s in zip(self.places, self.loads, strict=True)
+            if any(not t.ranges.isdisjoint(loops) for t in s.terms)
         ]
         if not repeated:
             return self
@@ -53,7 +55,10 @@ class Accesses:
         all in a kernel with reductions, which reads much more than it writes; `stores` overrides this.
         """
         score = 0
-        for weight, sums in ((1, self.loads), (2 if stores or (stores is None and not self.reduces) else 0, self.stores)):
+        for weight, sums in (
+            (1, self.loads),
+            (2 if stores or (stores is None and not self.reduces) else 0, self.stores),
+        ):
             for s in sums:
                 c = s.terms.get(r, 0)
                 score += weight if c == 1 else -weight if c else 0
@@ -107,7 +112,12 @@ def vectorize(s: Scheduler, r: UOp, amount: int) -> None:
     apply(s, OptOp.UPCAST, r, amount)
     if rest > 1:
         for x in s.output_ranges:
-            if x not in before and length_of(x) == rest and x.arg[1] is AxisType.Loop and rest * s.lanes(x) <= MAX_LANES:
+            if (
+                x not in before
+                and length_of(x) == rest
+                and x.arg[1] is AxisType.Loop
+                and rest * s.lanes(x) <= MAX_LANES
+            ):
                 apply(s, OptOp.UPCAST, x, rest)
                 return
 

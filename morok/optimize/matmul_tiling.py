@@ -47,7 +47,9 @@ def matmul(ast: UOp, accesses: Accesses, outputs: list[UOp], reduced: list[UOp])
         rows = [
             r
             for r in outputs
-            if r not in s.terms and any(r in t.terms and columns[0] not in t.terms for t in accesses.loads) and length_of(r) >= 2
+            if r not in s.terms
+            and any(r in t.terms and columns[0] not in t.terms for t in accesses.loads)
+            and length_of(r) >= 2
         ]
         if rows:
             found.append((rows[-1], columns[0]))
@@ -55,7 +57,9 @@ def matmul(ast: UOp, accesses: Accesses, outputs: list[UOp], reduced: list[UOp])
     return next(iter(stored + found), None)
 
 
-def dot_products(ast: UOp, accesses: Accesses, outputs: list[UOp], reduced: list[UOp], lanes: int) -> tuple[UOp, UOp, UOp] | None:
+def dot_products(
+    ast: UOp, accesses: Accesses, outputs: list[UOp], reduced: list[UOp], lanes: int
+) -> tuple[UOp, UOp, UOp] | None:
     """(row, column, reduced range) of sums of products with both factors of stride 1 along the reduced range; else None.
 
     Several sums, as in a recurrent layer, must have the same rows and columns.
@@ -68,7 +72,9 @@ def dot_products(ast: UOp, accesses: Accesses, outputs: list[UOp], reduced: list
             a, b = sides
             rows, columns = [r for r in a if r not in b], [r for r in b if r not in a]
             if rows and columns:
-                stored = any(s.terms.get(rows[-1]) == 1 for s in accesses.stores)  # columns are the contiguous axis of the result
+                stored = any(
+                    s.terms.get(rows[-1]) == 1 for s in accesses.stores
+                )  # columns are the contiguous axis of the result
                 return (columns[-1], rows[-1], k) if stored else (rows[-1], columns[-1], k)
     return None
 
@@ -201,7 +207,9 @@ def in_copied_tiles(s: Scheduler, accesses: Accesses, product: Copied) -> None:
         tile_matmul(s, accesses, row, product.column, product.slot, across=True)
 
 
-def tile_matmul(s: Scheduler, accesses: Accesses, row: UOp, column: UOp, slot: int | None, across: bool = False) -> None:
+def tile_matmul(
+    s: Scheduler, accesses: Accesses, row: UOp, column: UOp, slot: int | None, across: bool = False
+) -> None:
     """Vectorize `row` and `column` for a register tile of outputs: rows broadcast an element, columns load vectors. PACK copies
     the buffer `slot`, if it is given, for the columns of a tile at a time.
 
@@ -233,7 +241,9 @@ def tile_matmul(s: Scheduler, accesses: Accesses, row: UOp, column: UOp, slot: i
         while vectors > 1 and vectors * lanes * line > s.target.l2_bytes:
             vectors //= 2
     wide = widest(length_of(column), lanes, vectors)
-    if slot is not None and wide <= lanes < length_of(column):  # more vectors, so that each row element is loaded for several
+    if slot is not None and wide <= lanes < length_of(
+        column
+    ):  # more vectors, so that each row element is loaded for several
         wide = lanes * min(vectors, length_of(column) // lanes)
     if wide % lanes and not narrow:
         wide = 1 << (wide.bit_length() - 1)

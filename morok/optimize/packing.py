@@ -28,7 +28,11 @@ def reads_of(ast: UOp, slot: int) -> list[UOp]:
     """The Index nodes of all reads of the buffer `slot` in the kernel."""
     nodes = nodes_of(ast)
     written = {n.src[0] for n in nodes if n.op is Op.Store}
-    return [n for n in nodes if n.op is Op.Index and n not in written and n.src[0].op is Op.DefineGlobal and n.src[0].arg == slot]
+    return [
+        n
+        for n in nodes
+        if n.op is Op.Index and n not in written and n.src[0].op is Op.DefineGlobal and n.src[0].arg == slot
+    ]
 
 
 def is_written(ast: UOp, slot: int) -> bool:
@@ -41,7 +45,11 @@ def is_plain(read: UOp) -> bool:
     loop over its ranges.
     """
     below = read.src[1].toposort()
-    return len(read.src) == 2 and read.dtype.count == 1 and not any(n.op in (Op.Invalid, Op.Index, Op.Unroll) for n in below)
+    return (
+        len(read.src) == 2
+        and read.dtype.count == 1
+        and not any(n.op in (Op.Invalid, Op.Index, Op.Unroll) for n in below)
+    )
 
 
 def inner_ranges(read: UOp, outer: Collection[UOp]) -> list[UOp]:
@@ -76,19 +84,28 @@ def pack(ast: UOp, slot: int, outer: Collection[UOp], target: Target) -> UOp:
     return substituted(ast, mapping)
 
 
-def _copy(read: UOp, inner: Sequence[UOp], lengths: Sequence[int], ids: Iterator[int], number: int, target: Target) -> UOp:
+def _copy(
+    read: UOp, inner: Sequence[UOp], lengths: Sequence[int], ids: Iterator[int], number: int, target: Target
+) -> UOp:
     """The local buffer `number`, after a loop has filled it with the elements that `read` reads over the ranges `inner`."""
     index = linear(read.src[1])
     across = target.vector_bytes // read.dtype.itemsize
     known = list(zip(inner, lengths, strict=True))
     # contiguous elements are read as vectors and, if they are not contiguous in the copy, stored one by one
-    along = [r for r, n in known if index.terms.get(r) == 1 and r.arg[1] is not AxisType.Upcast and across > 1 and not n % across]
+    along = [
+        r
+        for r, n in known
+        if index.terms.get(r) == 1 and r.arg[1] is not AxisType.Upcast and across > 1 and not n % across
+    ]
     loops: list[UOp] = []
     places: list[UOp] = []
     for r, n in known:
         lanes = r.arg[1] is AxisType.Upcast
         if r in along or (along and lanes and n > across and n % across == 0):  # a square tile of vectors
-            steps, side = new_range(n // across, next(ids), AxisType.Loop, r), new_range(across, next(ids), AxisType.Upcast, r)
+            steps, side = (
+                new_range(n // across, next(ids), AxisType.Loop, r),
+                new_range(across, next(ids), AxisType.Upcast, r),
+            )
             loops += [steps, side]
             places.append(steps * across + side)
         else:

@@ -66,7 +66,12 @@ def _masked(n: UOp) -> tuple[UOp, UOp, int] | None:
     condition, source, other = n.src[0].src
     j = n.src[1]
     length = const_end(j)
-    if other is not other.like(identity(n.arg, n.dtype)) or length is None or length < 2 or j.arg[1] is not AxisType.Reduce:
+    if (
+        other is not other.like(identity(n.arg, n.dtype))
+        or length is None
+        or length < 2
+        or j.arg[1] is not AxisType.Reduce
+    ):
         return None
     if condition.op in _ABOVE:
         right, left = map(_position, condition.src)
@@ -148,4 +153,10 @@ def _shifted(x: UOp, by: int, op: Op) -> UOp:
 
 def ordered_loops(ast: UOp) -> Sequence[UOp]:
     """The sequential loops of statements: axis REDUCE, closed by an End."""
-    return [r for n in nodes_of(ast) if n.op is Op.End for r in n.src[1:] if r.op is Op.Range and r.arg[1] is AxisType.Reduce]
+    return [
+        r
+        for n in nodes_of(ast)
+        if n.op is Op.End
+        for r in n.src[1:]
+        if r.op is Op.Range and r.arg[1] is AxisType.Reduce
+    ]

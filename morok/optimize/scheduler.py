@@ -167,7 +167,9 @@ class Scheduler:
     def _unroll(self, opt: Opt) -> None:
         r = self._range(opt, self.reduced_ranges)
         if r.arg[1] is not AxisType.Reduce:
-            raise OptError(f"axis {opt.axis} is of kind {r.arg[1].name}, which threads divide", expected="an axis of kind Reduce")
+            raise OptError(
+                f"axis {opt.axis} is of kind {r.arg[1].name}, which threads divide", expected="an axis of kind Reduce"
+            )
         if r in self.ordered_ranges:
             amount = self._amount(opt, r)
             if amount > MAX_LANES or not prefix_scan.folds(self.ast, r) or any(n.op is Op.Contract for n in self.nodes):
@@ -188,9 +190,13 @@ class Scheduler:
             )
         lanes = self.lanes(r) * amount
         if lanes > MAX_LANES:
-            raise OptError(f"the kernel would have vectors of {lanes} lanes", expected=f"at most {MAX_LANES} lanes over all axes")
+            raise OptError(
+                f"the kernel would have vectors of {lanes} lanes", expected=f"at most {MAX_LANES} lanes over all axes"
+            )
         if any(r in s.src[1].ranges and r not in s.src[0].ranges for s in self._local_stores()):
-            raise OptError(f"each iteration of axis {opt.axis} makes a local copy", hint=f"apply {opt.op.name} before PACK")
+            raise OptError(
+                f"each iteration of axis {opt.axis} makes a local copy", hint=f"apply {opt.op.name} before PACK"
+            )
         if rest := self._length(opt, r) % amount:
             r = self.cut(r, self._length(opt, r) - rest)
         self.split(r, amount, axis)
@@ -204,7 +210,9 @@ class Scheduler:
         self._need_blocks()
         r = self._range_of(opt, _PARALLEL, "an axis of kind Global")
         if any(x.arg[1] is AxisType.GroupReduce for x in self.ranges):
-            raise OptError("the shared buffer of GROUP has no room for another axis of threads", hint="apply LOCAL before GROUP")
+            raise OptError(
+                "the shared buffer of GROUP has no room for another axis of threads", hint="apply LOCAL before GROUP"
+            )
         if self.fills_within(r):
             raise OptError(
                 f"each iteration of axis {opt.axis} fills the local buffer of the block's threads again",
@@ -249,7 +257,9 @@ class Scheduler:
                 expected=f"2 or more, and no divisor of {end}",
             )
         if opt.arg > 4 * end:
-            raise OptError(f"more than three quarters of axis {opt.axis} would be padding", expected=f"at most {4 * end}")
+            raise OptError(
+                f"more than three quarters of axis {opt.axis} would be padding", expected=f"at most {4 * end}"
+            )
         self.ast = padding.pad(self.ast, r, -(-end // opt.arg) * opt.arg)
 
     def _thread(self, opt: Opt) -> None:
@@ -267,13 +277,17 @@ class Scheduler:
             return
         amount = self._amount(opt, r)
         if amount > self.target.threads:
-            raise OptError(f"{amount} threads", expected=f"at most {self.target.threads}", hint="set MOROK_THREADS higher")
+            raise OptError(
+                f"{amount} threads", expected=f"at most {self.target.threads}", hint="set MOROK_THREADS higher"
+            )
         outer = new_range(amount, next_range_id(self.ast), AxisType.Thread, r)
         step = self._length(opt, r) // amount
         self._replace(r, outer if step == 1 else outer * step + new_range(step, r.arg[0], r.arg[1], r))
 
     def _tensor_cores(self, opt: Opt) -> None:
-        raise OptError(f"Morok has no matrix instructions for device {self.target.name}", hint="apply UPCAST to two axes")
+        raise OptError(
+            f"Morok has no matrix instructions for device {self.target.name}", hint="apply UPCAST to two axes"
+        )
 
     def _swap(self, opt: Opt) -> None:
         a = self._range(opt, self.ranges)
@@ -290,7 +304,9 @@ class Scheduler:
 
     def _no_locals(self, opt: Opt) -> None:
         if any(r.arg[1] in (AxisType.Local, AxisType.GroupReduce) for r in self.ranges):
-            raise OptError("LOCAL or GROUP has made blocks of threads already", hint="apply NOLOCALS first, or remove it")
+            raise OptError(
+                "LOCAL or GROUP has made blocks of threads already", hint="apply NOLOCALS first, or remove it"
+            )
         self.use_locals = False
 
     def _pack(self, opt: Opt) -> None:
@@ -299,7 +315,9 @@ class Scheduler:
         if not reads:
             raise OptError(f"the kernel does not read buffer {opt.axis}", expected="the slot of an input")
         if packing.is_written(self.ast, reads[0].src[0].arg):
-            raise OptError(f"buffer {opt.axis} is written by the kernel", expected="the slot of a buffer that is only read")
+            raise OptError(
+                f"buffer {opt.axis} is written by the kernel", expected="the slot of a buffer that is only read"
+            )
         if not all(map(packing.is_plain, reads)):
             raise OptError(
                 f"buffer {opt.axis} is read under a gate, at an index from memory, or in blocks of a sequential loop",
@@ -333,7 +351,8 @@ class Scheduler:
         fold = strips.the_fold(self.ast, r)
         if amount * fold.dtype.itemsize > strips.MAX_BYTES:
             raise OptError(
-                f"the strip would have {amount * fold.dtype.itemsize} bytes", expected=f"at most {strips.MAX_BYTES} bytes"
+                f"the strip would have {amount * fold.dtype.itemsize} bytes",
+                expected=f"at most {strips.MAX_BYTES} bytes",
             )
         if amount < (const_end(r) or 0):
             r = self.split(r, amount, r.arg[1])
@@ -344,7 +363,9 @@ class Scheduler:
         self._need_cpu("threads run in no fixed order, so blocks are of no use")
         r = self._range_of(opt, _PARALLEL, "an output axis")
         if self.fills_within(r):
-            raise OptError(f"each iteration of axis {opt.axis} fills a local buffer again", hint="apply BLOCK before PACK")
+            raise OptError(
+                f"each iteration of axis {opt.axis} fills a local buffer again", hint="apply BLOCK before PACK"
+            )
         amount = self._amount(opt, r)
         if amount == const_end(r):
             raise OptError(f"the block would be the whole axis {opt.axis}", expected=f"a divisor of {amount} below it")
@@ -398,7 +419,8 @@ class Scheduler:
         amount = opt.arg or end
         if amount < 2 or amount > end:
             raise OptError(
-                f"axis {opt.axis} has {end} iterations, so {amount} cannot be split off", expected=f"a number in 2..={end}"
+                f"axis {opt.axis} has {end} iterations, so {amount} cannot be split off",
+                expected=f"a number in 2..={end}",
             )
         if end % amount and not may_cut:
             raise OptError(

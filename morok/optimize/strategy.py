@@ -85,7 +85,9 @@ class Beam:
         >>> Beam(8, runs=5).settings()["beam_runs"]
         5
         """
-        limits = {f"beam_{name}": getattr(self, name) for name in ("timeout", "upcast_max", "local_max", "uops_max", "runs")}
+        limits = {
+            f"beam_{name}": getattr(self, name) for name in ("timeout", "upcast_max", "local_max", "uops_max", "runs")
+        }
         return {"noopt": False, "beam": self.width, "opts": "", **limits}
 
 
@@ -151,7 +153,9 @@ class OptimizerConfig:
             object.__setattr__(self, "strategy", Explicit(self.strategy))
         if not isinstance(self.strategy, Strategy):
             what = f"{shown(self.strategy)} is not a strategy"
-            raise ConfigError(what, place=caller(), expected="Unoptimized(), Heuristics(), Beam(width), or a list of Opts")
+            raise ConfigError(
+                what, place=caller(), expected="Unoptimized(), Heuristics(), Beam(width), or a list of Opts"
+            )
         if self.threads is not None:
             whole(self.threads, "threads", 1, error=ConfigError)
         if self.search_cuts is not None:

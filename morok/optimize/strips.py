@@ -46,11 +46,15 @@ def the_fold(ast: UOp, r: UOp) -> UOp:
             expected="one reduction of scalar numbers",
             hint="apply STRIP before UPCAST",
         )
-    if any(x.arg[1] not in _LOOPS for x in fold.ranges) or any(x.op is not Op.Range or len(x.src) > 1 for x in fold.src[1:]):
+    if any(x.arg[1] not in _LOOPS for x in fold.ranges) or any(
+        x.op is not Op.Range or len(x.src) > 1 for x in fold.src[1:]
+    ):
         raise OptError(
             "a loop of the reduction, or around it, is vectorized or waits for other nodes", expected="sequential loops"
         )
-    if any(x.arg[1] is not AxisType.Reduce for x in fold.src[1:]) or any(x.src[0].op is not Op.Const for x in fold.src[1:]):
+    if any(x.arg[1] is not AxisType.Reduce for x in fold.src[1:]) or any(
+        x.src[0].op is not Op.Const for x in fold.src[1:]
+    ):
         raise OptError(
             "threads divide a loop of the reduction, or its length is not constant",
             expected="sequential loops of constant length",
@@ -81,7 +85,8 @@ def strip(ast: UOp, fold: UOp, r: UOp, target: Target) -> UOp:
     together = next(k for k in ROWS if lengths[-1] % k == 0)
     lengths[-1] //= together
     at_row = [
-        new_range(n, next(ids), AxisType.Reduce, x) if n > 1 else UOp.const(0) for n, x in zip(lengths, fold.src[1:], strict=True)
+        new_range(n, next(ids), AxisType.Reduce, x) if n > 1 else UOp.const(0)
+        for n, x in zip(lengths, fold.src[1:], strict=True)
     ]
     rows = [x for x in at_row if x.op is Op.Range]
     sofar = inside.after(UOp.new(Op.Barrier, tuple(begun)), *rows)

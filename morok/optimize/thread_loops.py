@@ -54,7 +54,9 @@ def check(ast: UOp, r: UOp) -> None:
             expected="a kernel that reads an output only at the places that it writes",
         )
     if any(r not in place.ranges for place in (s.src[0] for s in inside)):
-        raise OptError("every iteration of that axis stores to the same place", expected="an axis in the index of the output")
+        raise OptError(
+            "every iteration of that axis stores to the same place", expected="an axis in the index of the output"
+        )
 
 
 def _times(node: UOp) -> int:

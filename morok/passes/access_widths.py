@@ -58,7 +58,9 @@ class Widths:
     lane_offsets: dict[UOp, tuple[UOp, Lanes] | None] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, root: UOp, target: Target = SMALL, simplify: Callable[[UOp], UOp] = lambda x: x, mode: int = 1) -> Widths:
+    def of(
+        cls, root: UOp, target: Target = SMALL, simplify: Callable[[UOp], UOp] = lambda x: x, mode: int = 1
+    ) -> Widths:
         """The widths for the graph under `root`.
 
         mode  the ops to split: 0 loads and stores; 1 arithmetic too; 2 none
@@ -68,7 +70,9 @@ class Widths:
         # indices and gates are analysed lane by lane
         arithmetic = [n for n in nodes_of(root) if n.dtype.count > 1 and n.op in PARAMS]
         numbers = [n for n in arithmetic if not n.dtype.is_index and not n.dtype.is_bool]
-        operands = frozenset(s for n in numbers for s in n.src if s.dtype.count == n.dtype.count and not s.dtype.is_index)
+        operands = frozenset(
+            s for n in numbers for s in n.src if s.dtype.count == n.dtype.count and not s.dtype.is_index
+        )
         return cls(target, limit, vectors and mode == 2, simplify, operands)
 
 
@@ -210,7 +214,9 @@ def accesses(widths: Sequence[int], at: Sequence[int], alignment: int | None) ->
         while i + run < len(at) and at[i + run] == start + run:
             run += 1
         while run:
-            size = next(n for n in widths if n <= run and (alignment is None or (start % n == 0 and alignment % n == 0)))
+            size = next(
+                n for n in widths if n <= run and (alignment is None or (start % n == 0 and alignment % n == 0))
+            )
             out.append((start, size))
             start, run, i = start + size, run - size, i + size
     return out
@@ -288,7 +294,10 @@ def _vectors(node: UOp) -> list[UOp]:
 
 
 def _decided(
-    node: UOp, known: dict[UOp, bool], below: Callable[[UOp], bool | list[UOp]], combined: Callable[[Iterable[bool]], bool]
+    node: UOp,
+    known: dict[UOp, bool],
+    below: Callable[[UOp], bool | list[UOp]],
+    combined: Callable[[Iterable[bool]], bool],
 ) -> bool:
     """The answer for a node, cached in `known`: that of `below`, or all answers for the nodes that it gives, `combined`."""
     stack = [node]

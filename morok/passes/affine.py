@@ -57,7 +57,9 @@ def known_factor(term: UOp) -> int:
         return abs(int(term.arg)) or 1
     if term.op is _MUL:
         return (
-            known_factor(term.src[0]) * known_factor(term.src[1]) if term.src[0].op is _CONST or term.src[1].op is _CONST else 1
+            known_factor(term.src[0]) * known_factor(term.src[1])
+            if term.src[0].op is _CONST or term.src[1].op is _CONST
+            else 1
         )
     return 1
 

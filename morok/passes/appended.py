@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from morok.rewrite.ruleset import RuleSet
 
 LAST: Final = 20  # from stage 21 on a program is a list of instructions
-_appended: Final = contextvars.ContextVar[tuple[tuple[int, "RuleSet"], ...]]("morok rules appended to stages", default=())
+_appended: Final = contextvars.ContextVar[tuple[tuple[int, "RuleSet"], ...]](
+    "morok rules appended to stages", default=()
+)
 
 
 @contextlib.contextmanager
@@ -39,7 +41,9 @@ def append_rules(stage: int, rules: RuleSet) -> Iterator[None]:
     """
     if not 1 <= whole(stage, "the stage") <= LAST:
         raise UsageError(
-            f"no rules can be appended to stage {stage}", place=caller(), expected=f"a stage from 1 to {LAST}: `morok pipeline`"
+            f"no rules can be appended to stage {stage}",
+            place=caller(),
+            expected=f"a stage from 1 to {LAST}: `morok pipeline`",
         )
     admit(rules)
     token = _appended.set((*_appended.get(), (stage, rules)))
@@ -55,9 +59,13 @@ def admit(rules: RuleSet) -> None:
     """
     instance(rules, RuleSet, "the second argument of append_rules()", "rules, as load_rules(..) returns them")
     if not built_in(rules.dialect):
-        raise UsageError(f"rules of dialect {rules.dialect.name} cannot rewrite UOps", expected="rules of dialect morok")
+        raise UsageError(
+            f"rules of dialect {rules.dialect.name} cannot rewrite UOps", expected="rules of dialect morok"
+        )
     if rules.has_context:
-        raise UsageError("rules with a @context cannot be appended to a stage", expected="rules that need no context object")
+        raise UsageError(
+            "rules with a @context cannot be appended to a stage", expected="rules that need no context object"
+        )
     gate.admit_proved(rules)
 
 

@@ -127,7 +127,11 @@ def _sorted(nodes: Sequence[UOp], before: dict[UOp, set[UOp]]) -> list[UOp]:
         stack = [node]
         while stack:
             n = stack[-1]
-            waiting = [] if n in done else sorted((b for b in before[n] if b not in done), key=position.__getitem__, reverse=True)
+            waiting = (
+                []
+                if n in done
+                else sorted((b for b in before[n] if b not in done), key=position.__getitem__, reverse=True)
+            )
             if waiting:
                 stack.extend(waiting)
                 continue

@@ -47,7 +47,8 @@ class AxisOrder:
         for n in nodes:
             if n.op is Op.Range and n.arg[1] in VECTOR_AXES and n.src[0].op is not Op.Const:
                 raise LoweringError(
-                    f"the vectorized loop {n} has the length {n.src[0]}, which is not constant", expected="a constant length"
+                    f"the vectorized loop {n} has the length {n.src[0]}, which is not constant",
+                    expected="a constant length",
                 )
         buffers = [n.arg for n in nodes if n.op is Op.DefineLocal]
         next_range, next_buffer = max(range_ids(nodes), default=-1) + 1, max(buffers, default=-1) + 1
@@ -73,13 +74,17 @@ def union(parts: Sequence[Axes], order: AxisOrder) -> Axes:
     if known is None:
         found = {axis for part in key for axis in part}
         if len({i for i, _ in found}) != len(found):
-            raise LoweringError(f"one axis has two lengths: (axis, length) {sorted(found)}", expected="one length for each axis")
+            raise LoweringError(
+                f"one axis has two lengths: (axis, length) {sorted(found)}", expected="one length for each axis"
+            )
         known = order.unions[key] = tuple(sorted(found, key=lambda axis: (axis[0] in order.fast, axis[0])))
     return known
 
 
 @helper
-def swizzle(target: Sequence[tuple[int, int]], source: Sequence[tuple[int, int]], own: int, order: AxisOrder) -> tuple[int, ...]:
+def swizzle(
+    target: Sequence[tuple[int, int]], source: Sequence[tuple[int, int]], own: int, order: AxisOrder
+) -> tuple[int, ...]:
     """For each lane of a vector over the axes `target` the lane of a vector over `source` with the same iteration; lanes repeat
     along axes that `source` lacks. Each iteration has `own` lanes.
     """

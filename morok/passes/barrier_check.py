@@ -18,7 +18,9 @@ from morok.ir.uop import UOp
 from morok.passes.affine import lane_offsets, ungated
 from morok.passes.range_stages import const_end
 
-_SCHEDULE: Final = "lower a kernel for the device that it was scheduled for: a CPU kernel may fill local buffers in loops"
+_SCHEDULE: Final = (
+    "lower a kernel for the device that it was scheduled for: a CPU kernel may fill local buffers in loops"
+)
 _BARRIER: Final = "put a Barrier after the loops that store, and read the buffer After it"
 
 

@@ -32,7 +32,9 @@ MANY: Final = 1 << 16  # assumed length of a loop without a bound
 Order = tuple[int, ...]
 Lanes = tuple[Any, ...]
 
-Offsets = tuple[int | None, ...]  # a byte offset for each thread, the first range slowest; None if the thread accesses nothing
+Offsets = tuple[
+    int | None, ...
+]  # a byte offset for each thread, the first range slowest; None if the thread accesses nothing
 Accesses = dict[Offsets, Counter[int]]  # the number of accesses of all blocks, by the base of the offsets modulo SECTOR
 
 _REARRANGED: Final = frozenset({Op.Vectorize, Op.Gep, Op.Cat})
@@ -100,7 +102,9 @@ class _Block:
             index = index.src[1]
         apart = not all(map(_is_uniform, gates))  # lanes with different gates need separate accesses
         size = place.dtype.scalar().itemsize
-        idle = [user.op is Op.Store and r not in place.ranges for r in self.ranges]  # along these only the first thread stores
+        idle = [
+            user.op is Op.Store and r not in place.ranges for r in self.ranges
+        ]  # along these only the first thread stores
         passing = self.passing(gates, index.dtype.count)
         sums = lane_offsets(index)
         if sums is None:
@@ -149,10 +153,14 @@ class _Block:
             self.strided[steps] = found
         for term, c in total.terms.items():
             if term not in self.ranges and self.varies(term):
-                found = [at + c * v if isinstance(v, int) else at for at, (v,) in zip(found, self.values(term), strict=True)]
+                found = [
+                    at + c * v if isinstance(v, int) else at for at, (v,) in zip(found, self.values(term), strict=True)
+                ]
         return found
 
-    def taking_part(self, offsets: Sequence[int | None], idle: Sequence[bool], passing: Sequence[bool]) -> tuple[int | None, ...]:
+    def taking_part(
+        self, offsets: Sequence[int | None], idle: Sequence[bool], passing: Sequence[bool]
+    ) -> tuple[int | None, ...]:
         """The offsets, with None for threads that are masked, or are not the first along an idle range."""
         if any(idle):
             first = [not any(i and off for i, off in zip(t, idle, strict=True)) for t in self.threads()]
@@ -164,7 +172,10 @@ class _Block:
 
     def values(self, node: UOp) -> list[Lanes]:
         """The lanes of a node of dtype index for each thread; `far_apart` if they depend on memory."""
-        from morok.ir.interpret.lane_values import INVALID, scalar_value  # lazy: few kernels have places that are no sums
+        from morok.ir.interpret.lane_values import (
+            INVALID,
+            scalar_value,
+        )  # lazy: few kernels have places that are no sums
 
         done: dict[UOp, list[Lanes]] = {}
         for n in node.toposort():

@@ -20,7 +20,9 @@ from morok.ir.uop import UOp
 from morok.passes.affine import linear
 from morok.passes.range_stages import const_end
 
-WHOLE_BYTES: Final = 1 << 22  # least size of a buffer to tile: no core's own cache keeps it until the next kernel reads it
+WHOLE_BYTES: Final = (
+    1 << 22
+)  # least size of a buffer to tile: no core's own cache keeps it until the next kernel reads it
 PIECE_BYTES: Final = 1 << 20  # most bytes of a piece: a core's own cache keeps it
 LEAST_BYTES: Final = 1 << 17  # least bytes of a piece: its work outweighs the start of a kernel
 MOST: Final = 1 << 10  # most pieces: each is a record of its own in the plan
@@ -226,7 +228,9 @@ def _chain(
     sizes: dict[int, int] = {}
     for k, link in enumerate(run):
         piece = cut(link.number, between, lengths)
-        if piece is None or any(sizes.setdefault(number, elements) != elements for number, elements in piece[1].items()):
+        if piece is None or any(
+            sizes.setdefault(number, elements) != elements for number, elements in piece[1].items()
+        ):
             return None, k + 1  # as the last of a shorter chain, step k keeps its whole buffer
         asts.append(piece[0])
     return Chain(tuple([link.number for link in run]), tuple(asts), lengths, sizes), len(run)
@@ -252,7 +256,11 @@ def _cut(step: Step, between: Collection[int], lengths: Sequence[int]) -> _Piece
         sizes[step.buffers[node.arg]] = elements
         for user in end.toposort():
             if node in user.src:
-                if user.op is not Op.Index or len(user.src) != 2 or not _in_piece(user.src[1], outer, lengths, elements):
+                if (
+                    user.op is not Op.Index
+                    or len(user.src) != 2
+                    or not _in_piece(user.src[1], outer, lengths, elements)
+                ):
                     return None
                 zero = dict.fromkeys(outer, UOp.const(0, outer[0].dtype))
                 mapping[user] = small.index(substitute((user.src[1],), zero)[0])

@@ -140,7 +140,9 @@ def _map_of(node: UOp) -> Map:
     order = [i for i in (*indices, *gates) if i.op is not _CONST and i not in plain]
     simple = dict(zip(order, simplified(order), strict=True)) if order else {}
     gates = [simple.get(g, g) for g in gates]
-    return Map(axes, tuple([simple.get(i, i) for i in indices]), tuple([g for g in gates if g.op is not _CONST or not g.arg]))
+    return Map(
+        axes, tuple([simple.get(i, i) for i in indices]), tuple([g for g in gates if g.op is not _CONST or not g.arg])
+    )
 
 
 @functools.lru_cache(MOST_AXES)

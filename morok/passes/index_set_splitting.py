@@ -18,7 +18,9 @@ from morok.passes.range_stages import const_end, with_id
 from morok.passes.rebuilding import next_range_id, rebuild
 
 MAX_PIECES: Final = 4  # most pieces of a loop nest with cuts in several loops
-MAX_PARTS: Final = 16  # most pieces of a nest with cuts in one loop: MOST_PARTS of rangeify, the tensors that one kernel joins
+MAX_PARTS: Final = (
+    16  # most pieces of a nest with cuts in one loop: MOST_PARTS of rangeify, the tensors that one kernel joins
+)
 _AROUND: Final = frozenset({Op.Sink, Op.Barrier})  # the users of loops that are cut
 _LOOPS: Final = frozenset({Op.Reduce, Op.End})
 
@@ -37,7 +39,10 @@ def cut_points(store: UOp, r: UOp) -> list[int]:
     for n in store.toposort():
         if n.op not in (Op.Lt, Op.Ge) or not n.src[0].dtype.is_index:
             continue
-        for x, c, beyond in ((n.src[0], n.src[1], 0), (n.src[1], n.src[0], 1)):  # x < c changes at c, and c < x at c + 1
+        for x, c, beyond in (
+            (n.src[0], n.src[1], 0),
+            (n.src[1], n.src[0], 1),
+        ):  # x < c changes at c, and c < x at c + 1
             if c.op is Op.Const and list((total := linear(x)).terms.items()) == [(r, 1)]:
                 at = int(c.arg) + beyond - total.constant
                 if 0 < at < end:

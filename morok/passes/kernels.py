@@ -33,7 +33,9 @@ Opts = tuple[object, ...]
 
 NO_OPTS: Final[Mapping[UOp, Opts]] = MappingProxyType({})
 _INVALID: Final = UOp.invalid_at()
-MOST_TOGETHER: Final = 8  # most buffers of a kernel that stores several values: the streams that a processor can follow at once
+MOST_TOGETHER: Final = (
+    8  # most buffers of a kernel that stores several values: the streams that a processor can follow at once
+)
 
 
 @dataclass(slots=True)
@@ -56,7 +58,11 @@ class Split:
 
 
 def split_kernels(
-    sink: UOp, new_buffer: NewBuffer, most_buffers: int = 0, views: Collection[UOp] = (), opts: Mapping[UOp, Opts] = NO_OPTS
+    sink: UOp,
+    new_buffer: NewBuffer,
+    most_buffers: int = 0,
+    views: Collection[UOp] = (),
+    opts: Mapping[UOp, Opts] = NO_OPTS,
 ) -> Split:
     """The kernels of a rangeified graph.
 
@@ -81,7 +87,11 @@ def split_kernels(
                 continue  # stored by an earlier kernel
             maker.origin = node.origin
             alias = _copied(node, holders)
-            if alias is not None and passed(alias) not in overwritten and (node not in values or passed(alias) in inner):
+            if (
+                alias is not None
+                and passed(alias) not in overwritten
+                and (node not in values or passed(alias) in inner)
+            ):
                 holders[node] = alias
                 if node in results:
                     inner.discard(passed(alias))
@@ -190,7 +200,9 @@ def _copied(node: UOp, holders: dict[UOp, UOp]) -> UOp | None:
         return None
     source = value.src[0]
     if in_memory(source):
-        if _extent(source) != _extent(node) or _flat(source.src[1:], value.src[1 : len(source.src)]) is not _flat(ranges, ranges):
+        if _extent(source) != _extent(node) or _flat(source.src[1:], value.src[1 : len(source.src)]) is not _flat(
+            ranges, ranges
+        ):
             return None
         return holders[source]
     if source.op is Op.Buffer and source.arg == _extent(node) and value.src[1] is _flat(ranges, ranges):
@@ -220,7 +232,10 @@ def _kernel(
     body.compute([u for place, value in stores for u in (value, place)])
     maker.origin = node.origin
     done, slots, sources = body.done, body.slots, body.sources
-    bodies = [slots[target].index(done[place]).store(done[value]) for target, (place, value) in zip(targets, stores, strict=True)]
+    bodies = [
+        slots[target].index(done[place]).store(done[value])
+        for target, (place, value) in zip(targets, stores, strict=True)
+    ]
     ends = (bodies[0] if len(bodies) == 1 else UOp.new(Op.Group, tuple(bodies))).end(*body.loops)
     name = _name("reduce" if body.folds else "map", list(body.numbered.values()))
     ast = UOp.sink(ends, info=KernelInfo(name, opts))

@@ -26,7 +26,8 @@ def add_local_buffers(root: UOp) -> UOp:
         value, *ranges = src
         if node.arg[1] is not AddrSpace.LOCAL:
             raise LoweringError(
-                f"a kernel cannot allocate a buffer in {node.arg[1].name} memory: {node}", expected="a buffer in LOCAL memory"
+                f"a kernel cannot allocate a buffer in {node.arg[1].name} memory: {node}",
+                expected="a buffer in LOCAL memory",
             )
         sizes = [const_end(r) for r in ranges]
         known = [n for n in sizes if n is not None]

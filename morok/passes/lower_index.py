@@ -69,7 +69,9 @@ def names(root: UOp) -> InitialSubstitution | None:
     def naming(rebuild: Rebuild) -> Rebuild:
         def rebuilt(node: UOp, src: tuple[UOp, ...]) -> UOp:
             if node.op in _NAMING and not numbered.keys().isdisjoint(src):
-                src = tuple([numbered.get(s, s) if p in _OPERANDS else s for s, p in zip(src, positions(node), strict=True)])
+                src = tuple(
+                    [numbered.get(s, s) if p in _OPERANDS else s for s, p in zip(src, positions(node), strict=True)]
+                )
             out: UOp = rebuild(node, src)
             return out
 

@@ -28,7 +28,12 @@ def reach(n: UOp) -> tuple[UOp, int] | None:
         return None
     length = linear(n.src[1].src[0])
     k = next(iter(length.terms), n)
-    if length.terms != {k: 1} or length.constant not in (0, 1) or k.op is not Op.Range or k.arg[1] is not AxisType.Reduce:
+    if (
+        length.terms != {k: 1}
+        or length.constant not in (0, 1)
+        or k.op is not Op.Range
+        or k.arg[1] is not AxisType.Reduce
+    ):
         return None
     return k, length.constant
 
@@ -81,7 +86,9 @@ def _behind(store: UOp, steps: dict[UOp, list[UOp]]) -> UOp:
     """`store` after the steps of the exclusive scans that it reads: nothing else in the iteration depends on these steps."""
     made = [s for n in store.src[1].toposort() for s in steps.get(n, ())]
     place = store.src[0]
-    return store.replace((place.replace((place.src[0].after(*made), *place.src[1:])), *store.src[1:])) if made else store
+    return (
+        store.replace((place.replace((place.src[0].after(*made), *place.src[1:])), *store.src[1:])) if made else store
+    )
 
 
 def _register(number: int, x: UOp, n: UOp, k: UOp, around: frozenset[UOp]) -> tuple[UOp, UOp, UOp]:

@@ -86,7 +86,9 @@ def merged_ranges(root: UOp) -> MergedRanges | None:
     if not closers:
         return None
     sums = _index_sums(nodes)
-    pairs = {pair for n in closers for pair in itertools.pairwise(n.src[CLOSES[n.op] :]) if _mergeable(*pair, nodes, sums)}
+    pairs = {
+        pair for n in closers for pair in itertools.pairwise(n.src[CLOSES[n.op] :]) if _mergeable(*pair, nodes, sums)
+    }
     return MergedRanges(next_range_id(root), pairs) if pairs else None
 
 
@@ -99,7 +101,9 @@ def _mergeable(outer: UOp, inner: UOp, nodes: list[UOp], sums: dict[UOp, Linear]
     for n in nodes:  # one loop nest: every op that closes one closes the other right after it
         if n.op in CLOSES:
             bound = n.src[CLOSES[n.op] :]
-            if (outer in bound) != (inner in bound) or (outer in bound and bound.index(inner) != bound.index(outer) + 1):
+            if (outer in bound) != (inner in bound) or (
+                outer in bound and bound.index(inner) != bound.index(outer) + 1
+            ):
                 return False
     return all(s.terms.get(outer, 0) == s.terms.get(inner, 0) * n1 for s in sums.values())
 

@@ -65,7 +65,9 @@ class _Separator:
             if node.dtype.is_index:  # a register needs a width, and an empty Max or Min an identity
                 _check_fold_fits(node, source)
                 wide = dtypes.i64.vec(node.dtype.count)
-                self.done[node] = UOp.new(Op.Reduce, (source.cast(dtypes.i64), *ranges), node.arg, wide).cast(node.dtype)
+                self.done[node] = UOp.new(Op.Reduce, (source.cast(dtypes.i64), *ranges), node.arg, wide).cast(
+                    node.dtype
+                )
             elif (source, *ranges) == node.src:
                 self.done[node] = node
             else:
@@ -90,7 +92,9 @@ def _check_fold_fits(fold: UOp, source: UOp) -> None:
         fits = dtypes.i64.min <= times(min(0, low), count) and times(max(0, high), count) <= dtypes.i64.max
     else:
         largest = max(abs(low), abs(high))
-        fits = largest <= 1 or (count <= 64 and largest <= dtypes.i64.max and int(largest) ** int(count) <= dtypes.i64.max)
+        fits = largest <= 1 or (
+            count <= 64 and largest <= dtypes.i64.max and int(largest) ** int(count) <= dtypes.i64.max
+        )
     if not fits:
         raise LoweringError(
             f"a reduction of up to {count} indices with the bounds {low}..={high} may not fit i64: {fold}",

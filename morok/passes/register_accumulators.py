@@ -161,7 +161,9 @@ class _Cutter:
             return None
         pointer, *parts = made
         void = store.dtype
-        steps = [intern(_STORE, void, (self.at(place, pointer, c[0]), p), None) for c, p in zip(chunks, parts, strict=True)]
+        steps = [
+            intern(_STORE, void, (self.at(place, pointer, c[0]), p), None) for c, p in zip(chunks, parts, strict=True)
+        ]
         return intern(Op.Group, void, tuple(steps), None)
 
     def loaded(self, load: UOp, kept: UOp, lanes: Lanes) -> UOp | None:
@@ -173,7 +175,10 @@ class _Cutter:
             return None
         size, d = self.wide[kept], load.dtype
         starts = dict.fromkeys([lane - lane % size for lane in lanes])
-        parts = {k: intern(_LOAD, d.scalar().vec(min(size, d.count - k)), (self.at(place, pointer, k),), None) for k in starts}
+        parts = {
+            k: intern(_LOAD, d.scalar().vec(min(size, d.count - k)), (self.at(place, pointer, k),), None)
+            for k in starts
+        }
         return _joined([(parts[lane - lane % size], lane % size) for lane in lanes])
 
     def lanes_of(self, x: UOp, lanes: Lanes) -> UOp | None:

@@ -47,7 +47,9 @@ def _text(state: State) -> str:
 
 def _decision(number: int, d: Decision) -> str:
     """A decision as a line: %5 = Mul, 16384 elements computed 1048576 times: stored, for 30.1 us against 286.4 us."""
-    what = f"%{number} = {d.node.op.name}, {d.size} elements computed {d.runs} times: {'stored' if d.cut else 'merged'}, "
+    what = (
+        f"%{number} = {d.node.op.name}, {d.size} elements computed {d.runs} times: {'stored' if d.cut else 'merged'}, "
+    )
     if d.why:
         return what + d.why
     taken, other = (d.stored, d.merged) if d.cut else (d.merged, d.stored)

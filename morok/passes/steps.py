@@ -66,7 +66,9 @@ def rewrite(
         return x
     name = str(stage)
     remember = stage < EXPANDED  # vectors and registers differ between kernels, so their results are not cached
-    out: UOp = graph_rewrite(x, rules, bottom_up=bottom_up, stage=name, context=context, initial=initial, remember=remember)
+    out: UOp = graph_rewrite(
+        x, rules, bottom_up=bottom_up, stage=name, context=context, initial=initial, remember=remember
+    )
     return out
 
 
@@ -147,7 +149,9 @@ def images(ast: UOp, target: Target) -> InitialSubstitution | None:
     for place in nodes_of(ast):
         if place.op is Op.Index and place.dtype.kind == "image":
             storage, *coordinates = place.src
-            forms[place] = place.replace((storage, *(rewrite(s, ("add_loads",), 13, initial=initial) for s in coordinates)))
+            forms[place] = place.replace(
+                (storage, *(rewrite(s, ("add_loads",), 13, initial=initial) for s in coordinates))
+            )
     return initial if forms else None
 
 

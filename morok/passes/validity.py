@@ -58,7 +58,9 @@ def _simplified(c: UOp, x: UOp) -> UOp | None:
     nodes = x.toposort()
     if not any(n in known for n in nodes) or any(n.op in _MEMORY for n in nodes):
         return None
-    known = {n: n for n in nodes if n.op in _LOOPS} | known  # one of another length, if only behind the gate, is another loop
+    known = {
+        n: n for n in nodes if n.op in _LOOPS
+    } | known  # one of another length, if only behind the gate, is another loop
     back = {new: old for old, new in known.items() if new.op is Op.DefineVar}
     out: UOp = simplify(simplify(x.substitute(known)).substitute(back))
     if not _total(out) or cost(out) >= cost(x):
@@ -103,7 +105,12 @@ def _bound(e: UOp, low: Num, high: Num, bounds: dict[UOp, Bounds]) -> None:
         most, least = plus(plus(high, -k), -rest_low), plus(plus(low, -k), -rest_high)
         if c < 0:
             c, most, least = -c, -least, -most
-        _narrow(v, least if isinstance(least, float) else -(-least // c), most if isinstance(most, float) else most // c, bounds)
+        _narrow(
+            v,
+            least if isinstance(least, float) else -(-least // c),
+            most if isinstance(most, float) else most // c,
+            bounds,
+        )
 
 
 def _narrow(e: UOp, low: Num, high: Num, bounds: dict[UOp, Bounds]) -> None:
@@ -118,4 +125,6 @@ def _total(x: UOp) -> bool:
 
 def cost(x: UOp) -> int:
     """The number of distinct nodes that are not leaves, with weight 10 for divisions, 3 for products and 1 for others."""
-    return sum(10 if n.op in _DIVISIONS else 3 if n.op is Op.Mul else 1 for n in x.toposort() if n.src and n.op is not Op.Range)
+    return sum(
+        10 if n.op in _DIVISIONS else 3 if n.op is Op.Mul else 1 for n in x.toposort() if n.src and n.op is not Op.Range
+    )

@@ -51,7 +51,9 @@ def admit(rules: Sequence[CheckedRule]) -> Mapping[int, Limits]:
 
 def admit_file(file: RuleFile, prove: bool, trust_ledger: bool, trust_helpers: bool) -> Mapping[str, Limits]:
     """The limits of the rules of a pack's file, as `load_rules` admits them."""
-    named = [r.name for g in file.index.groups for r in g.rules]  # first: what is asked is asked of the dialect that these are of
+    named = [
+        r.name for g in file.index.groups for r in g.rules
+    ]  # first: what is asked is asked of the dialect that these are of
     known = ledger.unchanged(file.path, file.content, trust_ledger, file.foreign)
     if trust_helpers:  # first, as they are called where a rule is tried
         _admit_helpers(file.checked.rules(), True)
@@ -67,7 +69,9 @@ def admit_file(file: RuleFile, prove: bool, trust_ledger: bool, trust_helpers: b
     if records.keys() != set(named):  # a rule without a record would have no limits
         odd = ", ".join(sorted(records.keys() ^ set(named))[:3])
         what = f"the rules of {file.path} and their records have other names: {odd}"
-        raise LedgerError(what, place=Place(str(file.path), 1), hint="remove the cache folder, and load the rules again")
+        raise LedgerError(
+            what, place=Place(str(file.path), 1), hint="remove the cache folder, and load the rules again"
+        )
     return ledger.declining(records, built_in=False)
 
 
@@ -143,5 +147,7 @@ def _refuse(missing: Sequence[tuple[CheckedRule, Record | None]]) -> None:
         f"rule {rule.name} is not proved: {why}{more}" + (f"\n  {record.message}" if record and record.message else ""),
         place=Place(rule.file, rule.line),
         expected="a rule whose verdict is proved, bounded, approximate or defined",
-        hint=f"run `morok prove --write {rule.file}`" if record is None else f"`morok prove {rule.file}` says why; mend the rule",
+        hint=f"run `morok prove --write {rule.file}`"
+        if record is None
+        else f"`morok prove {rule.file}` says why; mend the rule",
     )

@@ -113,7 +113,13 @@ class _Proving:
     """
 
     def __init__(
-        self, effort: _Effort, ledgers: _Ledgers, hearers: _Hearers, only: str | None, smt2: Path | None, contracts: bool
+        self,
+        effort: _Effort,
+        ledgers: _Ledgers,
+        hearers: _Hearers,
+        only: str | None,
+        smt2: Path | None,
+        contracts: bool,
     ) -> None:
         self.effort = effort
         self.ledgers = ledgers
@@ -145,7 +151,9 @@ class _Proving:
             else:
                 named = [(r, r.name.removeprefix(f"{pack}.")) for g in loaded.index.groups for r in g.rules]
                 self.known += [
-                    Verdict.recorded(known[own], r.name, str(file), r.line) for r, own in named if _wanted(self.only, r.name, own)
+                    Verdict.recorded(known[own], r.name, str(file), r.line)
+                    for r, own in named
+                    if _wanted(self.only, r.name, own)
                 ]
         if self.only is None:
             others = self.broken.union(r.file for r in given)  # which may be of another text
@@ -188,7 +196,9 @@ class _Proving:
             self.known += [v for v, own in named if _wanted(self.only, v.name, own)]
         if notes is not None:
             for line in ledger.outdated(file.path, *self._pages_read(file)):
-                notes(f"{line}: {'none of its rules has a proof' if self.ledgers.frozen else 'its rules are proved again'}")
+                notes(
+                    f"{line}: {'none of its rules has a proof' if self.ledgers.frozen else 'its rules are proved again'}"
+                )
         if wrong:
             self.broken.add(str(file.path))
         if mistakes is not None:
@@ -355,7 +365,9 @@ def _items(what: Source | CheckedRule | Sequence[Source | CheckedRule]) -> list[
     """The rules and files to prove, one by one."""
     one = isinstance(what, (str, os.PathLike, CheckedRule))
     given = (
-        [what] if one else several(what, "what is to be proved", "the path of a .rules file or of a folder, a rule, or a list")
+        [what]
+        if one
+        else several(what, "what is to be proved", "the path of a .rules file or of a folder, a rule, or a list")
     )
     return [i if isinstance(i, CheckedRule) else path_of(i, "what is to be proved") for i in given]
 
@@ -393,7 +405,9 @@ def _frozen(rules: Sequence[CheckedRule], hear: Callable[[CheckedRule, Verdict],
     for file in dict.fromkeys(r.file for r in rules):
         page = ledger.read_page(ledger.page_path(file))
         records = {} if page is None else {r.digest: r for r in page.records.values()}
-        missing = "".join(ledger.outdated(file, True, False)) or f"{ledger.page_path(file)} has no proof of its present text"
+        missing = (
+            "".join(ledger.outdated(file, True, False)) or f"{ledger.page_path(file)} has no proof of its present text"
+        )
         for rule in (r for r in rules if r.file == file):
             try:
                 record = records.get(ledger.rule_digest(rule))

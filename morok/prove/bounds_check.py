@@ -163,7 +163,9 @@ class Encoder:
         at = self.encode(access.index)
         gates = [self._spread(self.encode(p), len(at)) for p in access.premises]
         inside = [smt.And(lane.value >= 0, lane.value <= size - access.reach) for lane in at]
-        return smt.Or(*[smt.And(lane.valid, *[g[k].value for g in gates], smt.Not(inside[k])) for k, lane in enumerate(at)])
+        return smt.Or(
+            *[smt.And(lane.valid, *[g[k].value for g in gates], smt.Not(inside[k])) for k, lane in enumerate(at)]
+        )
 
     def facts(self, access: Access) -> list[Any]:
         """The facts about the unknowns in an access: their bounds, and that a loop stays below its end."""

@@ -84,7 +84,9 @@ def _number(world: MorokWorld, width: int, d: DType, value: Expr) -> Expr:
     return smt.SignExt(width - d.bits, value) if d.is_signed else smt.ZeroExt(width - d.bits, value)
 
 
-def _operand(world: MorokWorld, explorer: Explorer, name: str, d: DType, finite: tuple[bool, bool]) -> tuple[Operand, Term]:
+def _operand(
+    world: MorokWorld, explorer: Explorer, name: str, d: DType, finite: tuple[bool, bool]
+) -> tuple[Operand, Term]:
     """An operand with an unknown interval, and a value inside it."""
     value = world.variable(Unknown("variable", name), d.name)
     ends: list[Any] = []
@@ -127,7 +129,9 @@ def _pointwise(entry: OpDef, d: DType, source: DType | None = None) -> Iterator[
     assert entry.bounds is not None
     bounds = entry.bounds
     result = dtypes.bool if entry.signature.result == "bool" else d
-    kinds = [source or d] if entry.op is Op.Cast else [dtypes.bool if p == "bool" else d for p in entry.signature.params]
+    kinds = (
+        [source or d] if entry.op is Op.Cast else [dtypes.bool if p == "bool" else d for p in entry.signature.params]
+    )
     widest = max((k.bits for k in (*kinds, result)), default=0)
     width = 2 * widest + 2 if entry.op in BITWISE and not any(k.is_index for k in kinds) else 0
     if entry.op in (Op.Shl, Op.Shr):
@@ -148,7 +152,16 @@ def _pointwise(entry: OpDef, d: DType, source: DType | None = None) -> Iterator[
         value = apply(world, kinds[0] if entry.comparison else result, *values, *extra)
         src: Any = tuple(operands)
         where = _where(entry.name, kinds, result, finite) + (" of one operand twice" if alias else "")
-        yield Case(where, world, explorer, result, operands, [v.value for v in values], value, partial(bounds, result, src, None))
+        yield Case(
+            where,
+            world,
+            explorer,
+            result,
+            operands,
+            [v.value for v in values],
+            value,
+            partial(bounds, result, src, None),
+        )
 
 
 def _where(name: str, kinds: Sequence[DType], result: DType, finite: Sequence[tuple[bool, bool]]) -> str:

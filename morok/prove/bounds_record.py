@@ -46,7 +46,11 @@ def names() -> dict[str, str]:
     """The name of every verdict, with the digest of what it depends on."""
     prover = _prover_digest()
     files = [_PACKAGE / "ir" / "bounds.py", *sorted((_PACKAGE / "ir" / "ops").glob("*.py"))]
-    modules = {n: read_module(n, f) for f in files for n in [".".join(("morok", *f.relative_to(_PACKAGE).with_suffix("").parts))]}
+    modules = {
+        n: read_module(n, f)
+        for f in files
+        for n in [".".join(("morok", *f.relative_to(_PACKAGE).with_suffix("").parts))]
+    }
     known = Closure(modules.get, by_class=False)
     found = {LEMMAS: prover}
     for op in bounded_ops():
@@ -102,7 +106,11 @@ def judge(name: str, budget: int | None = None) -> Verdict:
     """Prove one transfer function, or the lemmas."""
     began = time.perf_counter()
     limit = budget or bounds_proofs.BUDGET
-    found = bounds_proofs.prove_lemmas(limit) if name == LEMMAS else bounds_proofs.prove_bounds(Op[name.partition(".")[2]], limit)
+    found = (
+        bounds_proofs.prove_lemmas(limit)
+        if name == LEMMAS
+        else bounds_proofs.prove_bounds(Op[name.partition(".")[2]], limit)
+    )
     last = found[-1]
     verdict = {Answer.UNSAT: "proved", Answer.SAT: "refuted", Answer.UNKNOWN: "unknown"}[last.answer]
     message = "" if verdict == "proved" else f"{last.where}: {last.counterexample or 'the budget is spent'}"

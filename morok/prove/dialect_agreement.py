@@ -128,7 +128,9 @@ class Agreement:
         return [] if got is None else self._conditions(world, got, case)
 
     def shown(self, case: Case) -> str:
-        return f"{self.info.name}{shown(case.given)} " + ("has no value" if case.value is NoValue else f"is {case.value!r}")
+        return f"{self.info.name}{shown(case.given)} " + (
+            "has no value" if case.value is NoValue else f"is {case.value!r}"
+        )
 
     def _of_constants(self, world: Any, case: Case, number: int) -> Term | None:
         """The solver function's term for these constants; None where the encoding does not have it."""
@@ -146,7 +148,9 @@ class Agreement:
             what = f"{solver} of {shown(case.given)} raises {said(problem)}"
             raise Wrong("solver", what, "(world, dtype, *terms) -> Term") from None
         if not isinstance(got, Term):
-            raise Wrong("solver", f"{solver} returns {type(got).__name__}", "a Term: strict(value, *operands) makes one")
+            raise Wrong(
+                "solver", f"{solver} returns {type(got).__name__}", "a Term: strict(value, *operands) makes one"
+            )
         return got
 
     def _of_unknowns(self, world: Any, places: Sequence[int], case: Case, number: int) -> tuple[list[Term], Term]:
@@ -164,7 +168,8 @@ class Agreement:
     def _known(self, world: Any, before: int, case: Case, unknown: Sequence[Term], got: Term) -> Term:
         """A term over unknowns, where these have values; what the world has assumed since is said of the values too."""
         there = smt.Substitution(
-            (x.value, smt.term(world.constant(n, c).value)) for x, n, c in zip(unknown, self.names, case.given, strict=True)
+            (x.value, smt.term(world.constant(n, c).value))
+            for x, n, c in zip(unknown, self.names, case.given, strict=True)
         )
         world.axioms[before:] = [a for a in map(there, world.axioms[before:]) if a is not TRUE]
         return Term(there(got.value), there(got.defined))
@@ -182,7 +187,9 @@ class Agreement:
         ):
             if not isinstance(value, smt.Expr) or value.sort is not sort:
                 found = value.sort if isinstance(value, smt.Expr) else type(value).__name__
-                raise Wrong("solver", f"{self.info.solver} of {shown(given)}: `{part}` is of {found}", f"a term of {sort}")
+                raise Wrong(
+                    "solver", f"{self.info.solver} of {shown(given)}: `{part}` is of {found}", f"a term of {sort}"
+                )
 
     def _tried(self, world: Any, got: Term, case: Case) -> bool:
         """True if a value agrees that is known without a question; Wrong if it does not, or is none."""
@@ -204,7 +211,12 @@ class Agreement:
             what = f"{self._at(case)} is {case.value!r}, which is no value of {self.result} to the theory"
             raise Wrong("theory", what, "limits that no op leaves", (self.result,))
         defined, value = smt.simplify(got.defined), smt.simplify(got.value)
-        if world.axioms or not world.exact or defined.head != "value" or (case.value is not NoValue and value.head != "value"):
+        if (
+            world.axioms
+            or not world.exact
+            or defined.head != "value"
+            or (case.value is not NoValue and value.head != "value")
+        ):
             return False
         self._compare(world, defined, value, case)
         return True
@@ -311,7 +323,9 @@ def _least(most: int, holds: Callable[[int], bool]) -> int:
 
 def _fits(places: Sequence[int], given: Sequence[Any], constants: Sequence[Any]) -> bool:
     """True if values may be those of unknowns and constants at these places."""
-    return all(same_number(v, constants[i] if k < 0 else given[k]) for i, (k, v) in enumerate(zip(places, given, strict=True)))
+    return all(
+        same_number(v, constants[i] if k < 0 else given[k]) for i, (k, v) in enumerate(zip(places, given, strict=True))
+    )
 
 
 def _unknowns(names: Sequence[str]) -> list[tuple[int, ...]]:

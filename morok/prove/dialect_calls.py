@@ -47,7 +47,9 @@ def filled(dialect: Dialect, key: str, shown: str, **holes: Any) -> Any:
 
 @functools.lru_cache
 def _compiled(template: str) -> types.CodeType:
-    return compile(template.format(**{k: f"hole_{k}" for k in ("n", "a", "b", "c", "op", "v", "d", "k")}), "<template>", "eval")
+    return compile(
+        template.format(**{k: f"hole_{k}" for k in ("n", "a", "b", "c", "op", "v", "d", "k")}), "<template>", "eval"
+    )
 
 
 __all__ = ["Wrong", "call", "const_value", "filled"]

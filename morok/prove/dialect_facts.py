@@ -73,7 +73,9 @@ def _unlike_numbers(case: Case) -> Iterator[Mistake]:
             except Exception:  # it may have no answer here
                 continue
             if wrong:
-                yield Mistake("", f"facts[{fact!r}]", f"{fact} of {case.shown} is {wrong}", "an int or a float", facts=(fact,))
+                yield Mistake(
+                    "", f"facts[{fact!r}]", f"{fact} of {case.shown} is {wrong}", "an int or a float", facts=(fact,)
+                )
 
 
 def _counted(case: Case, fact: str) -> str:
@@ -129,8 +131,15 @@ OF_NODES: Final[Mapping[str, Callable[[Case, str], str]]] = {
     "lanes": _counted,
 }
 UNASKED: Final = frozenset(("lanes",))  # what matchers ask though no rule names it: a mistake in it is one in all rules
-OF_DTYPES: Final[Mapping[str, int]] = {"bits": 1, "is_int": 1, "is_float": 1, "safe_cast": 2}  # with the number of the dtypes
-NUMBERS: Final = tuple(n for n, f in FUNCTIONS.items() if f.fact and f.params == ("node",) and f.result in ("int", "bound"))
+OF_DTYPES: Final[Mapping[str, int]] = {
+    "bits": 1,
+    "is_int": 1,
+    "is_float": 1,
+    "safe_cast": 2,
+}  # with the number of the dtypes
+NUMBERS: Final = tuple(
+    n for n, f in FUNCTIONS.items() if f.fact and f.params == ("node",) and f.result in ("int", "bound")
+)
 TRIED: Final = frozenset((*OF_NODES, *OF_DTYPES))
 
 
@@ -139,7 +148,9 @@ def dtype_mistakes(dialect: Dialect, worlds: Iterable[Any]) -> Iterator[Mistake]
     for world, (fact, of) in itertools.product(worlds, OF_DTYPES.items()):
         ask = dialect.facts.get(fact)
         tried = itertools.product(dialect.dtypes, repeat=of) if ask is not None else ()
-        found = (_fact_of(fact, ask, [dialect.dtypes[n] for n in names], getattr(world, fact), names) for names in tried)
+        found = (
+            _fact_of(fact, ask, [dialect.dtypes[n] for n in names], getattr(world, fact), names) for names in tried
+        )
         yield from itertools.islice(itertools.chain.from_iterable(found), 1)
 
 
@@ -156,5 +167,8 @@ def _fact_of(fact: str, ask: Any, given: Sequence[Any], meaning: Any, names: tup
         return
     if (wrong := misnumbered(got)) or got != want:
         yield Mistake(
-            "", f"facts[{fact!r}]", f"{fact}({shown}) is {wrong or repr(got)}, and {want!r} to the theory", facts=(fact,)
+            "",
+            f"facts[{fact!r}]",
+            f"{fact}({shown}) is {wrong or repr(got)}, and {want!r} to the theory",
+            facts=(fact,),
         )

@@ -48,7 +48,9 @@ def sizes_of(dialect: Dialect) -> list[int]:
     """Numbers of lanes to try: some, and those that the code of a dialect mentions, or may count up to."""
     own: list[Any] = [] if built_in(dialect) else [getattr(dialect, m, None) for m in METHODS]
     said = [compile(t, "", "eval", dont_inherit=True) for t in _templates(dialect)] if own else []
-    numbers = numbers_of((*own, *(dialect.facts.values() if own else ()), *said), type(dialect).__module__) if own else ()
+    numbers = (
+        numbers_of((*own, *(dialect.facts.values() if own else ()), *said), type(dialect).__module__) if own else ()
+    )
     mentioned = [int(n) + more for n in dict.fromkeys(numbers) if math.isfinite(n) and n == int(n) for more in (0, 1)]
     return [*SIZES, *[n for n in dict.fromkeys(mentioned) if 2 < n <= LARGEST and n not in SIZES][:MENTIONED]]
 
@@ -135,7 +137,9 @@ class Lanes:
         for v in every:
             self._asked(v)
             for lane in {repr(x): x for x in v.lanes}.values():
-                case = Case(self.dialect, v.node, "", (), v.name, lane, self.worlds.get(v.name, ()), v.shown, len(v.lanes))
+                case = Case(
+                    self.dialect, v.node, "", (), v.name, lane, self.worlds.get(v.name, ()), v.shown, len(v.lanes)
+                )
                 for mistake in node_mistakes(case):
                     facts.setdefault(mistake.field, mistake)
         remembered(self.dialect, [(v.node, v.shown) for v in every])
@@ -151,7 +155,9 @@ class Lanes:
         _element(d, v.name, of)
         value = const_value(d, v.node)
         if value is not NOT_CONST and not all(same_number(value, lane) for lane in v.lanes):
-            raise Wrong("const_value", f"of {v.shown} is {value!r}", "the value of each lane, or NOT_CONST", constants=True)
+            raise Wrong(
+                "const_value", f"of {v.shown} is {value!r}", "the value of each lane, or NOT_CONST", constants=True
+            )
         op = d.inline.get("const_op")
         if op is not None and value is NOT_CONST and call(d, "opkey", v.node) == d.ops[op].key:
             raise Wrong("const_value", f"of {v.shown}, whose op is that of constants, is NOT_CONST", constants=True)
@@ -189,7 +195,9 @@ class Lanes:
         except Exception:  # lanes that are not there, or ops without a value
             return None
 
-    def _of_op(self, info: OpInfo, node: Any, held: Sequence[Any], given: Sequence[tuple[Any, ...]]) -> tuple[Any, ...] | None:
+    def _of_op(
+        self, info: OpInfo, node: Any, held: Sequence[Any], given: Sequence[tuple[Any, ...]]
+    ) -> tuple[Any, ...] | None:
         d = self.dialect
         if info.role == "join":
             return tuple(lane for lanes in given for lane in lanes)
@@ -248,10 +256,14 @@ class Lanes:
         most = max(PAIRED, MOST // max(1, len(by_name)))
         by_name = {n: random.Random(n).sample(some, min(len(some), most)) for n, some in by_name.items()}
         within = (pair for some in by_name.values() for pair in itertools.combinations(some, 2))
-        across = (p for a, b in itertools.combinations(by_name.values(), 2) for p in itertools.product(a[:ACROSS], b[:ACROSS]))
+        across = (
+            p for a, b in itertools.combinations(by_name.values(), 2) for p in itertools.product(a[:ACROSS], b[:ACROSS])
+        )
         for a, b in itertools.chain(within, across):
             for one, other in ((a, b), (b, a)):
-                if (a.name != b.name or not alike(a.lanes, b.lanes)) and call(self.dialect, "same", one.node, other.node):
+                if (a.name != b.name or not alike(a.lanes, b.lanes)) and call(
+                    self.dialect, "same", one.node, other.node
+                ):
                     raise Wrong("same", f"takes {one.shown} for {other.shown}"[:300], "whether nodes are equal")
                 same_template(self.dialect, one.node, other.node, f"{one.shown} and {other.shown}"[:300])
 

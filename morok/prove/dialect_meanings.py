@@ -33,7 +33,11 @@ def target(place: str) -> Any:
     try:
         home = importlib.import_module(module)
     except Exception as problem:  # whatever the module does when it is run
-        what = "there is no module" if isinstance(problem, ModuleNotFoundError) and problem.name == module else "cannot import"
+        what = (
+            "there is no module"
+            if isinstance(problem, ModuleNotFoundError) and problem.name == module
+            else "cannot import"
+        )
         raise Wrong("", f"{what} {module}" + ("" if what.startswith("there") else f": {said(problem)}")) from None
     found = getattr(home, name, None)
     if found is None or not callable(found):
@@ -44,7 +48,9 @@ def target(place: str) -> Any:
 def theory_of(dialect: Dialect) -> Any:
     """The dialect's theory; Wrong where it has none that can be used."""
     if not dialect.theory:
-        raise Wrong("theory", "it names no theory, so that nothing can be proved", 'an import path, "package.module:Class"')
+        raise Wrong(
+            "theory", "it names no theory, so that nothing can be proved", 'an import path, "package.module:Class"'
+        )
     try:
         made = target(dialect.theory)()
         attempts = made.attempts
@@ -70,7 +76,9 @@ def meaning_mistakes(dialect: Dialect, theory: Any, info: OpInfo) -> Iterator[Mi
     function: Callable[..., Term] | None = None
     try:
         if not info.solver:
-            raise Wrong("solver", "it names no function, so that no rule over the op can be proved", '"package.module:function"')
+            raise Wrong(
+                "solver", "it names no function, so that no rule over the op can be proved", '"package.module:function"'
+            )
         function = meaning_of(target(info.solver))
     except Wrong as wrong:
         fields.add("solver")
@@ -81,7 +89,9 @@ def meaning_mistakes(dialect: Dialect, theory: Any, info: OpInfo) -> Iterator[Mi
         for found in _at(dialect, theory, info, function, at, numbers, len(possible)):
             if found.field not in fields:
                 fields.add(found.field)
-                yield Mistake("" if found.dtypes else info.name, found.field, found.message, found.expected, found.dtypes)
+                yield Mistake(
+                    "" if found.dtypes else info.name, found.field, found.message, found.expected, found.dtypes
+                )
 
 
 def _at(
@@ -114,11 +124,15 @@ def _at(
     empty = [n for n, v in zip(names, values, strict=True) if not v]
     if empty:
         yield Wrong(
-            "domains", f"the theory has no constants at {empty[0]}: not even 0 and 1 are values of it", "limits of each dtype"
+            "domains",
+            f"the theory has no constants at {empty[0]}: not even 0 and 1 are values of it",
+            "limits of each dtype",
         )
         return
     most = min(MOST, max(LEAST, ALL // count))
-    tried = _distinct([*_combined(values, most, rng), *_special(values, special, max(LEAST // 3, SPECIAL // count), rng)])
+    tried = _distinct(
+        [*_combined(values, most, rng), *_special(values, special, max(LEAST // 3, SPECIAL // count), rng)]
+    )
     others = _others(world, names, tried)
     yield from _evaluated(dialect, info, names, result, [*tried, *others])
     if function is None:
@@ -142,7 +156,9 @@ def _at(
         yield Wrong("solver", f"no encoding of the theory has it {where}")
 
 
-def _cases(dialect: Dialect, info: OpInfo, names: Sequence[str], result: str, tried: Sequence[tuple[Any, ...]]) -> list[Case]:
+def _cases(
+    dialect: Dialect, info: OpInfo, names: Sequence[str], result: str, tried: Sequence[tuple[Any, ...]]
+) -> list[Case]:
     """The applications to these values that the evaluator says something of."""
     found = []
     for v in tried:
@@ -170,7 +186,9 @@ def shared_mistakes(
         for at in choices(dialect, info) if info.evaluate is not None else ():
             names, result = [at.get(p, p) for p in info.params], at.get(info.result, info.result)
             if all(values.get(n) for n in (*names, result)):
-                tried = itertools.islice(zip(*(itertools.cycle(few(values[n], TOGETHER)) for n in names), strict=False), TOGETHER)
+                tried = itertools.islice(
+                    zip(*(itertools.cycle(few(values[n], TOGETHER)) for n in names), strict=False), TOGETHER
+                )
                 cases = _cases(dialect, info, names, result, list(tried))
                 for attempt in worlds(theory, dialect, info.name, sorted({*names, result})):
                     agreement = Agreement(info, function, attempt, names, result)
@@ -204,7 +222,9 @@ def _special(
     pairs: Iterable[tuple[Any, ...]] = ()
     if all(special):
         all_of_them = math.prod(map(len, special)) <= most
-        pairs = itertools.product(*special) if all_of_them else (tuple(map(rng.choice, special)) for _ in range(most // 4))
+        pairs = (
+            itertools.product(*special) if all_of_them else (tuple(map(rng.choice, special)) for _ in range(most // 4))
+        )
     beside = itertools.product(*(v[:BESIDE] for v in values))
     alone = ((*other[:i], v, *other[i + 1 :]) for other in beside for i, of in enumerate(special) for v in of)
     return [*pairs, *itertools.islice(alone, most)]
@@ -235,15 +255,23 @@ def _evaluated(
         try:
             one = evaluated(dialect, info, names, result, v)
             if i < TWICE and not same_number(one, again := evaluated(dialect, info, names, result, v)):
-                yield Wrong("evaluate", f"of {shown(v)} is {one!r}, and {again!r} the next time", "a function of its arguments")
+                yield Wrong(
+                    "evaluate", f"of {shown(v)} is {one!r}, and {again!r} the next time", "a function of its arguments"
+                )
                 return
         except NoValue:
             one = NoValue
         except Exception as problem:
-            yield Wrong("evaluate", f"called as {given} with {shown(v)} it raises {said(problem)}", f"a function of {given}")
+            yield Wrong(
+                "evaluate", f"called as {given} with {shown(v)} it raises {said(problem)}", f"a function of {given}"
+            )
             return
         if one is not NoValue and (wrong := misnumbered(one)):
-            yield Wrong("evaluate", f"of {shown(v)} is {wrong}", "an int, a float or a bool, or an exception where there is none")
+            yield Wrong(
+                "evaluate",
+                f"of {shown(v)} is {wrong}",
+                "an int, a float or a bool, or an exception where there is none",
+            )
             return
         if commutes and len(v) == 2:
             try:

@@ -28,7 +28,12 @@ from morok.prove.dialect_values import few, same_number
 
 FEW: Final = 6  # constants of a dtype that ops are built over
 DEPTH: Final = 4  # of nodes that are evaluated
-BUILDING: Final = ("build", "rebuild", "inline['build", "inline['pointwise")  # mistakes that are one op's: its nodes are made so
+BUILDING: Final = (
+    "build",
+    "rebuild",
+    "inline['build",
+    "inline['pointwise",
+)  # mistakes that are one op's: its nodes are made so
 
 Values = Mapping[str, Sequence[Any]]  # some values of each dtype
 Worlds = Mapping[str, Sequence[Any]]  # the encodings of each dtype
@@ -75,7 +80,9 @@ def constant(dialect: Dialect, name: str, value: Any) -> Any:
         shown = "NOT_CONST" if back is NOT_CONST else "None"
         raise Wrong("const_value", f"of const({name}, {value!r}) is {shown}", f"{value!r}")
     if not same_number(back, value):
-        raise Wrong("const", f"const_value(const({name}, {value!r})) is {back!r}", f"{value!r}, a value of {name} to the theory")
+        raise Wrong(
+            "const", f"const_value(const({name}, {value!r})) is {back!r}", f"{value!r}, a value of {name} to the theory"
+        )
     kind = call(dialect, "type", made)
     if kind != dialect.dtypes[name]:
         raise Wrong("type", f"of const({name}, {value!r}) is {kind!r}", f"{dialect.dtypes[name]!r}")
@@ -87,7 +94,9 @@ def constant(dialect: Dialect, name: str, value: Any) -> Any:
         raise Wrong("opkey", f"constants have the key of {clash[0]}", "a key of their own")
     again = call(dialect, "const", dialect.dtypes[name], value)
     if getattr(dialect, "hash_consed", False) and again is not made:
-        raise Wrong("hash_consed", f"const({name}, {value!r}) is another object each time", "equal nodes that are one object")
+        raise Wrong(
+            "hash_consed", f"const({name}, {value!r}) is another object each time", "equal nodes that are one object"
+        )
     constant_templates(dialect, name, value, made, key)
     return made
 
@@ -198,7 +207,9 @@ class OpNodes:
         """For each trial True if the constants make a constant."""
         for values in itertools.product(*(self.values[n][:2] for n in names)):
             try:
-                node = self.build(tuple(constant(self.dialect, n, v) for n, v in zip(names, values, strict=True)), result)
+                node = self.build(
+                    tuple(constant(self.dialect, n, v) for n, v in zip(names, values, strict=True)), result
+                )
                 yield call(self.dialect, "const_value", node) is not NOT_CONST
             except Wrong:
                 yield False
@@ -261,7 +272,9 @@ class OpNodes:
         if value is not NOT_CONST or depth > DEPTH:
             return value
         key = call(self.dialect, "opkey", node)
-        info = next((i for i in self.dialect.ops.values() if i.key == key and i.evaluate is not None and not i.fields), None)
+        info = next(
+            (i for i in self.dialect.ops.values() if i.key == key and i.evaluate is not None and not i.fields), None
+        )
         held = call(self.dialect, "operands", node)
         given = tuple(self.value(o, depth + 1) for o in held)
         if info is None or len(held) != len(info.params) or any(v is NOT_CONST for v in given):
@@ -272,7 +285,9 @@ class OpNodes:
         except Exception:  # it has none, or is of other dtypes
             return NOT_CONST
 
-    def _node(self, node: Any, operands: tuple[Any, ...], others: tuple[Any, ...], result: str, given: tuple[Any, ...]) -> None:
+    def _node(
+        self, node: Any, operands: tuple[Any, ...], others: tuple[Any, ...], result: str, given: tuple[Any, ...]
+    ) -> None:
         d, info = self.dialect, self.info
         shown = self._shown(given)
         held = call(d, "operands", node)
@@ -285,7 +300,9 @@ class OpNodes:
             raise Wrong("operands", f"{shown} has {count}", f"{len(operands)}")
         if any(fresh):
             raise Wrong(
-                "operands", "are other objects each time they are asked for", "the same objects: nodes are told apart by identity"
+                "operands",
+                "are other objects each time they are asked for",
+                "the same objects: nodes are told apart by identity",
             )
         orders = itertools.permutations(operands) if info.commutative else (operands,)
         if not any(all(call(d, "same", a, b) for a, b in zip(held, order, strict=True)) for order in orders):
@@ -294,13 +311,18 @@ class OpNodes:
         if kind != d.dtypes[result]:
             raise Wrong("type", f"of {shown} is {kind!r}", f"{d.dtypes[result]!r}")
         if not call(d, "same", node, node) or any(call(d, "same", node, o) for o in held):
-            raise Wrong("same", f"takes {shown} for one of its operands, or for none of itself", "whether nodes are equal")
+            raise Wrong(
+                "same", f"takes {shown} for one of its operands, or for none of itself", "whether nodes are equal"
+            )
         self._rebuilt(node, held, others, shown)
         self.facts(node, given, result, shown)
         for other in (node, held[0], self.last):
             if other is not None:
                 same_template(d, node, other, shown)
-        remembered(d, [(n, s) for n, s in ((node, shown), (held[0], "an operand"), (self.last, "another node")) if n is not None])
+        remembered(
+            d,
+            [(n, s) for n, s in ((node, shown), (held[0], "an operand"), (self.last, "another node")) if n is not None],
+        )
         self.last = node
 
     def _rebuilt(self, node: Any, held: Sequence[Any], others: tuple[Any, ...], shown: str) -> None:

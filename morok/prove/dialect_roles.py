@@ -28,10 +28,14 @@ def role_mistakes(dialect: Dialect, info: OpInfo, values: Values, worlds: Worlds
             raise Wrong("role", f"of {info.role!r} there is no trial", f"{', '.join(TRIED)}, or none")
         if not callable(getattr(dialect, "lanes_of", None)):
             raise Wrong(
-                "role", "nothing says which lanes nodes have, so that no role can be tried", "a method lanes_of, or no role"
+                "role",
+                "nothing says which lanes nodes have, so that no role can be tried",
+                "a method lanes_of, or no role",
             )
         if len(info.operands) != (info.role != "constants") or len(info.fields) != (info.role != "join"):
-            raise Wrong("role", f"it has other operands and fields than {info.role!r}", "one operand, one field with lanes")
+            raise Wrong(
+                "role", f"it has other operands and fields than {info.role!r}", "one operand, one field with lanes"
+            )
         vectors = _Trial(dialect, info).over(values)
         yield from Lanes(dialect, worlds).mistakes(vectors)
     except Wrong as wrong:
@@ -70,7 +74,11 @@ class _Trial:
                     self._constants(name, tuple(lane for v in leaves for lane in v.lanes))
             seen += len(self.found)
         if not seen:
-            raise Wrong("role", f"no node of {self.info.name} could be built over constants", "a node with the lanes of its role")
+            raise Wrong(
+                "role",
+                f"no node of {self.info.name} could be built over constants",
+                "a node with the lanes of its role",
+            )
         return self.found
 
     def _joined(self, leaves: Sequence[Vector]) -> Iterator[Vector]:
@@ -82,7 +90,9 @@ class _Trial:
                 if info.role == "join":
                     node = self._built(info, tuple(v.node for v in given), {}, None)
                 elif info.role == "constants" and len(info.fields) == 1:
-                    node = self._built(info, (), {info.fields[0]: lanes}, vector_dtype(self.dialect, self.name, len(lanes)))
+                    node = self._built(
+                        info, (), {info.fields[0]: lanes}, vector_dtype(self.dialect, self.name, len(lanes))
+                    )
                 if node is not None:
                     yield Vector(node, self.name, lanes, f"{info.name} of {lanes!r}")
 
@@ -134,12 +144,16 @@ class _Trial:
 
     def _holds(self, node: Any, wanted: tuple[Any, ...]) -> None:
         if node is not None and tuple(call(self.dialect, "attr", node, self.field)) != wanted:
-            raise Wrong("attr", f"{self.field} of a node is not {wanted!r}, of which it was built", "the value of the field")
+            raise Wrong(
+                "attr", f"{self.field} of a node is not {wanted!r}, of which it was built", "the value of the field"
+            )
         for template in (f"attr.{self.info.name}.{self.field}", f"attr.{self.field}"):
             if node is not None and template in self.dialect.inline:
                 got = filled(self.dialect, template, self.field, n=node)
                 if tuple(got) != wanted:
-                    raise Wrong(f"inline[{template!r}]", f"is {got!r} of a node with {wanted!r}", "the value of the field")
+                    raise Wrong(
+                        f"inline[{template!r}]", f"is {got!r} of a node with {wanted!r}", "the value of the field"
+                    )
                 break  # the other one is not asked
 
     def _rebuilt(self, node: Any, operands: Sequence[Any], lanes: tuple[Any, ...]) -> None:

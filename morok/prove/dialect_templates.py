@@ -111,7 +111,9 @@ def _counts(dialect: Dialect, node: Any, value: Any) -> bool:
     return type(value) in NUMBERS if op is None else bool(dialect.opkey(node) == dialect.ops[op].key)
 
 
-def building_templates(dialect: Dialect, info: OpInfo, operands: Sequence[Any], dtype: Any) -> Iterator[tuple[str, Any]]:
+def building_templates(
+    dialect: Dialect, info: OpInfo, operands: Sequence[Any], dtype: Any
+) -> Iterator[tuple[str, Any]]:
     """The templates that build nodes of an op, each with the node that it makes; `dtype`: of the result, of a conversion."""
     shown = f"a node of {info.name}"
     template = f"pointwise{len(operands)}"

@@ -218,7 +218,9 @@ def other_constants(dialect: Dialect, name: str, values: Sequence[Any], made: Se
         for world in made:
             if _said(world, functools.partial(_makes, world, name, v, back)) is False:
                 what = f"`constant_of` makes another value of the number {v!r} at {name} than `const`, whose constant is {back!r}"
-                yield Mistake("", "theory", what, "no value of what `const` clips, wraps or refuses", (name,), constants=True)
+                yield Mistake(
+                    "", "theory", what, "no value of what `const` clips, wraps or refuses", (name,), constants=True
+                )
                 return
 
 

@@ -91,7 +91,9 @@ def _tried(dialect: Dialect, broken: frozenset[str], op: str, over: frozenset[st
     except Died:
         return None
     except Exception as problem:
-        return [Mistake(op, "solver" if op else "theory", f"trying it ends in {type(problem).__name__}: {problem}"[:300])]
+        return [
+            Mistake(op, "solver" if op else "theory", f"trying it ends in {type(problem).__name__}: {problem}"[:300])
+        ]
 
 
 def _all(dialect: Dialect, broken: frozenset[str], op: str, over: frozenset[str] | None) -> Iterator[Mistake]:
@@ -104,7 +106,9 @@ def _all(dialect: Dialect, broken: frozenset[str], op: str, over: frozenset[str]
         return
     values: dict[str, list[Any]] = {}
     used = {n for i in dialect.ops.values() if i.name not in broken for d in i.domains.values() for n in d}
-    used |= {p for i in dialect.ops.values() if i.name not in broken for p in (*i.params, i.result) if p in dialect.dtypes}
+    used |= {
+        p for i in dialect.ops.values() if i.name not in broken for p in (*i.params, i.result) if p in dialect.dtypes
+    }
     made: dict[str, list[Any]] = {}  # the worlds of each dtype
     kinds: dict[Hashable, Any] = {}  # a world of each kind of encoding
     for name in dialect.dtypes:

@@ -13,7 +13,24 @@ from morok.prove.function_digest import code_of
 from morok.prove.symbol import Symbol
 
 EDGES: Final = (0, 1, -1, 2, -2, 3, -3, 5, 7, -7, 8, 10, 13, 31, 32, 63, 64, 99, 100, 101, -99, -100, -101)
-FLOATS: Final = (0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, 2.5, -2.5, math.inf, -math.inf, math.nan, 65504.0, 2.0**31, -128.5, 255.5)
+FLOATS: Final = (
+    0.0,
+    -0.0,
+    1.0,
+    -1.0,
+    0.5,
+    -0.5,
+    1.5,
+    2.5,
+    -2.5,
+    math.inf,
+    -math.inf,
+    math.nan,
+    65504.0,
+    2.0**31,
+    -128.5,
+    255.5,
+)
 WIDTHS: Final = (4, 7, 8, 15, 16, 31, 32, 63, 64)
 MOST: Final = 24  # values of one dtype
 SMALL: Final = 256  # values of a dtype that are all tried where an op has one operand
@@ -83,7 +100,12 @@ def candidates(world: Any, name: str, rng: random.Random) -> list[Any]:
     inner = [v for v in dict.fromkeys([*EDGES, *chance]) if known_to(v)]
     ends = list(dict.fromkeys([*sorted(wide, key=abs)[-4:], *([min(inner), max(inner)] if inner else [])]))
     found = list(dict.fromkeys([*inner[: MOST - RANDOM], *ends, *[v for v in chance if v in inner][:RANDOM]]))
-    if found and all(v in (0, 1) for v in found) and known_to(True) and world.read(name, _closed(world, name, True)) is True:
+    if (
+        found
+        and all(v in (0, 1) for v in found)
+        and known_to(True)
+        and world.read(name, _closed(world, name, True)) is True
+    ):
         return [False, True]
     return found
 

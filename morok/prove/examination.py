@@ -36,7 +36,9 @@ if TYPE_CHECKING:
 CALLS: Final = 1000  # calls that satisfy what the helper requires
 ANSWERED: Final = 20  # of these, calls that it did not decline
 TRIES: Final = 30_000
-_LANES: Final = frozenset({"take", "join", "constants"})  # roles of ops of which each lane is one of an operand, or a constant
+_LANES: Final = frozenset(
+    {"take", "join", "constants"}
+)  # roles of ops of which each lane is one of an operand, or a constant
 _TELLING: Final = frozenset({"counts", "renames", "launched"})  # facts that say of their first operand which loop it is
 TWICE: Final = 100  # calls that are made again, with the same result
 PAIRED: Final = 20  # calls that are made again for other ranges of the same kernel
@@ -90,7 +92,9 @@ def _always(context: Any) -> Make:
 
 def _context_of(rule: CheckedRule) -> Callable[[Any], Any] | None:
     """The maker of a graph's context: the function `of` of the class that the group names, in the helpers' module."""
-    found: Callable[[Any], Any] | None = getattr(getattr(sys.modules.get(str(rule.helpers)), str(rule.context), None), "of", None)
+    found: Callable[[Any], Any] | None = getattr(
+        getattr(sys.modules.get(str(rule.helpers)), str(rule.context), None), "of", None
+    )
     return found
 
 
@@ -148,7 +152,10 @@ class Examination:
             return "false", f"{name} {broken}"
         hint = "@morok.helper(arguments=..) makes others"
         if self.calls < CALLS:
-            return "untested", f"{name}: only {self.calls} of {tried} calls that were made up satisfy what it requires: {hint}"
+            return (
+                "untested",
+                f"{name}: only {self.calls} of {tried} calls that were made up satisfy what it requires: {hint}",
+            )
         if self.answered < ANSWERED:
             return "untested", f"{name} answered {self.answered} of {self.calls} calls, and declined the others: {hint}"
         if self.extern.partial and self.answered == self.calls:
@@ -185,7 +192,9 @@ class Examination:
             for args in self.maker(self.rng):
                 none = False
                 if not isinstance(args, tuple) or len(args) != len(self.extern.params):
-                    raise _Broken(f"has `arguments` that make {_shown(args)}, and not {len(self.extern.params)} arguments")
+                    raise _Broken(
+                        f"has `arguments` that make {_shown(args)}, and not {len(self.extern.params)} arguments"
+                    )
                 yield args
             if none:
                 return
@@ -209,7 +218,11 @@ class Examination:
             other = match.get("", lambda *_: None)
             try:
                 for graph, _, _ in graphs_at(rule, TRIES, rule.instances):
-                    make = (self.context or _nothing) if self.context_of is None else functools.partial(self.context_of, graph)
+                    make = (
+                        (self.context or _nothing)
+                        if self.context_of is None
+                        else functools.partial(self.context_of, graph)
+                    )
                     try:
                         by_key.get(self.dialect.opkey(graph), other)(graph, make())
                     except _Seen:
@@ -374,7 +387,12 @@ class Examination:
             return frozenset()
         if isinstance(p.type, S.TPointer):
             return frozenset({"DefineLocal", "DefineReg"})
-        told = [at.args[0] for e in self.extern.ensures for at in S.walk(e) if isinstance(at, S.ECall) and at.name in _TELLING]
+        told = [
+            at.args[0]
+            for e in self.extern.ensures
+            for at in S.walk(e)
+            if isinstance(at, S.ECall) and at.name in _TELLING
+        ]
         named = any(isinstance(a, S.EName) and a.name == p.name for a in told)
         return frozenset({"Range", "Special"} if named else {"Invalid"} if isinstance(p.type, S.TMaybeInvalid) else ())
 

@@ -109,4 +109,6 @@ def compiler_bytes() -> str:
 
     How tensors become kernels (passes/rangeify) is not among them: a rule is measured in kernels of its own.
     """
-    return _bytes_of(p for folder in ("passes", "codegen", "codegen/llvm") for p in sorted((_PACKAGE / folder).glob("*.py")))
+    return _bytes_of(
+        p for folder in ("passes", "codegen", "codegen/llvm") for p in sorted((_PACKAGE / folder).glob("*.py"))
+    )

@@ -123,7 +123,9 @@ def static_digest(module: str, function: str) -> str:
     found = Closure(reader.read).of([(module, function)])
     at = reader.read(module)
     parts = [found.said(), "" if at is not None else f"no {module}"]
-    found.dynamic |= {name for name in found.outside if not _is_beside(name)}  # code of another language, or none at all
+    found.dynamic |= {
+        name for name in found.outside if not _is_beside(name)
+    }  # code of another language, or none at all
     inside = {m for m, _ in found.text}
     parts += [_difference(reader, found, name) for name in sorted(inside)]
     loaded = _loaded_with(reader, inside)
@@ -262,7 +264,9 @@ def _class_difference(compiled: dict[str, str], s: ast.ClassDef, kind: Any) -> l
 
 def _code_text(code: types.CodeType) -> str:
     """The text of a function's code, whatever line it stands in."""
-    consts = [_code_text(c) if isinstance(c, types.CodeType) else _shown(c) for c in code.co_consts[has_docstring(code) :]]
+    consts = [
+        _code_text(c) if isinstance(c, types.CodeType) else _shown(c) for c in code.co_consts[has_docstring(code) :]
+    ]
     said = (
         code.co_code, code.co_exceptiontable, code.co_flags, code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars,
         code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, consts,

@@ -19,7 +19,17 @@ from morok.prove.verdict import Verdict
 from morok.rewrite import store
 
 FORMAT: Final = 2
-_KEPT: Final = ("verdict", "scope", "helpers", "counterexample", "message", "resources", "solver", "questions", "extents")
+_KEPT: Final = (
+    "verdict",
+    "scope",
+    "helpers",
+    "counterexample",
+    "message",
+    "resources",
+    "solver",
+    "questions",
+    "extents",
+)
 
 
 @functools.cache

@@ -143,7 +143,9 @@ class _Walk:
         self._constants: set[str] = set()  # texts in code
         self._making: set[str] = set()  # names in code that has run: what it made counts itself
         self._texts: dict[str, None] = {}  # whose words are no names yet
-        self._sayers: list[Any] = []  # functions, classes and codes: what they say of themselves counts where code names it
+        self._sayers: list[
+            Any
+        ] = []  # functions, classes and codes: what they say of themselves counts where code names it
         self._told: set[tuple[int, str]] = set()
         self._own: dict[str, bool] = {}
         self._outside: dict[str, bool] = {}
@@ -219,10 +221,14 @@ class _Walk:
             return
         texts = [t for t in texts if t in self._constants or t not in self._attributes]
         there = importable() if texts else set()
-        todo = sorted({path for text in texts for path in _paths(text) if path.partition(".")[0] in there}, reverse=True)
+        todo = sorted(
+            {path for text in texts for path in _paths(text) if path.partition(".")[0] in there}, reverse=True
+        )
         while todo:
             parts = todo.pop().split(".")
-            for name in (".".join(parts[: i + 1]) for i in range(len(parts))):  # what goes on behind may be what the module has
+            for name in (
+                ".".join(parts[: i + 1]) for i in range(len(parts))
+            ):  # what goes on behind may be what the module has
                 file = None if name in self._named else find(name)
                 self._named.add(name)
                 if file is not None and self.own(name):
@@ -249,7 +255,9 @@ class _Walk:
         """The objects of a module's names that count; its function for the names that it lacks is always asked."""
         parts: list[Any] = []
         for n in sorted(n for n in scope if type(n) is str):
-            counts = n in names or n == "__getattr__" or (every and n not in _MODULES_OWN and not self.outside(scope[n]))
+            counts = (
+                n in names or n == "__getattr__" or (every and n not in _MODULES_OWN and not self.outside(scope[n]))
+            )
             if counts and (id(scope), n) not in self._told:
                 self._told.add((id(scope), n))
                 self.say("named", n)
@@ -325,8 +333,12 @@ class _Walk:
         """True for a module of Python's that may read what is outside of the process. Morok's own is known not to."""
         known = self._outside.get(module)
         if known is None:
-            computing = module.partition(".")[0].lstrip("_") in _COMPUTING and not module.startswith("importlib.resources")
-            known = self._outside[module] = not (computing or module.startswith("__") or moroks(self.top)) and pythons(module)
+            computing = module.partition(".")[0].lstrip("_") in _COMPUTING and not module.startswith(
+                "importlib.resources"
+            )
+            known = self._outside[module] = not (computing or module.startswith("__") or moroks(self.top)) and pythons(
+                module
+            )
         return known
 
     def read_outside(self, module: str) -> list[Any]:
@@ -335,7 +347,9 @@ class _Walk:
         return [module, _THIS_PROCESS]
 
     def code(self, at: types.CodeType) -> list[Any]:
-        self.say("code", at.co_code, at.co_names, at.co_argcount, at.co_posonlyargcount, at.co_kwonlyargcount, at.co_flags)
+        self.say(
+            "code", at.co_code, at.co_names, at.co_argcount, at.co_posonlyargcount, at.co_kwonlyargcount, at.co_flags
+        )
         self.say(at.co_exceptiontable, _parameters(at), at.co_freevars, at.co_cellvars)
         self._sayers.append(at)
         constants = at.co_consts[has_docstring(at) :]
@@ -345,7 +359,9 @@ class _Walk:
     def function(self, at: types.FunctionType) -> list[Any]:
         """The parts of a function; of another's, which may be a wrapper of the helper's own, what it holds alone."""
         scope = at.__globals__
-        module = objects.home(scope)  # where its code is from: `__module__` is what a wrapper says, `__name__` what a copy says
+        module = objects.home(
+            scope
+        )  # where its code is from: `__module__` is what a wrapper says, `__name__` what a copy says
         parts: list[Any] = [at.__defaults__, at.__kwdefaults__ and tuple(sorted(at.__kwdefaults__.items()))]
         for cell in at.__closure__ or ():
             try:
@@ -372,7 +388,10 @@ class _Walk:
             if found is not _NOTHING and id(found) not in _DOORS:  # these are told by their names
                 self.say("global", name)
                 parts.append(found)
-        for imported in [*_imported(at.__code__, scope.get("__package__") or ""), *self.imported_by_text(at.__code__, names)]:
+        for imported in [
+            *_imported(at.__code__, scope.get("__package__") or ""),
+            *self.imported_by_text(at.__code__, names),
+        ]:
             if self.reads_outside(imported):
                 parts += self.read_outside(imported.partition(".")[0])
             elif (imported in sys.modules or find(imported) is not None) and self.own(imported):
@@ -483,7 +502,9 @@ class _Walk:
             try:
                 view = memoryview(at)
                 if "O" not in view.format:  # else they are addresses
-                    self.say(view.format, view.shape, hashlib.sha256(view.tobytes()).hexdigest() if self.variable else "")
+                    self.say(
+                        view.format, view.shape, hashlib.sha256(view.tobytes()).hexdigest() if self.variable else ""
+                    )
                     return []
             except (TypeError, ValueError, NotImplementedError):  # it is no array
                 pass
@@ -553,7 +574,9 @@ def _imported(code: types.CodeType, package: str) -> list[str]:
         for i in dis.get_instructions(at):
             if i.opname == "IMPORT_NAME":
                 level, names = before[-2:]
-                with contextlib.suppress(ImportError, ValueError):  # a relative import without a package fails when it runs
+                with contextlib.suppress(
+                    ImportError, ValueError
+                ):  # a relative import without a package fails when it runs
                     module = importlib.util.resolve_name("." * level + i.argval, package)
                     found |= dict.fromkeys([module, *(f"{module}.{n}" for n in names or () if n != "*")])
             before = [*before, i.argval][-2:]

@@ -22,7 +22,9 @@ FEW: Final = 1 << 10  # steps of the interpreter, for one of hundreds of tries: 
 LARGE: Final = 300  # graphs of large sizes, where nothing else refutes a rule or proves it at every size
 
 
-def smaller(rule: CheckedRule, instance: Instance, o: Obligation, bindings: dict[str, Any], where: str) -> Counterexample | None:
+def smaller(
+    rule: CheckedRule, instance: Instance, o: Obligation, bindings: dict[str, Any], where: str
+) -> Counterexample | None:
     """The least values no larger than a model's at which evaluation shows that the rule is false; None where it finds none.
 
     A model may be of nodes that there are not, as a loop variable below 0, where small values are of some that there are. A value
@@ -50,7 +52,9 @@ def smaller(rule: CheckedRule, instance: Instance, o: Obligation, bindings: dict
             return firing.differing(bounded(values, kept), FEW) is not None
 
         limits = {n: of[n[len(BOUNDS[0]) :]] for n in numbers} if kept else {}
-        return bounded(least(bindings, moved | {n: d for n, d in limits.items() if d in rule.dialect.dtypes}, false_at), kept)
+        return bounded(
+            least(bindings, moved | {n: d for n, d in limits.items() if d in rule.dialect.dtypes}, false_at), kept
+        )
 
     for kept in (False, True) if numbers else (False,):
         outcome = firing.differing(found := least_at(kept))

@@ -29,7 +29,9 @@ MOST_PINNED: Final = 1 << 12  # combinations of amounts that are tried: of two a
 AT_ONCE: Final = 64  # of those that simplifying does not decide, so many are one question
 
 
-def judge(rule: CheckedRule, where: str, o: Obligation, attempt: Any, world: Any, progress: Progress) -> tuple[Answer, Any]:
+def judge(
+    rule: CheckedRule, where: str, o: Obligation, attempt: Any, world: Any, progress: Progress
+) -> tuple[Answer, Any]:
     """The laws and lemmas, then the claim. One that fails is a refusal of its own."""
     laws = {name: claim for name, claim in o.laws.items() if f"{name} ({attempt.name})" not in progress.laws}
     for name, premises, claim in [*((name, (), claim) for name, claim in laws.items()), *o.lemmas]:
@@ -53,7 +55,9 @@ def judge(rule: CheckedRule, where: str, o: Obligation, attempt: Any, world: Any
     return by_cases(rule, where, conditions, attempt, world, progress)
 
 
-def at_length(rule: CheckedRule, where: str, o: Obligation, attempt: Any, world: Any, progress: Progress) -> tuple[Answer, Any]:
+def at_length(
+    rule: CheckedRule, where: str, o: Obligation, attempt: Any, world: Any, progress: Progress
+) -> tuple[Answer, Any]:
     """A question that is not answered soon is put to a few values, and where the encoding knows too little the rule to a few
     graphs, before the solver has all its budget for it, or is asked in another encoding.
     """
@@ -108,7 +112,9 @@ def probe(o: Obligation, world: Any, progress: Progress, most: int = MOST_PROBES
     for _, dtype, term in o.variables:
         if dtype in ("any", "void"):  # values that the rule does not look at
             return None
-        values: tuple[Any, ...] = PROBES["float" if world.is_float(dtype) else "int"] if dtype != "bool" else (False, True)
+        values: tuple[Any, ...] = (
+            PROBES["float" if world.is_float(dtype) else "int"] if dtype != "bool" else (False, True)
+        )
         if term.value.sort.kind == "BitVec":
             values = (*values, -(1 << (term.value.sort.width - 1)))  # the least signed one has no negative
         options.append([(term.value, world.constant(dtype, v).value) for v in values])

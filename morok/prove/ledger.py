@@ -86,7 +86,11 @@ def _known_pages(file: str | Path, trust_ledger: bool) -> Iterator[tuple[Path, P
 def machine_path(file: str | Path) -> Path | None:
     """The page of a rule file among this machine's own."""
     folder = machine_folder()
-    return None if folder is None else folder / f"{Path(file).stem}-{fingerprints.digest(str(Path(file).resolve()))[:16]}.json"
+    return (
+        None
+        if folder is None
+        else folder / f"{Path(file).stem}-{fingerprints.digest(str(Path(file).resolve()))[:16]}.json"
+    )
 
 
 def outdated(file: str | Path, committed: bool, own: bool) -> list[str]:
@@ -155,7 +159,9 @@ def _sealed_page(file: str | Path, content: bytes) -> tuple[bytes, bool] | None:
 
 
 def _seal_line(content: bytes, page: bytes, limited: bool) -> str:
-    sources = fingerprints.digest(sources_of(content, None) + _beyond(folders.proofs_folder())[1] + limited * " limited")
+    sources = fingerprints.digest(
+        sources_of(content, None) + _beyond(folders.proofs_folder())[1] + limited * " limited"
+    )
     return seal.line(content, page, sources)
 
 
@@ -199,7 +205,11 @@ def checking(rules: Sequence[CheckedRule]) -> dict[int, Limits]:
     """The limits of the built-in rules among these that fire at every size, by their places: each firing beyond its proof is
     checked.
     """
-    mine = {i: r for i, r in enumerate(rules) if r.syntax.within is None and r.own in beyond() and folders.is_built_in_rule(r)}
+    mine = {
+        i: r
+        for i, r in enumerate(rules)
+        if r.syntax.within is None and r.own in beyond() and folders.is_built_in_rule(r)
+    }
     known = {i: recorded(r) for i, r in mine.items()}
     return {i: Limits(_extents(r), declines=False) for i, r in known.items() if r is not None and _extents(r)}
 
@@ -233,7 +243,9 @@ def seal_up(found: Mapping[str, tuple[bytes, Mapping[str, str]]]) -> None:
     """Seal those of these built-in files whose pages have a usable record of each rule, and of nothing else. A file is given with
     its bytes and its rules' digests by their own names.
     """
-    lines = {f: line for f, line in seal.read(folders.proofs_folder()).items() if (folders.rules_folder() / f).is_file()}
+    lines = {
+        f: line for f, line in seal.read(folders.proofs_folder()).items() if (folders.rules_folder() / f).is_file()
+    }
     for file, (content, digests) in found.items():
         inside, page = folders.inside(file), _page_bytes(page_path(file))
         if inside is None or page is None:

@@ -19,7 +19,25 @@ from morok.prove.dialect_values import NUMBERED
 if TYPE_CHECKING:
     from morok.prove.random_nodes import RandomNodes
 
-INTEGERS: Final = (*range(-2, 5), 7, 8, 10, 16, 31, 32, 63, 64, 100, 255, 256, 1 << 31, -(1 << 31), 1 << 63, -(1 << 63), 10**30)
+INTEGERS: Final = (
+    *range(-2, 5),
+    7,
+    8,
+    10,
+    16,
+    31,
+    32,
+    63,
+    64,
+    100,
+    255,
+    256,
+    1 << 31,
+    -(1 << 31),
+    1 << 63,
+    -(1 << 63),
+    10**30,
+)
 FLOATS: Final = (0.0, -0.0, 1.0, -1.0, 0.5, 2.0, 1e30, -1e-30, math.inf, -math.inf)
 SEQUENCES: Final = ((), (0,), (0, 1), (1, 0), (0, 1, 2, 3), (3, 2, 1, 0), (0, 0, 1, 1), (2, 2), (0, 2, 4, 6))
 LONGEST: Final = 64  # items of a sequence that is made up
@@ -48,7 +66,8 @@ class Arguments:
                 nodes = _nodes_of(site.rule, self.rng)
                 try:
                     kinds = [
-                        self._edges(p, a, site, instance, nodes) for p, a in zip(self.extern.params, site.call.args, strict=True)
+                        self._edges(p, a, site, instance, nodes)
+                        for p, a in zip(self.extern.params, site.call.args, strict=True)
                     ]
                 except (UnmadeError, MorokError):
                     continue
@@ -74,7 +93,8 @@ class Arguments:
             nodes = _nodes_of(site.rule, self.rng)
             try:
                 made = tuple(
-                    self._one(p, a, site, instance, nodes) for p, a in zip(self.extern.params, site.call.args, strict=True)
+                    self._one(p, a, site, instance, nodes)
+                    for p, a in zip(self.extern.params, site.call.args, strict=True)
                 )
             except (UnmadeError, MorokError):
                 failed += 1
@@ -147,13 +167,17 @@ class Arguments:
         if kind == "seq":
             count = rng.choice((0, 1, 2, 3, 4, 8, rng.choice(self.lengths)))
             spread = rng.choice((2, 4, 12))
-            return self._sequence(a, site, tuple(rng.randrange(-1 if spread == 12 else 0, spread) for _ in range(count)))
+            return self._sequence(
+                a, site, tuple(rng.randrange(-1 if spread == 12 else 0, spread) for _ in range(count))
+            )
         numbers = self._numbers(a, site, instance)
         if numbers and isinstance(numbers[-1], float):
             return rng.choice((rng.choice(numbers), rng.uniform(-100, 100), float(rng.randint(-20, 20))))
         if numbers == (False, True):
             return rng.random() < 0.5
-        low, high = (min(numbers), max(numbers)) if self._dtype(a, site, instance) not in ("", "index") else (-100_000, 100_000)
+        low, high = (
+            (min(numbers), max(numbers)) if self._dtype(a, site, instance) not in ("", "index") else (-100_000, 100_000)
+        )
         small = rng.randint(max(low, -4), min(high, 12))
         return rng.choice((rng.choice(numbers), small, small, rng.randint(low, high)))
 

@@ -80,7 +80,9 @@ class Quotient:
     def beside(self, other: Quotient) -> Expr:
         """A smaller dividend, and a divisor that takes it no nearer to the other: no greater a quotient."""
         a, b, q, c, d, r = self.dividend, self.divisor, self.value, other.dividend, other.divisor, other.value
-        return smt.Implies(smt.And(b > 0, d > 0, a <= c, smt.Implies(a >= 0, d <= b), smt.Implies(c < 0, b <= d)), q <= r)
+        return smt.Implies(
+            smt.And(b > 0, d > 0, a <= c, smt.Implies(a >= 0, d <= b), smt.Implies(c < 0, b <= d)), q <= r
+        )
 
 
 def magnitude(v: Expr) -> Expr:

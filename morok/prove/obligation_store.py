@@ -46,4 +46,7 @@ def read(folder: Path) -> dict[str, tuple[Obligation, ...]]:
     """The obligations in such a folder, by the names of their rules."""
     if not folder.is_dir():
         raise UsageError(f"{folder} is no folder", expected="a folder that `morok prove --smt2` has written")
-    return {file.name.removesuffix(".smt2"): parsed(file.read_text(encoding="utf-8")) for file in sorted(folder.glob("*.smt2"))}
+    return {
+        file.name.removesuffix(".smt2"): parsed(file.read_text(encoding="utf-8"))
+        for file in sorted(folder.glob("*.smt2"))
+    }

@@ -43,7 +43,9 @@ from morok.prove.verdict import Verdict
 
 FIRST: Final = {"base": "over no iterations", "first": "over one iteration"}  # where inductions over iterations begin
 OF_NUMBERS: Final = 200_000  # solver units an obligation of a rule about numbers that a proof needs
-ENOUGH_UNKNOWN: Final = 12  # instances of which nothing is known: no proof comes of the others, and whole graphs are tried yet
+ENOUGH_UNKNOWN: Final = (
+    12  # instances of which nothing is known: no proof comes of the others, and whole graphs are tried yet
+)
 
 
 def theory_of(rule: CheckedRule) -> Any:
@@ -98,7 +100,9 @@ def settle(rule: CheckedRule, progress: Progress) -> None:
     if not (progress.covered or progress.unknown or progress.refusal or progress.refuted) and built_in(rule.dialect):
         progress.refuted, met = evaluated(rule)
         if met:
-            progress.unknown.append("a graph is met on which it fires, and its pattern was read as never having a value")
+            progress.unknown.append(
+                "a graph is met on which it fires, and its pattern was read as never having a value"
+            )
 
 
 def prove_beyond(rule: CheckedRule, progress: Progress) -> None:
@@ -129,7 +133,9 @@ def prove_any(rule: CheckedRule, theory: Any, progress: Progress) -> None:
         progress.unknown.append("what is made of a place is no place, or another where something else is stored")
         return
     if not keeps_statements(rule):
-        progress.unknown.append("a store, or a loop, is made beside one of the pattern that may be done, too, in no order")
+        progress.unknown.append(
+            "a store, or a loop, is made beside one of the pattern that may be done, too, in no order"
+        )
         return
     if not built_in(rule.dialect) or lanewise(rule):
         prove_instances(rule, theory, progress)
@@ -193,7 +199,9 @@ def by_numbers(rule: CheckedRule, progress: Progress) -> Proves | None:
         return bool(own.covered) and not (own.unknown or own.refusal or own.refuted or own.extents)
 
     def every(text: Callable[[Mapping[str, str]], str]) -> bool:
-        return all(found[t] if t in found else found.setdefault(t, proved(t)) for t in (text(i.dtypes) for i in rule.instances))
+        return all(
+            found[t] if t in found else found.setdefault(t, proved(t)) for t in (text(i.dtypes) for i in rule.instances)
+        )
 
     return every
 
@@ -283,7 +291,9 @@ class Case:
     obligation: Obligation
 
 
-def prove_choice(rule: CheckedRule, instance: Instance, attempts: Sequence[Any], choices: Choices, progress: Progress) -> bool:
+def prove_choice(
+    rule: CheckedRule, instance: Instance, attempts: Sequence[Any], choices: Choices, progress: Progress
+) -> bool:
     """One alternative at one instance. Whether pattern and guards can hold together."""
     reasons: list[str] = []
     where = label(rule, instance)
@@ -305,20 +315,16 @@ def prove_choice(rule: CheckedRule, instance: Instance, attempts: Sequence[Any],
         except Inapplicable:
             progress.tried(world)
             return False
-        premises = obligation.premises if obligation.applicable is None else obligation.applicable
-        if progress.witnesses.exists(obligation, premises):
-            possible = Result(Answer.SAT)
-        else:
-            possible = progress.ask(f"{rule.name} {where} applicable", premises, attempt.share, model=False)
-            if possible.model is not None:
-                progress.witnesses.learn(premises, possible.model)
+        possible = _applicable(f"{rule.name} {where} applicable", obligation, attempt, progress)
         if possible.answer is Answer.UNSAT:
             if progress.keep:
                 progress.obligations.pop()
             progress.tried(world)
             return False
         case = Case(attempt, world, obligation)
-        reasons += [f"{attempt.name}: {op} is known within its tolerance alone" for op in sorted(getattr(world, "inexact", ()))]
+        reasons += [
+            f"{attempt.name}: {op} is known within its tolerance alone" for op in sorted(getattr(world, "inexact", ()))
+        ]
         state, model = judge(rule, where, obligation, attempt, world, progress)
         if state is Answer.UNSAT:
             if possible.answer is Answer.UNKNOWN and not progress.covered:
@@ -342,6 +348,17 @@ def prove_choice(rule: CheckedRule, instance: Instance, attempts: Sequence[Any],
             return True
     progress.unknown.append(f"{where}: {', '.join(in_few_words(reasons)) or 'no encoding'}{refutation.maybe()}")
     return True
+
+
+def _applicable(name: str, obligation: Obligation, attempt: Any, progress: Progress) -> Result:
+    """The answer to whether pattern and guards can hold together: SAT where a known witness shows it."""
+    premises = obligation.premises if obligation.applicable is None else obligation.applicable
+    if progress.witnesses.exists(obligation, premises):
+        return Result(Answer.SAT)
+    possible: Result = progress.ask(name, premises, attempt.share, model=False)
+    if possible.model is not None:
+        progress.witnesses.learn(premises, possible.model)
+    return possible
 
 
 def in_few_words(reasons: Sequence[str]) -> list[str]:
@@ -458,7 +475,12 @@ def is_definition(rule: S.Rule) -> bool:
     if not isinstance(p, S.POp) or len(p.ops) != 1 or rule.assuming or len(rule.clauses) != 1:
         return False
     let = rule.clauses[0]
-    if not isinstance(let, S.Let) or len(let.names) != 1 or not isinstance(let.value, S.ECall) or let.value.name != "eval":
+    if (
+        not isinstance(let, S.Let)
+        or len(let.names) != 1
+        or not isinstance(let.value, S.ECall)
+        or let.value.name != "eval"
+    ):
         return False
     named = [a for a in p.args if not isinstance(a, S.PType)]
     if not all(isinstance(a, S.PConst) and a.kind == "const" and a.name is not None for a in named):

@@ -134,7 +134,11 @@ class Page:
             data = json.loads(text)
         except RecursionError:
             raise ValueError("it is nested too deeply") from None
-        if not isinstance(data, dict) or not isinstance(data.get("file"), str) or not isinstance(data.get("rules"), list):
+        if (
+            not isinstance(data, dict)
+            or not isinstance(data.get("file"), str)
+            or not isinstance(data.get("rules"), list)
+        ):
             raise ValueError("it has no file and no list of rules")
         written = data.get("format", 1)
         if type(written) is not int:

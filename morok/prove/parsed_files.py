@@ -40,5 +40,7 @@ def misdeclared(file: RuleFile, wrong: Sequence[MorokError]) -> list[Verdict]:
                 name = ".".join(filter(None, (file.pack, g.name, rule.name)))
                 message = "\n".join(dict.fromkeys(f"{e.code}: {e.message}" for e in mine))
                 column = rule.span.column
-                found.append(Verdict(name, str(file.path), first, "broken", message=message, final=False, column=column))
+                found.append(
+                    Verdict(name, str(file.path), first, "broken", message=message, final=False, column=column)
+                )
     return found

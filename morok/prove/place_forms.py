@@ -72,7 +72,9 @@ class _Forms:
                 self.parts.setdefault(p.name, p)
             elif isinstance(p, S.PField) and p.value is None:
                 self.parts.setdefault(p.name, S.PVar(p.name))
-        self.made = {n: c.value for c in rule.syntax.clauses if isinstance(c, S.Let) for n in c.names if len(c.names) == 1}
+        self.made = {
+            n: c.value for c in rule.syntax.clauses if isinstance(c, S.Let) for n in c.names if len(c.names) == 1
+        }
 
     def of_root(self, p: Any) -> Place:
         """The certainty of a match being a place. A bare variable, but for one that is storage, matches no such ops."""
@@ -103,7 +105,11 @@ class _Forms:
     def _of_op(self, op: str, p: Any) -> Place:
         if op in self.ops.storage:
             return Place.PERHAPS
-        below = [self.of_pattern(i) for i in _first(self.rule, p)] if op in self.ops.places | self.ops.passing else [Place.NEVER]
+        below = (
+            [self.of_pattern(i) for i in _first(self.rule, p)]
+            if op in self.ops.places | self.ops.passing
+            else [Place.NEVER]
+        )
         if Place.NEVER in below:
             return Place.NEVER
         return Place.SURELY if op in self.ops.places else max(below, default=Place.PERHAPS)
@@ -153,7 +159,9 @@ class _Forms:
                 return self.made.get(name, self.parts.get(name))
             case S.PBind():
                 return at.inner
-        return next(iter(_first(self.rule, at)), None) if any(op in self.rule.dialect.ops for op in S.ops_at(at)) else None
+        return (
+            next(iter(_first(self.rule, at)), None) if any(op in self.rule.dialect.ops for op in S.ops_at(at)) else None
+        )
 
     def _indices(self, e: Any) -> list[S.Syntax]:
         """The operands of a place besides its storage."""

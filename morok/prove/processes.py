@@ -72,7 +72,9 @@ def in_processes(
     do one task after another. Those that go `together` share a process in any case: it loads what they need, and another process
     does so only when nothing else is left to do.
     """
-    if "fork" not in multiprocessing.get_all_start_methods() or multiprocessing.current_process().daemon:  # may have no children
+    if (
+        "fork" not in multiprocessing.get_all_start_methods() or multiprocessing.current_process().daemon
+    ):  # may have no children
         while tasks:
             task = tasks.popleft()
             check()
@@ -159,7 +161,9 @@ class _Workers(Generic[T, R]):
         if worker is not None and not self.stay:
             return next((t for t in self.tasks if t in self.together), None) if worker.shares else None
         shared = any(w.shares for w in self.workers if w is not worker)
-        return next((t for t in self.tasks if not (shared and t in self.together)), self.tasks[0] if self.tasks else None)
+        return next(
+            (t for t in self.tasks if not (shared and t in self.together)), self.tasks[0] if self.tasks else None
+        )
 
     def answered(self) -> Iterator[tuple[T, R]]:
         """The answers that come within PATIENCE, of processes that get their next tasks, or end."""

@@ -39,7 +39,9 @@ def of_rules(rules: Sequence[CheckedRule], trust_helpers: bool, limits: Limits =
     for file in dict.fromkeys(r.file for r in mine):
         beside = [r for r in mine if r.file == file]
         declared = [{name: (str(r.helpers), canonical(e)) for name, e in r.externs.items()} for r in beside]
-        known: dict[tuple[str, str], Tested] = {}  # a file, as before and after an edit, may say different things of one name
+        known: dict[
+            tuple[str, str], Tested
+        ] = {}  # a file, as before and after an edit, may say different things of one name
         for rule, contracts in zip(beside, declared, strict=True):
             for name, said in sorted(contracts.items()):
                 if said not in known:
@@ -49,14 +51,18 @@ def of_rules(rules: Sequence[CheckedRule], trust_helpers: bool, limits: Limits =
     return found
 
 
-def of_helper(extern: S.Extern, rules: Sequence[CheckedRule], trust_helpers: bool, limits: Limits = UNLIMITED) -> Tested:
+def of_helper(
+    extern: S.Extern, rules: Sequence[CheckedRule], trust_helpers: bool, limits: Limits = UNLIMITED
+) -> Tested:
     """The state of one helper's contract, which is tested now, if its module is trusted and no record is of its present code."""
     module = str(rules[0].helpers)
     record = _recorded(extern, module, rules)
     if record is not None and _unchanged(record.files):
         return record
     if not (trust_helpers or trusted(module)):
-        what = f"the contract of {extern.name} is not tested, which runs code of {module}: `morok prove --trust-helpers`,"
+        what = (
+            f"the contract of {extern.name} is not tested, which runs code of {module}: `morok prove --trust-helpers`,"
+        )
         return Tested("untested", message=f"{what} or load_rules(.., trust_helpers=True)")
     if why := limits.over():
         return Tested("untested", message=f"the contract of {extern.name}: {why}")
@@ -67,7 +73,9 @@ def _tested(extern: S.Extern, module: str, rules: Sequence[CheckedRule]) -> Test
     from morok.prove.examination import examined  # lazy: loads what fires rules
 
     if not possible():
-        return Tested("untested", message=f"{extern.name} is tested in a forked process, which this system does not have")
+        return Tested(
+            "untested", message=f"{extern.name} is tested in a forked process, which this system does not have"
+        )
     answer, died, doing = confined(lambda step: examined(extern, module, rules, step))
     if died:
         return Tested("false", message=f"{extern.name} {died}" + (f", at {doing}" if doing else ""))
@@ -89,7 +97,14 @@ def _keys(extern: S.Extern, module: str, rules: Sequence[CheckedRule]) -> list[s
     keys = []
     for rule in rules:
         said = [canonical(dataclasses.replace(rule.syntax, name="")), typing_of(rule), *map(str, rule.instances)]
-        parts = [f"contract {answering_bytes()}", module, canonical(extern), meant[id(rule.dialect)], *said, str(rule.context)]
+        parts = [
+            f"contract {answering_bytes()}",
+            module,
+            canonical(extern),
+            meant[id(rule.dialect)],
+            *said,
+            str(rule.context),
+        ]
         keys.append(hashlib.sha256(data("\n".join(parts))).hexdigest())
     return keys
 

@@ -52,12 +52,16 @@ class RandomNodes:
         elif d.scalar().name == "bool":
             if rng.random() < 0.6:
                 inner = rng.choice((dtypes.index, dtypes.i32)).vec(d.count)
-                made = UOp.new(rng.choice((Op.Lt, Op.Ne, Op.Eq)), (self.node(inner, depth - 1), self.node(inner, depth - 1)))
+                made = UOp.new(
+                    rng.choice((Op.Lt, Op.Ne, Op.Eq)), (self.node(inner, depth - 1), self.node(inner, depth - 1))
+                )
             else:
                 made = UOp.new(rng.choice((Op.And, Op.Or)), (self.node(d, depth - 1), self.node(d, depth - 1)))
         else:
             integral = not d.scalar().is_float
-            op = rng.choice((Op.Add, Op.Add, Op.Mul, Op.Sub, Op.Neg, Op.Max, Op.Where, *((Op.Idiv, Op.Mod) if integral else ())))
+            op = rng.choice(
+                (Op.Add, Op.Add, Op.Mul, Op.Sub, Op.Neg, Op.Max, Op.Where, *((Op.Idiv, Op.Mod) if integral else ()))
+            )
             x = self.node(d, depth - 1)
             if op is Op.Neg:
                 made = UOp.new(op, (x,))
@@ -86,4 +90,6 @@ class RandomNodes:
         if s.name == "bool" or s.is_float:
             return UOp.var(f"{name}_{s.name}", d)
         low = rng.choice((0, 0, 0, 1, -5)) if s.min < 0 or s.is_index else 0
-        return UOp.var(f"{name}_{s.name}_{len(self.made)}_{rng.randrange(3)}", d, low, low + rng.choice((0, 1, 3, 15, 100)))
+        return UOp.var(
+            f"{name}_{s.name}_{len(self.made)}_{rng.randrange(3)}", d, low, low + rng.choice((0, 1, 3, 15, 100))
+        )

@@ -21,7 +21,9 @@ def read(rule: CheckedRule, instance: Instance, o: Obligation, world: Any, model
         if not is_true(model.value(term.defined)):
             bindings[name] = UNDEFINED
             continue
-        bindings[name] = INVALID if is_true(model.value(term.invalid)) else scalar(rule, world, dtype, model.value(term.value))
+        bindings[name] = (
+            INVALID if is_true(model.value(term.invalid)) else scalar(rule, world, dtype, model.value(term.value))
+        )
     for name, _, number in o.facts:
         bindings[name] = _number(world, model, number)
     used = dict.fromkeys([*instance.dtypes.values(), *(dtype for _, dtype, _ in o.variables)])
@@ -38,7 +40,9 @@ def read(rule: CheckedRule, instance: Instance, o: Obligation, world: Any, model
     if o.pattern is None or o.target is None:
         return Counterexample(where, bindings, None, None, confirmed)
     lhs, rhs = value_in(rule, world, model, o.pattern), value_in(rule, world, model, o.target)
-    return Counterexample(where, bindings, lhs, rhs, confirmed or (not built_in(rule.dialect) and folded(rule, o, world, model)))
+    return Counterexample(
+        where, bindings, lhs, rhs, confirmed or (not built_in(rule.dialect) and folded(rule, o, world, model))
+    )
 
 
 def searched(rule: CheckedRule) -> Counterexample | None:

@@ -171,7 +171,9 @@ def as_junit(r: Report) -> str:
         file = quoted(str(row["file"]))
         place = f'file={file} line="{row["line"]}" column="{row["column"]}"'
         head = f"  <testcase classname={file} name={quoted(e.code)} {place}"
-        cases.append(f"{head}><error type={quoted(e.code)} message={quoted(e.message)}>{said(str(e))}</error></testcase>")
+        cases.append(
+            f"{head}><error type={quoted(e.code)} message={quoted(e.message)}>{said(str(e))}</error></testcase>"
+        )
     for v in r.verdicts:
         group, _, name = v.name.rpartition(".")
         column = f' column="{v.column}"' if v.column else ""
@@ -182,7 +184,9 @@ def as_junit(r: Report) -> str:
             continue
         tag = "error" if v.verdict == "error" else "failure"
         failures, errors = failures + (tag == "failure"), errors + (tag == "error")
-        cases.append(f"{head}><{tag} type={quoted(v.shown)} message={quoted(v.code)}>{said(v.message)}</{tag}></testcase>")
+        cases.append(
+            f"{head}><{tag} type={quoted(v.shown)} message={quoted(v.code)}>{said(v.message)}</{tag}></testcase>"
+        )
     for file in r.empty():
         shown = quoted(file)
         cases.append(f'  <testcase classname={shown} name="no rules" file={shown}/>')
@@ -238,7 +242,9 @@ def as_github(r: Report) -> str:
     for e in r.mistakes:
         row = e.json()
         hints = "".join(f"\n{t}" for t in (f"expected: {e.expected}" if e.expected else "", e.hint) if t)
-        out.append(line("error", e.message + hints, file=row["file"], line=row["line"], col=row["column"], title=e.code))
+        out.append(
+            line("error", e.message + hints, file=row["file"], line=row["line"], col=row["column"], title=e.code)
+        )
     for v in r.verdicts:
         if not v.usable:
             kind = "warning" if v.verdict == "unknown" or v.untested else "error"
@@ -257,6 +263,8 @@ FORMATS: Final[dict[str, Callable[[Report], str]]] = {
 }
 
 
-def render(verdicts: Sequence[Verdict], form: str, mistakes: Sequence[MorokError] = (), files: Sequence[str] = ()) -> str:
+def render(
+    verdicts: Sequence[Verdict], form: str, mistakes: Sequence[MorokError] = (), files: Sequence[str] = ()
+) -> str:
     """The findings in one of FORMATS."""
     return FORMATS[form](Report(verdicts, mistakes, files))

@@ -121,7 +121,11 @@ def typing_of(rule: CheckedRule) -> str:
 @once_a_rule
 def only_names(rule: CheckedRule) -> frozenset[str]:
     """The names of a rule that stand for one node wherever they stand: those of its pattern that nothing else is called."""
-    trees = [*rule.syntax.clauses, rule.syntax.target, *(c for e in rule.externs.values() for c in (*e.requires, *e.ensures))]
+    trees = [
+        *rule.syntax.clauses,
+        rule.syntax.target,
+        *(c for e in rule.externs.values() for c in (*e.requires, *e.ensures)),
+    ]
     others = {n for c in S.walk(*trees) if isinstance(c, S.EComprehension) for n in c.names}
     others |= {n for c in rule.syntax.clauses if isinstance(c, S.Let) for n in c.names}
     others |= {p.name for e in rule.externs.values() for p in (*e.params, *e.results)}

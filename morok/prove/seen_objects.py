@@ -100,7 +100,13 @@ def wrapped(at: Any) -> list[Any]:
 def said_of(at: Any, name: str) -> list[Any]:
     """The objects that a function, a class or a code says of itself by this name."""
     if isinstance(at, types.CodeType):
-        return [*at.co_consts[:1]] if name == "__doc__" else [at.co_qualname] if name in ("__name__", "__qualname__") else []
+        return (
+            [*at.co_consts[:1]]
+            if name == "__doc__"
+            else [at.co_qualname]
+            if name in ("__name__", "__qualname__")
+            else []
+        )
     if name == "__subclasses__":
         return type.__subclasses__(at) if isinstance(at, type) else []
     own = _members(at) if isinstance(at, type) else {}
@@ -148,7 +154,11 @@ def reduced(at: Any) -> list[Any] | None:
     except Exception:  # whatever its own code does
         return None
     if isinstance(made, str):  # it is what goes by that name in some module
-        return [made] if any(vars(m).get(made) is at for m in list(sys.modules.values()) if type(m) is types.ModuleType) else None
+        return (
+            [made]
+            if any(vars(m).get(made) is at for m in list(sys.modules.values()) if type(m) is types.ModuleType)
+            else None
+        )
     return [x for part in made for x in (part if isinstance(part, Iterator) else (part,))]
 
 

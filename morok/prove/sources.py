@@ -51,7 +51,9 @@ class _Package:
             attrs |= said.attrs
             called += self.closure.references(at, said)
             parts.append(without_docstrings(at.tree))
-        shared = Closure({name: read_module(name, file) for (name, _), file in zip(SHARED, shared_files(), strict=True)}.get)
+        shared = Closure(
+            {name: read_module(name, file) for (name, _), file in zip(SHARED, shared_files(), strict=True)}.get
+        )
         parts += [self.closure.of(called, attrs, self.modules).said(), shared.of(list(SHARED)).said()]
         return digest("\n".join(parts))
 

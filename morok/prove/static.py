@@ -19,7 +19,16 @@ from morok.prove.function_digest import DYNAMIC
 _LOOKS: Final = frozenset(("get", "pop", "values", "items", "setdefault", "__getitem__"))
 _BUILTINS: Final = frozenset(dir(builtins))
 _OPEN: Final = frozenset(  # attributes by which code reaches what it does not mention, and methods by which classes do
-    ("__doc__", "__dict__", "__globals__", "__builtins__", "__subclasses__", "__init_subclass__", "__set_name__", "f_globals")
+    (
+        "__doc__",
+        "__dict__",
+        "__globals__",
+        "__builtins__",
+        "__subclasses__",
+        "__init_subclass__",
+        "__set_name__",
+        "f_globals",
+    )
 )
 _FUNCTIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef)
 _DEFINITIONS: Final = (*_FUNCTIONS, ast.ClassDef)
@@ -36,7 +45,9 @@ def without_docstrings(tree: ast.AST) -> str:
 
 def _is_text(statement: ast.stmt) -> bool:
     return (
-        isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant) and isinstance(statement.value.value, str)
+        isinstance(statement, ast.Expr)
+        and isinstance(statement.value, ast.Constant)
+        and isinstance(statement.value.value, str)
     )
 
 
@@ -162,7 +173,10 @@ class Module:
     def _import(self, node: ast.Import | ast.ImportFrom) -> None:
         if isinstance(node, ast.Import):
             for a in node.names:
-                self.imports[a.asname or a.name.partition(".")[0]] = (a.name if a.asname else a.name.partition(".")[0], "")
+                self.imports[a.asname or a.name.partition(".")[0]] = (
+                    a.name if a.asname else a.name.partition(".")[0],
+                    "",
+                )
             return
         base = node.module or ""
         if node.level:
@@ -193,7 +207,8 @@ class Module:
             for name in bound:
                 self.pieces.setdefault(name, []).append(s)
             if not (
-                isinstance(s, (ast.Assign, ast.AnnAssign)) and all(isinstance(t, (ast.Name, ast.Tuple)) for t in _targets(s))
+                isinstance(s, (ast.Assign, ast.AnnAssign))
+                and all(isinstance(t, (ast.Name, ast.Tuple)) for t in _targets(s))
             ):
                 self.effects.append(s)
 
@@ -216,7 +231,11 @@ class Module:
 
     def named_modules(self) -> Iterator[str]:
         """The names of modules that this one imports, or that what it imports from them may be, with the packages above."""
-        for base in {*self.stars, *(b for b, _ in self.imports.values()), *(f"{b}.{n}" for b, n in self.imports.values() if n)}:
+        for base in {
+            *self.stars,
+            *(b for b, _ in self.imports.values()),
+            *(f"{b}.{n}" for b, n in self.imports.values() if n),
+        }:
             parts = base.split(".")
             yield from (".".join(parts[: i + 1]) for i in range(len(parts)))
 
@@ -284,7 +303,11 @@ def _written(function: ast.AST) -> set[str]:
             found.update(node.names)
         elif isinstance(node, (ast.Attribute, ast.Subscript)) and not isinstance(node.ctx, ast.Load):
             found.update(_root(node))
-        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and isinstance(node.value.func, ast.Attribute):
+        elif (
+            isinstance(node, ast.Expr)
+            and isinstance(node.value, ast.Call)
+            and isinstance(node.value.func, ast.Attribute)
+        ):
             found.update(_root(node.value.func))
     return found
 
@@ -387,7 +410,10 @@ class Closure:
             return []
         found.text[at.name, name] = "not here"
         found.dynamic.add(at.name)
-        return [*((star, name) for star in at.stars), *([(at.name, "__getattr__")] if "__getattr__" in at.pieces else [])]
+        return [
+            *((star, name) for star in at.stars),
+            *([(at.name, "__getattr__")] if "__getattr__" in at.pieces else []),
+        ]
 
     def _binds(self, module: str, name: str) -> bool:
         at = self.read(module)

@@ -109,11 +109,17 @@ def encoding_mistakes(rule: CheckedRule, theory: Any, attempts: Iterable[Any]) -
 
     dtypes = sorted(_dtypes(rule))
     known = {
-        kind_of(a) for op in ops_of(rule) for d in (dtypes, *([n] for n in dtypes)) for a in worlds(theory, rule.dialect, op, d)
+        kind_of(a)
+        for op in ops_of(rule)
+        for d in (dtypes, *([n] for n in dtypes))
+        for a in worlds(theory, rule.dialect, op, d)
     }
     if any(kind_of(a) not in known for a in attempts):
         yield Mistake(
-            "", "theory", "`attempts` has encodings for the rule that it has for none of its ops", "the same for each op"
+            "",
+            "theory",
+            "`attempts` has encodings for the rule that it has for none of its ops",
+            "the same for each op",
         )
 
 
@@ -127,5 +133,7 @@ def broken(rules: Sequence[CheckedRule]) -> dict[int, tuple[Mistake, ...]]:
 
 def message(dialect: str, found: Iterable[Mistake]) -> str:
     """The mistakes in a rule's dialect, one in a line."""
-    lines = [f"{DialectError.code}: {m.text(dialect)}" + (f" (expected: {m.expected})" if m.expected else "") for m in found]
+    lines = [
+        f"{DialectError.code}: {m.text(dialect)}" + (f" (expected: {m.expected})" if m.expected else "") for m in found
+    ]
     return "\n".join(dict.fromkeys(lines))

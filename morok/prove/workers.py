@@ -25,7 +25,9 @@ from morok.prove.verdict import Verdict
 
 def failure(rule: CheckedRule, verdict: str, message: str) -> Verdict:
     """A verdict that says why there is none; never recorded."""
-    return Verdict(rule.name, rule.file, rule.line, verdict, message=message, helpers=tuple(sorted(rule.externs)), final=False)
+    return Verdict(
+        rule.name, rule.file, rule.line, verdict, message=message, helpers=tuple(sorted(rule.externs)), final=False
+    )
 
 
 def judge(rule: CheckedRule, budget: int, keep: bool) -> Verdict:
@@ -88,8 +90,12 @@ def prove_all(
     measured = {i for i, r in enumerate(rules) if is_measured(r)}
     sound = [i for i in range(len(rules)) if i not in found]
     tasks = deque(sorted(sound, key=lambda i: (i not in measured, -needed[i])))
-    asking = jobs + (jobs > 1)  # one more than there are jobs: who asks waits for the solver, which is a process of its own
-    for task, verdict in in_processes(tasks, lambda i: judge(rules[i], budget, keep), died, asking, measured, limits, stay=True):
+    asking = jobs + (
+        jobs > 1
+    )  # one more than there are jobs: who asks waits for the solver, which is a process of its own
+    for task, verdict in in_processes(
+        tasks, lambda i: judge(rules[i], budget, keep), died, asking, measured, limits, stay=True
+    ):
         found[task] = verdict
         if done is not None:
             done(rules[task], verdict)
@@ -103,5 +109,7 @@ def load_solver(rules: Iterable[CheckedRule]) -> None:
     for dialect in dialects.values():
         for place in {dialect.theory, *(info.solver for info in dialect.ops.values())} - {""}:
             module, _, name = place.partition(":")
-            with contextlib.suppress(*(() if built_in(dialect) else (Exception,))):  # its verification says what is wrong
+            with contextlib.suppress(
+                *(() if built_in(dialect) else (Exception,))
+            ):  # its verification says what is wrong
                 getattr(importlib.import_module(module), name)

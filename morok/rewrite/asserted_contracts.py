@@ -24,7 +24,9 @@ from morok.errors import HelperContractError
 from morok.rewrite.abbreviate import abbreviate, op_name
 
 SAMPLES: Final = 6
-STEPS: Final = 1 << 22  # of one condition. Contracts nested over some hundred lanes need more steps than guards of rules may take
+STEPS: Final = (
+    1 << 22
+)  # of one condition. Contracts nested over some hundred lanes need more steps than guards of rules may take
 PRESENT: Final = 0.6  # the share of loads whose places are there
 FAR: Final = 1000  # the width of the range of samples of a leaf that has at most one finite bound
 
@@ -113,7 +115,10 @@ class Call:
     def names(self, at: Assignment, lane: int) -> dict[str, Any] | None:
         """The values of the parameters in a lane; None if one of them has no value."""
         found = _Names(self.dialect)
-        found |= {k: at.contract_value(v, k in self.vectors, lane) if k in self.nodes else v for k, v in self.arguments.items()}
+        found |= {
+            k: at.contract_value(v, k in self.vectors, lane) if k in self.nodes else v
+            for k, v in self.arguments.items()
+        }
         return None if any(found[k] is UNDEFINED for k in self.nodes) else found
 
 

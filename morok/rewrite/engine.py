@@ -66,7 +66,12 @@ class _Plan(dict[Hashable, Planned]):
     """The match functions and the frozen operands by op key. An op that no rule names gets the rules that match every op."""
 
     def __init__(
-        self, before: Matcher, after: Matcher, whole: Matcher, frozen: Mapping[Hashable, Frozen], keys: Iterable[Hashable]
+        self,
+        before: Matcher,
+        after: Matcher,
+        whole: Matcher,
+        frozen: Mapping[Hashable, Frozen],
+        keys: Iterable[Hashable],
     ) -> None:
         self.others: Planned = (before.default, after.default, None, None)
         for k in {*keys, *before.table, *after.table, *frozen}:
@@ -124,7 +129,9 @@ def _program_key(after: Matcher, before: Matcher | None, whole: Matcher | None, 
     return after.serial, 0 if before is None else before.serial, 0 if whole is None else whole.serial, fires
 
 
-def _program(dialect: Dialect, after: Matcher, before: Matcher | None, whole: Matcher | None, fires: frozenset[str]) -> _Program:
+def _program(
+    dialect: Dialect, after: Matcher, before: Matcher | None, whole: Matcher | None, fires: frozenset[str]
+) -> _Program:
     key = (dialect.name, _program_key(after, before, whole, fires))
     found = _programs.get(key)
     if found is None or found.after is not after or found.before is not before or found.whole is not whole:
@@ -217,7 +224,9 @@ def rewrite_all(
     flags, checked, path = config.REWRITING.values
     if trace is None:
         trace = traces.current_or(path)
-    program: _Program | None = None if rules is None or before is not None else rules.programs.get((flags, checked, positions))
+    program: _Program | None = (
+        None if rules is None or before is not None else rules.programs.get((flags, checked, positions))
+    )
     if program is None:
         program = _make_program(dialect, rules, before, (flags, checked, positions))
     contextual = (rules is not None and rules.has_context) or (before is not None and before.has_context)
@@ -255,7 +264,10 @@ def _traced(program: _Program, history: Traces, state: RewriteState, roots: Sequ
 
 
 def _make_program(
-    dialect: Dialect, rules: RuleSet | None, before: RuleSet | None, conditions: tuple[frozenset[str], bool, frozenset[str]]
+    dialect: Dialect,
+    rules: RuleSet | None,
+    before: RuleSet | None,
+    conditions: tuple[frozenset[str], bool, frozenset[str]],
 ) -> _Program:
     """The program of these rules under `conditions`: (flags, checked, positions). Without `before`, the rule set keeps it."""
     flags, checked, positions = conditions

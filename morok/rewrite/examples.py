@@ -54,7 +54,9 @@ def _run_example(rule: CheckedRule, example: S.Example, rules: RuleSet) -> Examp
         return ExampleError(f"an example of {rule.name} cannot be read: {e.message}", place=place, hint=e.hint)
     if rule.context is not None and rule.externs:
         hint = "leave it out; `morok docs` makes examples of such rules too"
-        return ExampleError(f"an example of {rule.name} cannot be run: its helpers take a context", place=place, hint=hint)
+        return ExampleError(
+            f"an example of {rule.name} cannot be run: its helpers take a context", place=place, hint=hint
+        )
     try:
         found = rules.rewrite_node(source, None)
     except UntrustedHelperError as e:
@@ -62,12 +64,17 @@ def _run_example(rule: CheckedRule, example: S.Example, rules: RuleSet) -> Examp
         return ExampleError(what, place=place, hint="`--trust-helpers` runs it")
     if found is None:
         return ExampleError(
-            f"{rule.name} does not apply to its example", place=place, excerpt=f"  {example.source}", expected=example.result
+            f"{rule.name} does not apply to its example",
+            place=place,
+            excerpt=f"  {example.source}",
+            expected=example.result,
         )
     result, show = found[0], getattr(dialect, "show", repr)
     if dialect.same(result, wanted):
         return None
-    return ExampleError(f"{rule.name} gives {show(result)}", place=place, excerpt=f"  {example.source}", expected=example.result)
+    return ExampleError(
+        f"{rule.name} gives {show(result)}", place=place, excerpt=f"  {example.source}", expected=example.result
+    )
 
 
 __all__ = ["Examples", "run_examples"]

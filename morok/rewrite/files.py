@@ -60,7 +60,9 @@ class Index(NamedTuple):
             dialect,
             digest,
             tuple(
-                GroupEntry(group, doc, context, tuple(Entry(name, line, tuple(assuming)) for name, line, assuming in rules))
+                GroupEntry(
+                    group, doc, context, tuple(Entry(name, line, tuple(assuming)) for name, line, assuming in rules)
+                )
                 for group, doc, context, rules in groups
             ),
         )
@@ -112,7 +114,9 @@ def _declarations_digest(dialect: Dialect) -> str:
     classes = {k: sorted(v) for k, v in dialect.classes.items()}
     flags = [bool(getattr(dialect, f, False)) for f in ("hash_consed", "closed_types")]
     inline = sorted(dialect.inline.items())
-    declared = repr((dialect.name, ops, list(dialect.dtypes), sorted(classes.items()), inline, sorted(dialect.facts), flags))
+    declared = repr(
+        (dialect.name, ops, list(dialect.dtypes), sorted(classes.items()), inline, sorted(dialect.facts), flags)
+    )
     return hashlib.sha256(declared.encode()).hexdigest()
 
 

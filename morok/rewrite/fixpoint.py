@@ -141,7 +141,9 @@ def finish_each(state: RewriteState, nodes: Iterable[Node]) -> Visit:
             raise state.cycle_error(node)
 
 
-def finish_frozen(state: RewriteState, kids: Sequence[Node], frozen: Frozen) -> Generator[Visit, None, tuple[Node, ...] | None]:
+def finish_frozen(
+    state: RewriteState, kids: Sequence[Node], frozen: Frozen
+) -> Generator[Visit, None, tuple[Node, ...] | None]:
     """The visits of operands, some of them frozen. Returns their final forms; None if none of them has changed."""
     for kid, is_frozen in with_frozen(kids, frozen):
         if is_frozen:
@@ -165,10 +167,14 @@ def opens_chain(state: RewriteState, node: Node, kids: Sequence[Node]) -> bool:
     op = opkey(node)
     lookup = state.done.get
     first, last = kids[0], kids[-1]
-    return ((opkey(first) is op and lookup(first) is None) or (opkey(last) is op and lookup(last) is None)) and nests(node)
+    return ((opkey(first) is op and lookup(first) is None) or (opkey(last) is op and lookup(last) is None)) and nests(
+        node
+    )
 
 
-def match_chain(state: RewriteState, node: Node, whole: Match, match: Match | None) -> Generator[Visit, None, Hit | None]:
+def match_chain(
+    state: RewriteState, node: Node, whole: Match, match: Match | None
+) -> Generator[Visit, None, Hit | None]:
     """The visits of the terms of an AC chain. Returns the result of a rule for whole chains; None if none applies."""
     terms = state.program.flatten(state, node)
     yield from finish_each(state, reversed(terms))

@@ -234,7 +234,9 @@ def load_rules(
             content = read_bytes(file)
         except OSError as problem:
             what, expected = problem.strerror, "a .rules file or a folder of them"
-            raise RuleError(f"cannot read the rule file: {what}", place=Place(str(file), 1), expected=expected) from None
+            raise RuleError(
+                f"cannot read the rule file: {what}", place=Place(str(file), 1), expected=expected
+            ) from None
         loaded = RuleFile(file, content, pack)
         limits = gate.gate().admit_file(loaded, prove, trust_ledger, trust_helpers)
         for part in loaded.parts():
@@ -249,7 +251,13 @@ def load_rules(
 
 @needs_memory("rewrite")
 def rewrite(
-    graph: Node, rules: RuleSet, *, context: Any = None, bottom_up: bool = False, trace: Trace | None = None, stage: str = ""
+    graph: Node,
+    rules: RuleSet,
+    *,
+    context: Any = None,
+    bottom_up: bool = False,
+    trace: Trace | None = None,
+    stage: str = "",
 ) -> Node:
     """`graph` rewritten until none of `rules` fires; see morok.rewrite.engine.graph_rewrite.
 

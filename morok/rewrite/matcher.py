@@ -42,7 +42,10 @@ def first_match(matchers: Sequence[Matcher], serial: int) -> Matcher:
     """The combination of several matchers: they are tried in order, and the first rule that applies fires."""
     keys = dict.fromkeys(key for m in matchers for key in m.table)
     firsts = [sum(len(m.names) for m in matchers[:i]) for i in range(len(matchers))]
-    table = {k: _combined([(m.table.get(k, m.default), first) for m, first in zip(matchers, firsts, strict=True)]) for k in keys}
+    table = {
+        k: _combined([(m.table.get(k, m.default), first) for m, first in zip(matchers, firsts, strict=True)])
+        for k in keys
+    }
     return Matcher(
         {key: match for key, match in table.items() if match is not None},
         _combined([(m.default, first) for m, first in zip(matchers, firsts, strict=True)]),

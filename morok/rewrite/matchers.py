@@ -46,7 +46,9 @@ def matcher_for(rules: RuleSet, flags: frozenset[str], checked: bool) -> Matcher
     made = made._replace(source=lambda: _generate(rules, flags, checked).source())
     found = link(made, rules.dialect, wrap)
     table = {rules.dialect.ops[op].key: f for op, f in found.items() if op}
-    return Matcher(table, found.get(""), made.names, made.source, serial_of((rules.identity, flags, checked)), rules.unproved)
+    return Matcher(
+        table, found.get(""), made.names, made.source, serial_of((rules.identity, flags, checked)), rules.unproved
+    )
 
 
 def tried(rules: RuleSet, node: Node, context: Any = None) -> list[str]:

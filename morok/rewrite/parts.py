@@ -79,7 +79,11 @@ def several_dialects(one: Dialect, other: Dialect) -> UsageError:
     """The error for rules of two dialects in one set."""
     what = f"one rule set cannot hold rules of dialect {one.name} and of dialect {other.name}"
     again = one.name == other.name
-    hint = f"dialect {one.name} was registered again after some of the rules were loaded; load these rules again" if again else ""
+    hint = (
+        f"dialect {one.name} was registered again after some of the rules were loaded; load these rules again"
+        if again
+        else ""
+    )
     return UsageError(what, place=caller(), expected="rules of one dialect", hint=hint)
 
 

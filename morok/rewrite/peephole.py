@@ -20,7 +20,12 @@ from morok.rewrite.state import map_of
 
 
 def line_rewrite(
-    instructions: Sequence[Node], rules: RuleSet, *, context: Any = None, trace: traces.Trace | None = None, stage: str = ""
+    instructions: Sequence[Node],
+    rules: RuleSet,
+    *,
+    context: Any = None,
+    trace: traces.Trace | None = None,
+    stage: str = "",
 ) -> list[Node]:
     """The list of instructions, each rewritten once by the first rule that applies to it.
 
@@ -64,7 +69,9 @@ def _refuse_reads_and_waits(rules: RuleSet, dialect: Instructions) -> None:
             name = next(r.name for r in rules.rules if mentions(r, op))
             hint = "memory may change between two instructions of a list; apply the rule to a graph with morok.rewrite"
             expected = "rules that neither read memory nor wait for statements"
-            raise UsageError(f"{name} names {op}, which rules for lists must not", place=caller(), expected=expected, hint=hint)
+            raise UsageError(
+                f"{name} names {op}, which rules for lists must not", place=caller(), expected=expected, hint=hint
+            )
 
 
 def _refuse_scopes(rules: RuleSet, dialect: Instructions) -> None:
@@ -170,7 +177,9 @@ class _ListRewriter:
             waits = [
                 s
                 for s in operands
-                if self.replacements.get(s) is None and self.source.get(s) is None and self.dialect.in_turn(s) is not None
+                if self.replacements.get(s) is None
+                and self.source.get(s) is None
+                and self.dialect.in_turn(s) is not None
             ]
             if waits:
                 stack += waits
@@ -296,7 +305,9 @@ class _ListRewriter:
 
     def target_error(self, why: str) -> UsageError:
         name, *_ = self.firings[-1]
-        return UsageError(f"{name} {why}", place=caller(), expected="a target that is a sequence of statements for a list")
+        return UsageError(
+            f"{name} {why}", place=caller(), expected="a target that is a sequence of statements for a list"
+        )
 
     def without_dead_operands(self, replaced: Sequence[Node]) -> list[Node]:
         """The new list without instructions that have no effect and were used by replaced instructions only."""

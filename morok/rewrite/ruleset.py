@@ -177,7 +177,9 @@ class RuleSet:
 
     def _make_matcher(self, flags: frozenset[str], checked: bool) -> Matcher:
         if self.blocks:
-            return first_match([b.matcher_under(flags, checked) for b in self.blocks], serial_of((self.identity, flags, checked)))
+            return first_match(
+                [b.matcher_under(flags, checked) for b in self.blocks], serial_of((self.identity, flags, checked))
+            )
         return matchers.matcher_for(self, flags, checked)
 
     @property

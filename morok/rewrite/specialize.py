@@ -21,7 +21,9 @@ from morok.dialect import Dialect, Node
 from morok.rewrite import store
 
 # The calls that templates may replace, with the placeholders of their arguments in `Dialect.inline`.
-CALLS: Mapping[str, tuple[str, ...]] = dict.fromkeys(("opkey", "operands", "recall", "nests"), ("n",)) | {"same": ("a", "b")}
+CALLS: Mapping[str, tuple[str, ...]] = dict.fromkeys(("opkey", "operands", "recall", "nests"), ("n",)) | {
+    "same": ("a", "b")
+}
 
 
 if TYPE_CHECKING:  # names used by specialized functions: `specialize` binds or inlines the dialect's own

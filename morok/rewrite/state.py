@@ -145,7 +145,9 @@ class RewriteState:
                 self.size = _size(self.program.dialect, self.root)
             self.allowed = self.limits.total + self.limits.per_size * self.size
             if self.fired >= self.allowed:
-                raise self.limit_error(f"{self.fired:,} rewrites of a graph of {self.size:,} nodes have not reached a fixpoint")
+                raise self.limit_error(
+                    f"{self.fired:,} rewrites of a graph of {self.size:,} nodes have not reached a fixpoint"
+                )
         if len(trail) > self.longest:
             raise self.limit_error(f"one node was rewritten {len(trail) // 2:,} times")
 

@@ -55,7 +55,9 @@ class Trace:
         seconds = time.perf_counter() - self._began
         with TRACES:
             b, a = self._id(before), self._id(after)
-            self.firings.append(Firing(stage, rule, abbreviate(dialect, before), b, abbreviate(dialect, after), a, seconds))
+            self.firings.append(
+                Firing(stage, rule, abbreviate(dialect, before), b, abbreviate(dialect, after), a, seconds)
+            )
 
     def _id(self, node: Node) -> int:
         # the trace keeps the node alive, so that no other node gets its address
@@ -101,7 +103,8 @@ def _of_file(path: Path) -> Trace:
                 path.open("ab").close()  # so that an unwritable file is an error now, not when the process ends
             except OSError as problem:
                 raise ConfigError(
-                    f"the trace {path} cannot be written: {problem.strerror}", expected="a file name in an existing folder"
+                    f"the trace {path} cannot be written: {problem.strerror}",
+                    expected="a file name in an existing folder",
                 ) from None
             found = _of_files[path] = Trace()
             atexit.register(found.write, path.absolute())

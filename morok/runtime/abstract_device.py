@@ -21,7 +21,9 @@ from morok.runtime.kernel import Kernel
 if TYPE_CHECKING:
     from morok.runtime.buffer import Buffer
 
-_BEGUN: Final = 64  # most kernels a device compiles at a time; more accumulate only if errors prevent programs from using theirs
+_BEGUN: Final = (
+    64  # most kernels a device compiles at a time; more accumulate only if errors prevent programs from using theirs
+)
 
 
 class Device(ABC):
@@ -125,4 +127,6 @@ class Device(ABC):
 def _known_by(rendered: Rendered) -> Hashable:
     """The key of a kernel, independent of its name; its texts as a digest, to save memory."""
     texts = f"{rendered.text}\0{rendered.narrow}".replace(f"{rendered.symbol}(", "(")
-    return replace(rendered, name="", text="", narrow=""), hashlib.sha256(texts.encode("utf-8", "surrogatepass")).digest()
+    return replace(rendered, name="", text="", narrow=""), hashlib.sha256(
+        texts.encode("utf-8", "surrogatepass")
+    ).digest()

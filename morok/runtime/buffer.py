@@ -236,7 +236,11 @@ class Buffer:
         """A buffer over `size` elements of this memory, from element `offset` on, counted in the view's dtype. ShapeError if they
         do not lie inside, or are misaligned.
         """
-        dtype = self.dtype if dtype is None else instance(dtype, DType, "the dtype of a view", "a dtype, such as dtypes.f32")
+        dtype = (
+            self.dtype
+            if dtype is None
+            else instance(dtype, DType, "the dtype of a view", "a dtype, such as dtypes.f32")
+        )
         offset, size = whole(offset, "the offset of a view", 0), whole(size, "the size of a view", 0)
         if dtype not in NUMPY or (offset + size) * dtype.itemsize > self.nbytes:
             what = f"elements {offset}..{offset + size} of {dtype} do not lie in {self.nbytes} bytes"
@@ -288,7 +292,9 @@ class Buffer:
         if not isinstance(array, np.ndarray) or array.dtype.kind not in "biuf":
             raise mistyped(array, "the data of a buffer", "an ndarray of numbers", DTypeError)
         if array.size != self.size:
-            raise ShapeError(f"{array.size} elements do not fill a buffer of {self.size}", expected=f"{self.size} elements")
+            raise ShapeError(
+                f"{array.size} elements do not fill a buffer of {self.size}", expected=f"{self.size} elements"
+            )
         self.allocate()
         if self.device.shares_host_memory:
             self.numpy()[:] = converted(np.ascontiguousarray(array), kind).reshape(-1)

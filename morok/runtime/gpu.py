@@ -65,7 +65,9 @@ def status() -> Status:
             "a driver and a GPU are needed to run kernels; kernels() shows their code without",
         )
     name = properties["name"].decode()
-    return Status(True, f"CUDA runs on {name} (compute capability {properties['major']}.{properties['minor']}, {count} GPU(s))")
+    return Status(
+        True, f"CUDA runs on {name} (compute capability {properties['major']}.{properties['minor']}, {count} GPU(s))"
+    )
 
 
 @functools.cache

@@ -30,7 +30,9 @@ def value_of(kernel: str, variable: Variable, values: Vars) -> Any:
     name = variable.name
     if name not in values:
         raise BindError(
-            f"kernel {kernel} needs a value for the variable {name}", place=caller(), hint="bind it, or pass it to execute"
+            f"kernel {kernel} needs a value for the variable {name}",
+            place=caller(),
+            hint="bind it, or pass it to execute",
         )
     value, d = values[name], variable.dtype
     if d.is_bool:
@@ -50,7 +52,9 @@ def pack(kernel: str, variables: Sequence[Variable], values: Vars) -> bytes:
         try:
             struct.pack_into("<" + _FORMAT[variable.dtype], out, 8 * slot, value)
         except (struct.error, OverflowError):  # a float out of its dtype's range
-            raise refused(value, f"the variable {variable.name} of kernel {kernel}", variable.dtype.name, BindError) from None
+            raise refused(
+                value, f"the variable {variable.name} of kernel {kernel}", variable.dtype.name, BindError
+            ) from None
     return bytes(out)
 
 

@@ -76,7 +76,9 @@ def measured(task: Timing) -> float:
         for b in memory:
             # zeros are no (slow) denormals, and valid indices; writing them makes the system allocate the pages
             b.copy_in(np.zeros(b.size, NUMPY[b.dtype]))
-        plan = ExecutionPlan([PreparedKernel(kernel, tuple(range(len(memory))), task.values)], [[0]], memory, 0, task.threads)
+        plan = ExecutionPlan(
+            [PreparedKernel(kernel, tuple(range(len(memory))), task.values)], [[0]], memory, 0, task.threads
+        )
         start = time.perf_counter()
         plan.execute(vars=task.values)
         plan.execute()

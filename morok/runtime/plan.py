@@ -66,9 +66,13 @@ class ExecutionPlan:
         instance(buffer, Buffer, "a buffer of a plan", "a Buffer: tensor.buffer is one")
         old = self.buffers[buffer_idx]
         if buffer.size != old.size:
-            raise ShapeError(f"buffer {buffer_idx} of the plan was given {buffer.size} elements", expected=f"{old.size} elements")
+            raise ShapeError(
+                f"buffer {buffer_idx} of the plan was given {buffer.size} elements", expected=f"{old.size} elements"
+            )
         if buffer.dtype is not old.dtype:
-            raise DTypeError(f"buffer {buffer_idx} of the plan was given the dtype {buffer.dtype}", expected=str(old.dtype))
+            raise DTypeError(
+                f"buffer {buffer_idx} of the plan was given the dtype {buffer.dtype}", expected=str(old.dtype)
+            )
         if buffer.device is not old.device:
             raise DeviceError(
                 f"buffer {buffer_idx} of the plan was given a buffer on {buffer.device.name}",
@@ -113,7 +117,10 @@ class ExecutionPlan:
         vars = _values(vars)
         if self._records is not None:
             self._records.set_vars(vars)
-            return [KernelTime(k.kernel.name, *found) for k, found in zip(self.kernels, self._records.profile(), strict=True)]
+            return [
+                KernelTime(k.kernel.name, *found)
+                for k, found in zip(self.kernels, self._records.profile(), strict=True)
+            ]
         times: dict[int, KernelTime] = {}
         begin = time.perf_counter()
         for i in [i for group in self.parallel_groups for i in group]:

@@ -15,7 +15,9 @@ from morok.runtime.kernel import PreparedKernel, pack
 from morok.runtime.shared_kernels import RECORD_WORDS
 from morok.runtime.thread_pool import Job
 
-SIDE_BY_SIDE: Final = 20_000  # least instructions of a kernel worth a thread of its own: several times the cost of waking one
+SIDE_BY_SIDE: Final = (
+    20_000  # least instructions of a kernel worth a thread of its own: several times the cost of waking one
+)
 
 
 class Records:
@@ -32,7 +34,11 @@ class Records:
     """
 
     def __init__(
-        self, kernels: Sequence[PreparedKernel], groups: Sequence[Sequence[int]], buffers: Sequence[Buffer], threads: int
+        self,
+        kernels: Sequence[PreparedKernel],
+        groups: Sequence[Sequence[int]],
+        buffers: Sequence[Buffer],
+        threads: int,
     ) -> None:
         self.kernels, self.threads = kernels, threads
         arranged = [self._arranged(g) for g in groups]
@@ -42,7 +48,10 @@ class Records:
         arguments, starts = self._arguments(buffers, {group[0] for group in groups if len(group) == 1})
         total, variable_starts = self._variables()
         args, vars = np.array([*arguments, 0], np.uint64), np.zeros(total + 1, np.uint64)
-        self.args, self.vars = args.data, vars.data  # storing a number in a memoryview takes a quarter of an array's time
+        self.args, self.vars = (
+            args.data,
+            vars.data,
+        )  # storing a number in a memoryview takes a quarter of an array's time
         args_at, vars_at = args.ctypes.data, vars.ctypes.data
         beside = [n for group, side in arranged for n in [*[1] * (len(group) - len(side)), *side]]
         rows: list[tuple[int, ...]] = []
@@ -84,7 +93,9 @@ class Records:
     def _variables(self) -> tuple[int, list[int]]:
         """(number of words of `vars`, the first of each record): steps with equal variables and fixed values share words."""
         blocks: dict[tuple[tuple[Variable, Any], ...], int] = {}  # a step's variables -> their first word
-        slots: dict[tuple[Variable, Any], tuple[str, list[int]]] = {}  # (variable, fixed value) -> (a kernel's name, its words)
+        slots: dict[
+            tuple[Variable, Any], tuple[str, list[int]]
+        ] = {}  # (variable, fixed value) -> (a kernel's name, its words)
         words = 0
         starts: list[int] = []
         for i in self.order:
@@ -126,7 +137,9 @@ class Records:
     def set_vars(self, values: Mapping[str, Any]) -> None:
         if self.bound and not values:
             return
-        words: list[int] = []  # all values are checked before one is written, so that an error leaves the plan unchanged
+        words: list[
+            int
+        ] = []  # all values are checked before one is written, so that an error leaves the plan unchanged
         for variable, mask, kernel, fixed, _ in self.variables:
             value = values.get(variable.name, fixed)
             if value.__class__ is int and mask and variable.least <= value <= variable.most:  # the common case
@@ -145,6 +158,7 @@ class Records:
         begin = time.monotonic_ns()
         Job(self.rows, self.threads, times).run()
         found = {
-            i: ((int(start) - begin) / 1e9, int(end - start) / 1e9) for i, (start, end) in zip(self.order, times, strict=True)
+            i: ((int(start) - begin) / 1e9, int(end - start) / 1e9)
+            for i, (start, end) in zip(self.order, times, strict=True)
         }
         return [found[i] for i in sorted(found)]

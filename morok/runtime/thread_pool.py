@@ -122,7 +122,9 @@ class Job:
     times  array [records, 2] of i64 for the beginning and end of each, in nanoseconds of the monotonic clock; None: no timing
     """
 
-    def __init__(self, records: np.ndarray[Any, Any], threads: int = 1, times: np.ndarray[Any, Any] | None = None) -> None:
+    def __init__(
+        self, records: np.ndarray[Any, Any], threads: int = 1, times: np.ndarray[Any, Any] | None = None
+    ) -> None:
         self.threads = threads
         self._pool: ThreadPool | None = None
         self._run = _RUN(_addresses()["run"])

@@ -114,7 +114,9 @@ class Bench:
         info = replace(kernel.arg, name="candidate")
         try:
             # the graph has its optimizations already: of the stage that applies them only the rules run
-            program = pipeline.apply_groups(pipeline.STAGES[_APPLY - 1], UOp.new(Op.Sink, kernel.src, info), self.device.target)
+            program = pipeline.apply_groups(
+                pipeline.STAGES[_APPLY - 1], UOp.new(Op.Sink, kernel.src, info), self.device.target
+            )
             for stage in pipeline.STAGES[_APPLY:]:
                 program = pipeline.run(stage, program, self.device.target)
             if len(program) > config.BEAM_UOPS_MAX.value:

@@ -137,7 +137,9 @@ class Found:
         """True after storing a text for `key`; False if the folder cannot be written."""
         try:
             with self._open() as connection:
-                connection.execute("insert or replace into found values (?, ?, ?)", (key, sealed(key, content), time.time()))
+                connection.execute(
+                    "insert or replace into found values (?, ?, ?)", (key, sealed(key, content), time.time())
+                )
             return True
         except sqlite3.OperationalError:
             return False

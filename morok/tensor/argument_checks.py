@@ -23,7 +23,9 @@ def whole(value: Any, what: str, least: int, most: int | None = MOST) -> int:
     """`value` as an int in least..=most (None: no upper bound); ShapeError for any other value."""
     n = None if isinstance(value, Lazy) else index_or_none(value)
     if n is None or n < least or (most is not None and n > most):
-        expected = f"a whole number of at least {least}" if n is None or n < least else f"a whole number of at most {most}"
+        expected = (
+            f"a whole number of at least {least}" if n is None or n < least else f"a whole number of at most {most}"
+        )
         raise (mistyped if n is None else refused)(value, what, expected, ShapeError)
     return n
 
@@ -45,7 +47,9 @@ def shape_argument(shape: tuple[Any, ...]) -> Shape:
     for d in shape:
         size = d.node if isinstance(d, Variable) else d if isinstance(d, UOp) else _size(d)
         if size is None or (isinstance(size, UOp) and not (size.dtype.is_index and size.dtype.count == 1)):
-            raise ArgumentTypeError(f"{shown(shape)} is not a shape", place=caller(), expected="whole numbers, or variables")
+            raise ArgumentTypeError(
+                f"{shown(shape)} is not a shape", place=caller(), expected="whole numbers, or variables"
+            )
         sizes.append(size)
     return tuple(sizes)
 
@@ -76,10 +80,14 @@ def axis_in(value: Any, shape: Shape, ndim: int) -> int:
     """The axis `value` as an int in 0..ndim; negative ones count from the end. AxisError outside."""
     a = index_or_none(value)
     if a is None:
-        raise ArgumentTypeError(f"{shown(value)} is not an axis", place=caller(), expected=f"an axis in {-ndim}..{ndim}")
+        raise ArgumentTypeError(
+            f"{shown(value)} is not an axis", place=caller(), expected=f"an axis in {-ndim}..{ndim}"
+        )
     if not -ndim <= a < ndim:
         raise AxisError(
-            f"axis {shown(a)} does not exist in shape {show(shape)}", place=caller(), expected=f"an axis in {-ndim}..{ndim}"
+            f"axis {shown(a)} does not exist in shape {show(shape)}",
+            place=caller(),
+            expected=f"an axis in {-ndim}..{ndim}",
         )
     return a % ndim
 
@@ -88,7 +96,9 @@ def known(x: Lazy, axis: int, what: str) -> int:
     """The size of an axis as an int; ShapeError for a symbolic size."""
     size = x.shape[axis]
     if isinstance(size, UOp):
-        raise ShapeError(f"{what}: axis {axis} of shape {show(x.shape)} is symbolic", place=caller(), expected="a known size")
+        raise ShapeError(
+            f"{what}: axis {axis} of shape {show(x.shape)} is symbolic", place=caller(), expected="a known size"
+        )
     return size
 
 
@@ -96,7 +106,9 @@ def only_tensors(values: Sequence[Any], what: str) -> None:
     """DTypeError unless all `values` are tensors."""
     for v in values:
         if not isinstance(v, Lazy):
-            raise DTypeError(f"{what} of {type(v).__name__}", place=caller(), expected="tensors", hint="Tensor(data) makes one")
+            raise DTypeError(
+                f"{what} of {type(v).__name__}", place=caller(), expected="tensors", hint="Tensor(data) makes one"
+            )
 
 
 def tensor(value: Any, kind: type[T], what: str) -> T:

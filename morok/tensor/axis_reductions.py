@@ -64,7 +64,9 @@ def _zero_of_nothing(sums: AnyTensor, sizes: Sequence[int | UOp]) -> AnyTensor:
 
 
 @other_names
-def sum(self: AnyTensor, axis: Axis = None, keepdim: bool = False, dtype: Any = None, **also: Unpack[Reducing]) -> AnyTensor:
+def sum(
+    self: AnyTensor, axis: Axis = None, keepdim: bool = False, dtype: Any = None, **also: Unpack[Reducing]
+) -> AnyTensor:
     """The sum over `axis` (None: all axes), 0 for no elements. Integers are added as i64 or u64, halves as f32 and rounded once.
 
     AxisError for an axis outside the shape, ShapeError for an axis named twice, DTypeError for `dtype=bool`.
@@ -76,7 +78,9 @@ def sum(self: AnyTensor, axis: Axis = None, keepdim: bool = False, dtype: Any = 
 
 
 @other_names
-def prod(self: AnyTensor, axis: Axis = None, keepdim: bool = False, dtype: Any = None, **also: Unpack[Reducing]) -> AnyTensor:
+def prod(
+    self: AnyTensor, axis: Axis = None, keepdim: bool = False, dtype: Any = None, **also: Unpack[Reducing]
+) -> AnyTensor:
     """The product over `axis` (None: all axes), 1 for no elements; dtypes as for sum().
 
     AxisError for an axis outside the shape, ShapeError for an axis named twice, DTypeError for `dtype=bool`.
@@ -202,7 +206,9 @@ def _over(x: AnyTensor, count: int | UOp) -> AnyTensor:
 
 
 @other_names
-def var(self: AnyTensor, axis: Axis = None, keepdim: bool = False, correction: float = 0, **also: Unpack[Reducing]) -> AnyTensor:
+def var(
+    self: AnyTensor, axis: Axis = None, keepdim: bool = False, correction: float = 0, **also: Unpack[Reducing]
+) -> AnyTensor:
     """The variance over `axis` (None: all axes), as a float: sum((x - mean)**2) / (n - correction) of n elements.
 
     Halves are computed as f32, integers as f64, and rounded once. AxisError for an axis outside the
@@ -226,7 +232,9 @@ def _variance(x: AnyTensor, axis: Axis, keepdim: bool, correction: float) -> Any
 
 
 @other_names
-def std(self: AnyTensor, axis: Axis = None, keepdim: bool = False, correction: float = 0, **also: Unpack[Reducing]) -> AnyTensor:
+def std(
+    self: AnyTensor, axis: Axis = None, keepdim: bool = False, correction: float = 0, **also: Unpack[Reducing]
+) -> AnyTensor:
     """The square root of var(), the standard deviation, in self's float dtype (integers: f32).
 
     Halves are computed as f32, integers as f64, and rounded once. AxisError for an axis outside the

@@ -29,7 +29,9 @@ def run_time_number(uop: UOp) -> UOp:
     """A variable, or an expression of variables, as a node of dtype i64; DTypeError for other nodes."""
     if not uop.dtype.is_index or uop.dtype.count != 1:
         raise DTypeError(
-            f"tensors cannot be combined with a node of dtype {uop.dtype}", place=caller(), expected="a variable, or a tensor"
+            f"tensors cannot be combined with a node of dtype {uop.dtype}",
+            place=caller(),
+            expected="a variable, or a tensor",
         )
     return cast_to(uop, DEFAULT_INT)
 

@@ -70,7 +70,9 @@ def _over_labels(t: AnyTensor, mine: list[Label], labels: list[Label]) -> AnyTen
     return ordered.reshape(tuple(next(sizes) if x in mine else 1 for x in labels))
 
 
-def _summed(t: AnyTensor, labels: list[Label], kept: set[Label], sizes: dict[Label, Dim]) -> tuple[AnyTensor, list[Label]]:
+def _summed(
+    t: AnyTensor, labels: list[Label], kept: set[Label], sizes: dict[Label, Dim]
+) -> tuple[AnyTensor, list[Label]]:
     """The sum over all labels but those in `kept`, and the labels of its axes; axes of size 1 are first broadcast to `sizes`."""
     over = [k for k, x in enumerate(labels) if x not in kept]
     x = t.expand(tuple(sizes[label] for label in labels))
@@ -124,7 +126,9 @@ def vecdot(self: AnyTensor, other: Any, axis: int = -1, **also: Unpack[Along]) -
     a, b = self.moveaxis(axis, -1), y.moveaxis(axis, -1)
     if a.shape[-1] != b.shape[-1]:
         raise ShapeError(
-            f"vecdot of shapes {show(self.shape)} and {show(y.shape)}", place=caller(), expected=f"the same size of axis {axis}"
+            f"vecdot of shapes {show(self.shape)} and {show(y.shape)}",
+            place=caller(),
+            expected=f"the same size of axis {axis}",
         )
     return self._like(self.einsum("...i,...i->...", a, b).uop)
 
@@ -168,7 +172,9 @@ def tensordot(self: AnyTensor, other: Any, axes: int | Sequence[Sequence[int]] =
 
 
 @other_names
-def vector_norm(self: AnyTensor, axis: Axis = None, keepdim: bool = False, ord: float = 2, **also: Unpack[Reducing]) -> AnyTensor:
+def vector_norm(
+    self: AnyTensor, axis: Axis = None, keepdim: bool = False, ord: float = 2, **also: Unpack[Reducing]
+) -> AnyTensor:
     """(sum |x|**ord)**(1/ord) over `axis` (None: all axes), as a float: Euclidean by default.
 
     For ord=inf the greatest |x|, for -inf the least, for 0 the number of nonzero elements. ShapeError for the least of no

@@ -105,7 +105,10 @@ def conv_transpose2d(
     for s, d, m in zip(strides, dilations, more, strict=True):
         if m >= max(s, d):
             raise ShapeError(
-                f"output_padding {m} is too large", place=caller(), expected=f"less than stride {s} or dilation {d}", hint="pad()"
+                f"output_padding {m} is too large",
+                place=caller(),
+                expected=f"less than stride {s} or dilation {d}",
+                hint="pad()",
             )
     sizes = [known(weight, a, "conv_transpose2d") for a in (2, 3)]
     inputs, outputs = known(weight, 0, "conv_transpose2d"), known(weight, 1, "conv_transpose2d")
@@ -121,12 +124,16 @@ def conv_transpose2d(
     ends = [known(out, a, "conv_transpose2d") - p for a, p in zip((2, 3), pads, strict=True)]
     if any(e <= p for e, p in zip(ends, pads, strict=True)):
         raise ShapeError(
-            f"padding {tuple(pads)} leaves nothing of {show(out.shape)}", place=caller(), expected="less than half of it"
+            f"padding {tuple(pads)} leaves nothing of {show(out.shape)}",
+            place=caller(),
+            expected="less than half of it",
         )
     return out.shrink([None, None, *zip(pads, ends, strict=True)])
 
 
-def _channels(x: AnyTensor, nd: int, what: str, weight: AnyTensor, bias: AnyTensor | None, groups: Any, transposed: bool) -> int:
+def _channels(
+    x: AnyTensor, nd: int, what: str, weight: AnyTensor, bias: AnyTensor | None, groups: Any, transposed: bool
+) -> int:
     """The number of groups; ShapeError or DTypeError if shapes or dtypes of the operands do not fit."""
     only_tensors([weight] if bias is None else [weight, bias], what)
     count = whole(groups, "groups", 1)
@@ -157,7 +164,12 @@ def _channels(x: AnyTensor, nd: int, what: str, weight: AnyTensor, bias: AnyTens
 
 
 def _correlated(
-    t: AnyTensor, weight: AnyTensor, bias: AnyTensor | None, strides: Sequence[int], dilations: Sequence[int], groups: int
+    t: AnyTensor,
+    weight: AnyTensor,
+    bias: AnyTensor | None,
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    groups: int,
 ) -> AnyTensor:
     nd = t.ndim - 2
     d = arithmetic(promote(t.dtype, weight.dtype))
@@ -195,7 +207,11 @@ def max_pool2d(
 
 
 def avg_pool2d(
-    self: AnyTensor, kernel_size: Sizes = 2, stride: Sizes | None = None, padding: Sizes = 0, count_include_pad: bool = True
+    self: AnyTensor,
+    kernel_size: Sizes = 2,
+    stride: Sizes | None = None,
+    padding: Sizes = 0,
+    count_include_pad: bool = True,
 ) -> AnyTensor:
     """The mean of each window of [.., H, W], in self's float dtype (integers: f32), as [.., H', W'].
 
@@ -221,7 +237,9 @@ def _pooling(
     x: AnyTensor, what: str, size: Sizes, stride: Sizes | None, padding: Sizes, dilation: Sizes
 ) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
     if x.ndim < 2:
-        raise ShapeError(f"{what} of shape {show(x.shape)}", place=caller(), expected="rows and columns: two axes or more")
+        raise ShapeError(
+            f"{what} of shape {show(x.shape)}", place=caller(), expected="rows and columns: two axes or more"
+        )
     sizes = each(size, 2, "kernel_size", 1)
     strides = sizes if stride is None else each(stride, 2, "stride", 1)
     pads, dilations = each(padding, 2, "padding", 0), each(dilation, 2, "dilation", 1)

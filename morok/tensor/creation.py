@@ -67,7 +67,9 @@ def from_data(data: Any, dtype: Any, device: str, floats: DType = DEFAULT_FLOAT)
     if any(hasattr(data, name) for name in ("__array__", "__array_interface__", "__dlpack__")):
         return from_array(foreign_array(data), wanted, device)
     if isinstance(data, complex):
-        raise DTypeError(f"{data} is complex", place=caller(), expected="a real number", hint="use its .real or its .imag")
+        raise DTypeError(
+            f"{data} is complex", place=caller(), expected="a real number", hint="use its .real or its .imag"
+        )
     raise DTypeError(
         f"a tensor cannot be made of {type(data).__name__}", place=caller(), expected="numbers, nested lists or arrays"
     )
@@ -232,7 +234,9 @@ REFUSALS: Final = (BufferError, RuntimeError, TypeError, ValueError, AttributeEr
 def foreign_array(data: Any) -> Array:
     """Another library's array as an ndarray, without a copy if possible; DTypeError if the library refuses."""
     try:
-        return np.asarray(data) if hasattr(data, "__array__") or not hasattr(data, "__dlpack__") else np.from_dlpack(data)
+        return (
+            np.asarray(data) if hasattr(data, "__array__") or not hasattr(data, "__dlpack__") else np.from_dlpack(data)
+        )
     except REFUSALS as problem:
         raise refusal(data, problem) from None
 

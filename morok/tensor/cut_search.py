@@ -63,9 +63,13 @@ def found_cuts(normal: Normal, device: str) -> Mapping[UOp, bool]:
     store = store_for(target.target)
     figures = tuple([(d.node.op.name, d.size, d.runs, d.merged, d.stored, d.cut) for d in asked])
     roots = UOp.new(Op.Sink, normal.roots)
-    name = key(roots, "cuts", figures, device, target.identity, target.target, config.code_key(), config.MAX_BUFFERS.value)
+    name = key(
+        roots, "cuts", figures, device, target.identity, target.target, config.code_key(), config.MAX_BUFFERS.value
+    )
     turned = (
-        None if store is None or config.IGNORE_BEAM_CACHE.value else store.look_up(name, lambda text: _read(text, len(asked)))
+        None
+        if store is None or config.IGNORE_BEAM_CACHE.value
+        else store.look_up(name, lambda text: _read(text, len(asked)))
     )
     if turned is not None:
         COUNTERS.remembered += 1

@@ -68,7 +68,9 @@ def _shaped(elements: Array, shape: tuple[int, ...]) -> Array:
         return elements.reshape(shape)
     except ValueError as problem:
         raise ShapeError(
-            f"no ndarray has shape {show(shape)}: {problem}", place=caller(), hint="to_vec() gives the elements in a row"
+            f"no ndarray has shape {show(shape)}: {problem}",
+            place=caller(),
+            hint="to_vec() gives the elements in a row",
         ) from None
 
 
@@ -179,7 +181,10 @@ def formatted(self: AnyTensor, spec: str) -> str:
             raise refused(spec, "a format", "one that Python's numbers have") from None
     if spec:
         raise ArgumentTypeError(
-            f"the format {spec!r} of shape {show(self.shape)}", place=caller(), expected="a scalar", hint="format .numpy()"
+            f"the format {spec!r} of shape {show(self.shape)}",
+            place=caller(),
+            expected="a scalar",
+            hint="format .numpy()",
         )
     return repr(self)
 
@@ -188,7 +193,10 @@ def rounded(self: AnyTensor, ndigits: int | None = None) -> Any:
     """The result of Python's round() for a scalar; ArgumentTypeError for other tensors, which have the method round()."""
     if self.ndim:
         raise ArgumentTypeError(
-            f"round() of shape {show(self.shape)}", place=caller(), expected="a scalar", hint="t.round() rounds each element"
+            f"round() of shape {show(self.shape)}",
+            place=caller(),
+            expected="a scalar",
+            hint="t.round() rounds each element",
         )
     if ndigits is not None:
         ndigits = whole(ndigits, "the number of digits")
@@ -205,7 +213,9 @@ def as_int(self: AnyTensor) -> int:
 
 def as_index(self: AnyTensor) -> int:
     if not self.dtype.is_int:
-        raise DTypeError(f"a tensor of dtype {self.dtype} cannot be an index", place=caller(), expected="an integer dtype")
+        raise DTypeError(
+            f"a tensor of dtype {self.dtype} cannot be an index", place=caller(), expected="an integer dtype"
+        )
     return int(_scalar(self, "an index"))
 
 
@@ -253,7 +263,9 @@ def array(self: AnyTensor, dtype: Any = None, copy: bool | None = None) -> Array
     try:
         return np.array(array, dtype=dtype, copy=copy)
     except (TypeError, ValueError, RecursionError) as problem:  # no dtype of NumPy, or a needed copy with copy=False
-        raise DTypeError(f"an array of dtype {shown(dtype)}: {problem}", place=caller(), expected="a dtype of NumPy") from None
+        raise DTypeError(
+            f"an array of dtype {shown(dtype)}: {problem}", place=caller(), expected="a dtype of NumPy"
+        ) from None
 
 
 def pickled(self: AnyTensor) -> tuple[Any, ...]:

@@ -93,5 +93,7 @@ def rounded_to(x: AnyTensor, like: Lazy) -> AnyTensor:
 def numeric(x: AnyTensor, op: Op) -> AnyTensor:
     """The result of `op` on numbers of any dtype; DTypeError for bools."""
     if x.dtype.is_bool:
-        raise DTypeError(f"{op.name} does not work on bools", place=caller(), expected="numbers", hint="logical_not() or cast()")
+        raise DTypeError(
+            f"{op.name} does not work on bools", place=caller(), expected="numbers", hint="logical_not() or cast()"
+        )
     return x._like(UOp.new(op, (x.uop.cast(arithmetic(x.dtype)),)))

@@ -252,7 +252,9 @@ def take_along_axis(self: AnyTensor, indices: Any, axis: int = -1, **also: Unpac
     place, good = place_along(self, at, a, n)
     if place.ndim != self.ndim:
         raise ShapeError(
-            f"take_along_axis of shapes {show(self.shape)} and {show(place.shape)}", place=caller(), expected="as many axes"
+            f"take_along_axis of shapes {show(self.shape)} and {show(place.shape)}",
+            place=caller(),
+            expected="as many axes",
         )
     m = place.shape[a]
     others = broadcast_shapes((*self.shape[:a], 1, *self.shape[a + 1 :]), (*place.shape[:a], 1, *place.shape[a + 1 :]))
@@ -288,7 +290,8 @@ def nonzero(self: AnyTensor) -> tuple[AnyTensor, ...]:
     if self.ndim == 0:
         raise ShapeError("nonzero of a scalar", place=caller(), expected="at least one axis")
     return tuple(
-        self._like(creation.from_array(np.ascontiguousarray(p), None, self.device)) for p in np.nonzero(np.asarray(self))
+        self._like(creation.from_array(np.ascontiguousarray(p), None, self.device))
+        for p in np.nonzero(np.asarray(self))
     )
 
 

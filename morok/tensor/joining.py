@@ -26,7 +26,9 @@ def concat(kind: type[AnyTensor], tensors: Sequence[AnyTensor], axis: int | None
     first = parts[0]
     a = axis_of(first, axis)
     for t in parts[1:]:
-        if t.ndim != first.ndim or any(x != y for k, (x, y) in enumerate(zip(t.shape, first.shape, strict=True)) if k != a):
+        if t.ndim != first.ndim or any(
+            x != y for k, (x, y) in enumerate(zip(t.shape, first.shape, strict=True)) if k != a
+        ):
             raise ShapeError(
                 f"shapes {' and '.join(show(x.shape) for x in parts)} cannot be joined along axis {axis}",
                 place=caller(),
@@ -67,7 +69,9 @@ def meshgrid(axes: Sequence[AnyTensor], indexing: str) -> tuple[AnyTensor, ...]:
         order[:2] = [1, 0]
     sizes = [t.size for t in axes]
     shape = tuple(sizes[k] for k in order)
-    return tuple(t.reshape(tuple(t.size if k == mine else 1 for k in order)).expand(shape) for mine, t in enumerate(axes))
+    return tuple(
+        t.reshape(tuple(t.size if k == mine else 1 for k in order)).expand(shape) for mine, t in enumerate(axes)
+    )
 
 
 @other_names
@@ -169,7 +173,9 @@ def repeat(self: AnyTensor, repeats: int, axis: int | None = None, **also: Unpac
 
 
 @other_names
-def roll(self: AnyTensor, shift: int | Sequence[int], axis: int | Sequence[int] | None = None, **also: Unpack[Over]) -> AnyTensor:
+def roll(
+    self: AnyTensor, shift: int | Sequence[int], axis: int | Sequence[int] | None = None, **also: Unpack[Over]
+) -> AnyTensor:
     """The elements shifted cyclically by `shift` along `axis` (None: in the flat tensor), in self's shape.
 
     AxisError for an axis outside the shape.

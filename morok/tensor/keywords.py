@@ -112,7 +112,9 @@ def other_names(method: Callable[P, R]) -> Callable[P, R]:
         if own.issuperset(named):
             for name in named:
                 if len(args) >= beyond.get(name, len(args) + 1):
-                    raise ArgumentTypeError(f"{method.__name__}() was given {name} twice", place=caller(), expected="it once")
+                    raise ArgumentTypeError(
+                        f"{method.__name__}() was given {name} twice", place=caller(), expected="it once"
+                    )
             return method(*args, **named)
         renamed_args, renamed_named = renamed(args, named)
         return method(*renamed_args, **renamed_named)

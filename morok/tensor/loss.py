@@ -27,7 +27,9 @@ def _reduced(x: AnyTensor, reduction: str) -> AnyTensor:
 def _same_shape(x: AnyTensor, other: Any, what: str) -> AnyTensor:
     wanted = as_operand(x, other)
     if wanted.shape != x.shape:
-        raise ShapeError(f"{what} of shapes {show(x.shape)} and {show(wanted.shape)}", place=caller(), expected="one shape")
+        raise ShapeError(
+            f"{what} of shapes {show(x.shape)} and {show(wanted.shape)}", place=caller(), expected="one shape"
+        )
     return x._like(wanted.uop)
 
 
@@ -36,7 +38,9 @@ def _targets(x: AnyTensor, y: AnyTensor) -> AnyTensor:
     return wide_float(y) if y.dtype.is_float else y.cast(x.dtype)
 
 
-def _reduced_difference(x: AnyTensor, target: AnyTensor, of: Callable[[AnyTensor], AnyTensor], reduction: str) -> AnyTensor:
+def _reduced_difference(
+    x: AnyTensor, target: AnyTensor, of: Callable[[AnyTensor], AnyTensor], reduction: str
+) -> AnyTensor:
     """The loss `of` x - target, as a float of the dtype of both."""
     a, b = (x._like(node) for node in operands(x, target))
     return rounded_to(_reduced(of(wide_float(a) - wide_float(b)), reduction), a)
@@ -102,7 +106,11 @@ def binary_cross_entropy_with_logits(self: AnyTensor, target: Any, reduction: st
 
 
 def nll_loss(
-    self: AnyTensor, target: Any, weight: AnyTensor | None = None, ignore_index: int | None = None, reduction: str = "mean"
+    self: AnyTensor,
+    target: Any,
+    weight: AnyTensor | None = None,
+    ignore_index: int | None = None,
+    reduction: str = "mean",
 ) -> AnyTensor:
     """-x[n, target[n, ..], ..] of log probabilities x = self [N, C, ..] and classes [N, ..] (or [C] and ()), their mean.
 

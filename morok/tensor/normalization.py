@@ -163,7 +163,9 @@ def scaled_dot_product_attention(
     factor = 1.0 / math.sqrt(max(known(self, -1, "attention"), 1)) if scale is None else scale
     scores = wide_float(self) @ wide_float(key).mT * factor
     if is_causal:
-        attn_mask = positions_along(scores, scores.ndim - 1, dtypes.i64) <= positions_along(scores, scores.ndim - 2, dtypes.i64)
+        attn_mask = positions_along(scores, scores.ndim - 1, dtypes.i64) <= positions_along(
+            scores, scores.ndim - 2, dtypes.i64
+        )
     if attn_mask is not None:
         scores = attn_mask.where(scores, -math.inf) if attn_mask.dtype.is_bool else scores + attn_mask
     return rounded_to(scores.softmax(-1) @ wide_float(value), self)

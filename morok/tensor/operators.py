@@ -100,10 +100,15 @@ def _binary(x: AnyTensor, op: Op, other: Any) -> AnyTensor:
             op = _ON_BOOLS.get(op, op)
             if op not in _BITWISE and op not in _COMPARISONS:
                 raise DTypeError(
-                    f"{op.name} does not work on two bools", place=caller(), expected="numbers", hint="use & | ^ for bools"
+                    f"{op.name} does not work on two bools",
+                    place=caller(),
+                    expected="numbers",
+                    hint="use & | ^ for bools",
                 )
     elif op in _BITWISE and not d.is_int:
-        raise DTypeError(f"{op.name} does not work on {x.dtype} and {b.dtype}", place=caller(), expected="integers or bools")
+        raise DTypeError(
+            f"{op.name} does not work on {x.dtype} and {b.dtype}", place=caller(), expected="integers or bools"
+        )
     return x._like(UOp.new(op, (a, b)))
 
 

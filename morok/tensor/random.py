@@ -92,7 +92,9 @@ def rand(kind: type[AnyTensor], shape: tuple[Any, ...], dtype: Any, device: str 
     return _fraction(_bits(kind, new_shape(shape), creation.default_device(device)), digits, d).contiguous()
 
 
-def uniform(kind: type[AnyTensor], shape: tuple[Any, ...], low: float, high: float, dtype: Any, device: str | None) -> AnyTensor:
+def uniform(
+    kind: type[AnyTensor], shape: tuple[Any, ...], low: float, high: float, dtype: Any, device: str | None
+) -> AnyTensor:
     """Uniform floats between `low` and `high`; ShapeError for low > high or an infinite bound, DTypeError for integer dtypes."""
     low, high = finite(low, "low", ShapeError), finite(high, "high", ShapeError)
     if low > high:
@@ -103,7 +105,9 @@ def uniform(kind: type[AnyTensor], shape: tuple[Any, ...], low: float, high: flo
     return (fraction * (high - low) + low).contiguous()
 
 
-def randint(kind: type[AnyTensor], shape: tuple[Any, ...], low: int, high: int, dtype: Any, device: str | None) -> AnyTensor:
+def randint(
+    kind: type[AnyTensor], shape: tuple[Any, ...], low: int, high: int, dtype: Any, device: str | None
+) -> AnyTensor:
     """Uniform integers in low..high, with a relative bias of at most (high - low) / 2**64."""
     d = DEFAULT_INT if dtype is None else as_dtype(dtype)
     if not d.is_int:
@@ -118,7 +122,9 @@ def randint(kind: type[AnyTensor], shape: tuple[Any, ...], low: int, high: int, 
     return (bits + low % (1 << 64)).cast(d).contiguous()
 
 
-def normal(kind: type[AnyTensor], shape: tuple[Any, ...], mean: float, std: float, dtype: Any, device: str | None) -> AnyTensor:
+def normal(
+    kind: type[AnyTensor], shape: tuple[Any, ...], mean: float, std: float, dtype: Any, device: str | None
+) -> AnyTensor:
     """Normally distributed floats (Box and Muller 1958)."""
     d = _float_dtype(dtype, "normal")
     mean, std = real(mean, "the mean", error=ShapeError), real(std, "the standard deviation", 0.0, error=ShapeError)
@@ -195,5 +201,7 @@ def dropout(self: AnyTensor, p: float = 0.5, training: bool = True) -> AnyTensor
 def _float_dtype(dtype: Any, what: str) -> DType:
     d = creation.float_or(dtype)
     if not d.is_float:
-        raise DTypeError(f"{what} of dtype {d}", place=caller(), expected="a float dtype", hint="use randint() for integers")
+        raise DTypeError(
+            f"{what} of dtype {d}", place=caller(), expected="a float dtype", hint="use randint() for integers"
+        )
     return d

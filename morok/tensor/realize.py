@@ -29,7 +29,17 @@ from morok.tensor.base import Lazy, element_count
 from morok.tensor.describing import current
 from morok.tensor.schedule import scheduled, with_memory
 from morok.tensor.scheduling import Normal, Prepared, Schedule, normalised, number_of, placeholder, rebuilt
-from morok.tensor.stored import by_device, constant, content, is_empty, memory, memory_of, stored_buffer, waiting, wanted
+from morok.tensor.stored import (
+    by_device,
+    constant,
+    content,
+    is_empty,
+    memory,
+    memory_of,
+    stored_buffer,
+    waiting,
+    wanted,
+)
 from morok.tensor.view_methods import held, reshaped
 
 if TYPE_CHECKING:
@@ -68,7 +78,9 @@ def realize(tensors: Sequence[Lazy], asked: bool = True) -> None:
             _realize(group, device)
     for t in tensors if asked else ():
         if t._viewed:
-            t._viewed = tuple([v for v in t._viewed if (base := v[0]()) is not None and memory(base.uop) is memory(t.uop)])
+            t._viewed = tuple(
+                [v for v in t._viewed if (base := v[0]()) is not None and memory(base.uop) is memory(t.uop)]
+            )
 
 
 def _admit(tensors: Sequence[Lazy]) -> None:
@@ -98,7 +110,9 @@ def _realize(tensors: Sequence[Lazy], device: str) -> None:
         if is_empty(t.shape) and stored_buffer(t.uop) is None:
             registry.put(t, reshaped(registry.new_buffer(t.dtype, 0, device), t.shape))
     graphs: list[UOp] = []
-    while graphs != (graphs := [t.uop for t in tensors]):  # until stable: a signal's handler may compute parts of the graphs
+    while graphs != (
+        graphs := [t.uop for t in tensors]
+    ):  # until stable: a signal's handler may compute parts of the graphs
         roots = wanted(tensors)
         if not roots:
             return
@@ -170,7 +184,10 @@ def _prepared(tensors: Sequence[Lazy]) -> ExecutionPlan:
     devices = list(by_device(tensors))
     if len(devices) > 1:
         raise DeviceError(
-            f"one plan cannot run on {' and '.join(devices)}", place=caller(), expected="tensors on one device", hint="use .to()"
+            f"one plan cannot run on {' and '.join(devices)}",
+            place=caller(),
+            expected="tensors on one device",
+            hint="use .to()",
         )
     tensors = [t if constant(t.uop) is None else t._like(UOp.new(Op.Contiguous, (t.uop,))) for t in tensors]
     while others := waiting(tensors):
@@ -226,7 +243,9 @@ def _kernels_of(tensor: Lazy, device: str | None) -> list[KernelCode]:
         schedule = _scheduled_for(schedule, where)
     target = find_device(where)
     out: list[KernelCode] = []
-    own = {k: ast for chain in plans.chains_of(schedule, target) for k, ast in zip(chain.steps, chain.asts, strict=True)}
+    own = {
+        k: ast for chain in plans.chains_of(schedule, target) for k, ast in zip(chain.steps, chain.asts, strict=True)
+    }
     for k, step in enumerate(schedule.steps):
         instructions, opts = plans.lowered_with_opts(own.get(k, step.ast), target)
         rendered = target.render(instructions, step.ast.arg.name)

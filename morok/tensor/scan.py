@@ -78,7 +78,11 @@ def cummin(self: AnyTensor, axis: int = 0, **also: Unpack[Along]) -> AnyTensor:
 
 @other_names
 def cumulative_sum(
-    self: AnyTensor, axis: int | None = None, dtype: Any = None, include_initial: bool = False, **also: Unpack[AlongOrFlat]
+    self: AnyTensor,
+    axis: int | None = None,
+    dtype: Any = None,
+    include_initial: bool = False,
+    **also: Unpack[AlongOrFlat],
 ) -> AnyTensor:
     """cumsum() in the array API standard's form: a vector needs no axis; `include_initial` puts a 0 in front.
 
@@ -92,7 +96,11 @@ def cumulative_sum(
 
 @other_names
 def cumulative_prod(
-    self: AnyTensor, axis: int | None = None, dtype: Any = None, include_initial: bool = False, **also: Unpack[AlongOrFlat]
+    self: AnyTensor,
+    axis: int | None = None,
+    dtype: Any = None,
+    include_initial: bool = False,
+    **also: Unpack[AlongOrFlat],
 ) -> AnyTensor:
     """cumprod() in the array API standard's form: a vector needs no axis; `include_initial` puts a 1 in front.
 

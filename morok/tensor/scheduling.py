@@ -151,17 +151,25 @@ def decided(
         state = rangeify(roots, device, observe, most, nested=not find_device(device).target.has_local, cuts=cuts)
         assert state.sink is not None
         # a result that is a view of an input is copied: a later write to the input, for instance by NumPy, must not change it
-        views = [stored for root, stored in zip(roots, state.sink.src, strict=True) if beneath(root, MOVEMENT).op is Op.Buffer]
+        views = [
+            stored
+            for root, stored in zip(roots, state.sink.src, strict=True)
+            if beneath(root, MOVEMENT).op is Op.Buffer
+        ]
         try:
             split = split_kernels(state.sink, new_buffer, most, views, state.opts)
             break
         except OverwrittenTooEarly as early:
             roots, now = with_copy(roots, state, early.contents)
-            changed = {n: now[c] for n, c in changed.items() if c in now} if changed else now  # others are computed no more
+            changed = (
+                {n: now[c] for n, c in changed.items() if c in now} if changed else now
+            )  # others are computed no more
     forms = {n: state.forms[c] for n, c in changed.items() if c in state.forms} if changed else state.forms
     before = dependencies(split.kernels)
     groups = parallel_groups(before)
-    steps = tuple(Step(k, tuple(number_of(s) for s in k.src[1:]), tuple(b)) for k, b in zip(split.kernels, before, strict=True))
+    steps = tuple(
+        Step(k, tuple(number_of(s) for s in k.src[1:]), tuple(b)) for k, b in zip(split.kernels, before, strict=True)
+    )
     outputs = tuple(map(number_of, split.outputs))
     inner = tuple(
         (node, number)
@@ -171,7 +179,9 @@ def decided(
         and ((number := number_of(split.holders[held])) >= inputs or now.op is Op.Assign)
         and number not in outputs
     )
-    return Schedule(normal.roots, steps, inputs, tuple(made), outputs, tuple(map(tuple, groups)), inner), state.decisions
+    return Schedule(
+        normal.roots, steps, inputs, tuple(made), outputs, tuple(map(tuple, groups)), inner
+    ), state.decisions
 
 
 def most_buffers(device: str) -> int:

@@ -26,7 +26,9 @@ _LAST: Final = (1 << 64) - 1
 
 
 @other_names
-def argsort(self: AnyTensor, axis: int = -1, descending: bool = False, stable: bool = True, **also: Unpack[Along]) -> AnyTensor:
+def argsort(
+    self: AnyTensor, axis: int = -1, descending: bool = False, stable: bool = True, **also: Unpack[Along]
+) -> AnyTensor:
     """The positions that sort the tensor along `axis`, as i64 in self's shape; equal elements keep their order.
 
     NaN is the greatest; `stable` has no effect. AxisError for an axis outside the shape.
@@ -69,7 +71,9 @@ def sort(
 
 
 @other_names
-def topk(self: AnyTensor, k: int, axis: int = -1, largest: bool = True, **also: Unpack[Along]) -> tuple[AnyTensor, AnyTensor]:
+def topk(
+    self: AnyTensor, k: int, axis: int = -1, largest: bool = True, **also: Unpack[Along]
+) -> tuple[AnyTensor, AnyTensor]:
     """The `k` greatest elements along `axis` (the least, if not `largest`), the greatest first, and their positions (i64).
 
     ShapeError for a `k` above the axis's size, AxisError for an axis outside the shape.
@@ -81,7 +85,9 @@ def topk(self: AnyTensor, k: int, axis: int = -1, largest: bool = True, **also: 
     a, k, largest = axis_of(self, axis), whole(k, "k", 0), flag(largest, "largest")
     if k > known(self, a, "topk"):
         raise ShapeError(f"topk({k}) of shape {show(self.shape)}", place=caller(), expected=f"at most {self.shape[a]}")
-    order = self.argsort(a, descending=largest).shrink([(0, k) if d == a else None for d in range(self.ndim)]).contiguous()
+    order = (
+        self.argsort(a, descending=largest).shrink([(0, k) if d == a else None for d in range(self.ndim)]).contiguous()
+    )
     return self.take_along_axis(order, a), order
 
 
@@ -103,7 +109,10 @@ def _order_by_counting(x: AnyTensor) -> AnyTensor:
     """The positions that sort keys along the last axis, by counting lesser keys."""
     keys = x.contiguous()
     mine, theirs = keys.unsqueeze(-1), keys.unsqueeze(-2)
-    place, other = positions_along(mine, mine.ndim - 2, dtypes.i32), positions_along(theirs, theirs.ndim - 1, dtypes.i32)
+    place, other = (
+        positions_along(mine, mine.ndim - 2, dtypes.i32),
+        positions_along(theirs, theirs.ndim - 1, dtypes.i32),
+    )
     less = (theirs < mine) | ((theirs == mine) & (other < place))
     rank = reduce_axes(less.cast(dtypes.i32), Op.Add, -1, keepdim=False)
     # for each rank r the position of the key of that rank

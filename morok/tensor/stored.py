@@ -60,7 +60,10 @@ def content(uop: UOp) -> UOp:
     while (
         uop.op is Op.Reshape
         or (uop.op is Op.Shrink and _is_front(uop))
-        or (uop.op is Op.Contiguous and beneath(uop.src[0], RESHAPE).op in (Op.Assign, Op.Contiguous, Op.Copy, Op.Buffer))
+        or (
+            uop.op is Op.Contiguous
+            and beneath(uop.src[0], RESHAPE).op in (Op.Assign, Op.Contiguous, Op.Copy, Op.Buffer)
+        )
     ):
         uop = uop.src[0]
     return uop
@@ -87,7 +90,12 @@ def owner(uop: UOp) -> Lazy | None:
 
 def _is_front(uop: UOp) -> bool:
     """True if a Shrink selects the used first elements of a buffer that has room for a variable's greatest value."""
-    return uop.src[0].op is Op.Buffer and uop.src[1].op is Op.Const and uop.src[1].arg == 0 and uop.src[2].op is not Op.Const
+    return (
+        uop.src[0].op is Op.Buffer
+        and uop.src[1].op is Op.Const
+        and uop.src[1].arg == 0
+        and uop.src[2].op is not Op.Const
+    )
 
 
 def is_empty(shape: Shape) -> bool:
@@ -160,7 +168,9 @@ def release(buffers: set[UOp], tensors: Sequence[Lazy]) -> list[Lazy]:
 
 def _asked(tensors: Sequence[Lazy]) -> dict[UOp, None]:
     return dict.fromkeys(
-        content(t.uop) for t in tensors if stored_buffer(t.uop) is None and constant(t.uop) is None and not is_empty(t.shape)
+        content(t.uop)
+        for t in tensors
+        if stored_buffer(t.uop) is None and constant(t.uop) is None and not is_empty(t.shape)
     )
 
 

@@ -86,7 +86,8 @@ def _stacked(parts: Sequence[Any], dtype: Any) -> Tensor:
     wanted = None if dtype is None else as_dtype(dtype)
     like = tensors[0].cast(promote(*[t.dtype for t in tensors]) if wanted is None else wanted)
     given = [
-        p if isinstance(p, Tensor) else as_operand(like, p) if wanted is None else like._like(converted(like, p)) for p in parts
+        p if isinstance(p, Tensor) else as_operand(like, p) if wanted is None else like._like(converted(like, p))
+        for p in parts
     ]
     joined = Tensor.stack(given)
     return joined if wanted is None else joined.cast(wanted)
@@ -178,7 +179,9 @@ class Tensor(Lazy):
         return random.rand(cls, shape, dtype, device)
 
     @classmethod
-    def uniform(cls, *shape: Any, low: float = 0.0, high: float = 1.0, dtype: Any = None, device: str | None = None) -> Self:
+    def uniform(
+        cls, *shape: Any, low: float = 0.0, high: float = 1.0, dtype: Any = None, device: str | None = None
+    ) -> Self:
         """A tensor of `shape` with uniform floats in low..=high (`high` only by rounding); by default f32.
 
         ShapeError for low > high or an infinite bound, DTypeError for an integer dtype.
@@ -214,7 +217,9 @@ class Tensor(Lazy):
         return cls.normal(*shape, dtype=dtype, device=device)
 
     @classmethod
-    def normal(cls, *shape: Any, mean: float = 0.0, std: float = 1.0, dtype: Any = None, device: str | None = None) -> Self:
+    def normal(
+        cls, *shape: Any, mean: float = 0.0, std: float = 1.0, dtype: Any = None, device: str | None = None
+    ) -> Self:
         """A tensor of `shape` with normally distributed floats (Box and Muller 1958); by default f32.
 
         ShapeError for a negative `std`, DTypeError for an integer dtype.
@@ -267,7 +272,9 @@ class Tensor(Lazy):
         return joining.meshgrid(axes, indexing)
 
     @classmethod
-    def full(cls, shape: int | Sequence[Any], value: bool | int | float, dtype: Any = None, device: str | None = None) -> Self:
+    def full(
+        cls, shape: int | Sequence[Any], value: bool | int | float, dtype: Any = None, device: str | None = None
+    ) -> Self:
         """A tensor of `shape` with `value` in every place; by default bool, i64 or f32, by the type of the number.
 
         ShapeError for a negative size, DTypeError for a dtype that tensors do not have.
@@ -435,14 +442,18 @@ class Tensor(Lazy):
         folds = {"sum": Op.Add, "prod": Op.Mul, "max": Op.Max, "min": Op.Min}
         fold = folds[choice(op, "the op of all_reduce", tuple(folds))]
         if not parts:
-            raise ShapeError("all_reduce() was given no tensors", place=caller(), expected="a list of at least one tensor")
+            raise ShapeError(
+                "all_reduce() was given no tensors", place=caller(), expected="a list of at least one tensor"
+            )
         for t in parts[1:]:
             if t.shape != parts[0].shape:
                 shapes = f"{show(parts[0].shape)} and {show(t.shape)}"
                 raise ShapeError(f"all_reduce() of tensors of shapes {shapes}", place=caller(), expected="one shape")
             if t.dtype is not parts[0].dtype:
                 raise DTypeError(
-                    f"all_reduce() of tensors of dtypes {parts[0].dtype} and {t.dtype}", place=caller(), expected="one dtype"
+                    f"all_reduce() of tensors of dtypes {parts[0].dtype} and {t.dtype}",
+                    place=caller(),
+                    expected="one dtype",
                 )
         devices = [t.device for t in parts]
         if len(set(devices)) < len(devices):
@@ -545,14 +556,16 @@ class Tensor(Lazy):
         name = self.device if device is None else creation.default_device(device)
         if name == self.device:
             return x._same()
-        shared = self.device.startswith("CPU") and name.startswith("CPU")  # devices that use an ndarray's memory without a copy
+        shared = self.device.startswith("CPU") and name.startswith(
+            "CPU"
+        )  # devices that use an ndarray's memory without a copy
         if shared and (description := current()) is not None and not description.writes(x.uop):
             return self._make(UOp.new(Op.Copy, (x.uop, UOp.new(Op.Device, (), name))), name)
         try:
             values = x.numpy()
         except JitValueError as problem:
             problem.hint = (
-                "call to() outside the jitted function; between devices of the CPU, before the function writes the tensor"
+                "call to() outside the jitted function; between devices of the CPU, before the function writes it"
             )
             raise
         return x._copied(values.copy() if shared else values, name)
@@ -604,7 +617,9 @@ class Tensor(Lazy):
     def _give_memory(self) -> None:
         """Give a lazy tensor memory of its own."""
         if self._is_described():
-            memory = registry.new_buffer(self.dtype, math.prod(d for d in self.shape if isinstance(d, int)), self.device)
+            memory = registry.new_buffer(
+                self.dtype, math.prod(d for d in self.shape if isinstance(d, int)), self.device
+            )
             self._uop = UOp.new(Op.Assign, (reshaped(memory, self.shape), self.uop))
             return
         if stored.constant(self.uop) is not None:
@@ -659,15 +674,31 @@ class Tensor(Lazy):
     # Functions of a tensor, by theme.
 
     # Values.
-    numpy, to_ndarray, item, tolist, to_vec = elements.numpy, elements.to_ndarray, elements.item, elements.tolist, elements.to_vec
+    numpy, to_ndarray, item, tolist, to_vec = (
+        elements.numpy,
+        elements.to_ndarray,
+        elements.item,
+        elements.tolist,
+        elements.to_vec,
+    )
     __repr__, __format__, __round__ = elements.representation, elements.formatted, elements.rounded
     __bool__, __float__, __int__, __index__ = elements.truth, elements.as_float, elements.as_int, elements.as_index
     __len__, __iter__, __array__, __reduce__ = elements.length, elements.elements, elements.array, elements.pickled
     __dlpack__, __dlpack_device__ = elements.dlpack, elements.dlpack_device
 
     # Views.
-    reshape, permute, transpose, flip = view_methods.reshape, view_methods.permute, view_methods.transpose, view_methods.flip
-    expand, shrink, squeeze, unsqueeze = view_methods.expand, view_methods.shrink, view_methods.squeeze, view_methods.unsqueeze
+    reshape, permute, transpose, flip = (
+        view_methods.reshape,
+        view_methods.permute,
+        view_methods.transpose,
+        view_methods.flip,
+    )
+    expand, shrink, squeeze, unsqueeze = (
+        view_methods.expand,
+        view_methods.shrink,
+        view_methods.squeeze,
+        view_methods.unsqueeze,
+    )
     try_reshape, try_permute, try_transpose, try_flip = reshape, permute, transpose, flip
     try_expand, try_shrink, try_squeeze, try_unsqueeze = expand, shrink, squeeze, unsqueeze
     flatten, broadcast_to, permute_dims = view_methods.flatten, view_methods.broadcast_to, view_methods.permute_dims
@@ -675,7 +706,13 @@ class Tensor(Lazy):
     expand_dims, repeat_interleave = view_methods.expand_dims, view_methods.repeat_interleave
 
     # Operators, by name too; the array API standard's names last.
-    add, sub, mul, div, floor_divide = operators.add, operators.sub, operators.mul, operators.div, operators.floor_divide
+    add, sub, mul, div, floor_divide = (
+        operators.add,
+        operators.sub,
+        operators.mul,
+        operators.div,
+        operators.floor_divide,
+    )
     mod, pow, neg, positive, abs = operators.mod, operators.pow, operators.neg, operators.positive, operators.abs
     __add__, __sub__, __mul__, __truediv__, __floordiv__ = add, sub, mul, div, floor_divide
     __mod__, __pow__, __neg__, __pos__, __abs__ = mod, pow, neg, positive, abs
@@ -721,12 +758,30 @@ class Tensor(Lazy):
     sign, signbit, copysign = elementwise.sign, elementwise.signbit, elementwise.copysign
 
     # Inverse circular and hyperbolic functions.
-    asin, acos, atan, atan2, hypot = elementwise.asin, elementwise.acos, elementwise.atan, elementwise.atan2, elementwise.hypot
-    sinh, cosh, asinh, acosh, atanh = elementwise.sinh, elementwise.cosh, elementwise.asinh, elementwise.acosh, elementwise.atanh
+    asin, acos, atan, atan2, hypot = (
+        elementwise.asin,
+        elementwise.acos,
+        elementwise.atan,
+        elementwise.atan2,
+        elementwise.hypot,
+    )
+    sinh, cosh, asinh, acosh, atanh = (
+        elementwise.sinh,
+        elementwise.cosh,
+        elementwise.asinh,
+        elementwise.acosh,
+        elementwise.atanh,
+    )
 
     # Activations of neural networks.
     relu, relu6, leaky_relu = activation.relu, activation.relu6, activation.leaky_relu
-    elu, celu, selu, gelu, quick_gelu = activation.elu, activation.celu, activation.selu, activation.gelu, activation.quick_gelu
+    elu, celu, selu, gelu, quick_gelu = (
+        activation.elu,
+        activation.celu,
+        activation.selu,
+        activation.gelu,
+        activation.quick_gelu,
+    )
     sigmoid, logsigmoid, silu, mish = activation.sigmoid, activation.logsigmoid, activation.silu, activation.mish
     softplus, softsign = activation.softplus, activation.softsign
     hardtanh, hardsigmoid, hardswish = activation.hardtanh, activation.hardsigmoid, activation.hardswish
@@ -783,7 +838,12 @@ class Tensor(Lazy):
 
     # Elements chosen by positions and conditions.
     __getitem__ = indexing.getitem
-    take, take_along_axis, one_hot, nonzero = indexing.take, indexing.take_along_axis, indexing.one_hot, indexing.nonzero
+    take, take_along_axis, one_hot, nonzero = (
+        indexing.take,
+        indexing.take_along_axis,
+        indexing.one_hot,
+        indexing.nonzero,
+    )
 
     # Sorting.
     sort, argsort, topk = sorting.sort, sorting.argsort, sorting.topk

@@ -25,7 +25,9 @@ class Variable:
     def __init__(self, name: str, vmin: int, vmax: int) -> None:
         if not isinstance(name, str) or not name.isidentifier():
             raise BindError(
-                f"{shown(name)} is not a name for a variable", place=caller(), expected="letters, digits and _, no digit first"
+                f"{shown(name)} is not a name for a variable",
+                place=caller(),
+                expected="letters, digits and _, no digit first",
             )
         low, high = index_or_none(vmin), index_or_none(vmax)
         if low is None or high is None or not 0 <= low <= high:

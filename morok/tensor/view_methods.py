@@ -155,7 +155,9 @@ def expand(self: AnyTensor, *shape: Any) -> AnyTensor:
     """
     wanted = shape_argument(shape)
     padded = (1,) * (len(wanted) - self.ndim) + self.shape
-    full = tuple(p if isinstance(w, int) and w == -1 else w for p, w in zip(padded[-len(wanted) :], wanted, strict=False))
+    full = tuple(
+        p if isinstance(w, int) and w == -1 else w for p, w in zip(padded[-len(wanted) :], wanted, strict=False)
+    )
     new = wanted[: max(0, len(wanted) - self.ndim)]  # added axes: -1 has no size to keep
     if (
         len(padded) != len(wanted)
@@ -343,7 +345,9 @@ def squeeze(self: AnyTensor, dim: int | Sequence[int] | None = None, **also: Unp
     """
     axes = axes_of(self, dim)
     if dim is not None and any(self.shape[a] != 1 for a in axes):
-        raise ShapeError(f"axis {dim} of shape {show(self.shape)} cannot be squeezed", place=caller(), expected="size 1")
+        raise ShapeError(
+            f"axis {dim} of shape {show(self.shape)} cannot be squeezed", place=caller(), expected="size 1"
+        )
     return self.reshape(tuple(d for a, d in enumerate(self.shape) if a not in axes or d != 1))
 
 
@@ -414,7 +418,9 @@ def slice_ends(x: AnyTensor, s: slice, axis: int) -> tuple[Dim, Dim]:
     """
     if s.step is not None and index_or_none(s.step) != 1:
         what = f"{shown(s)} of shape {show(x.shape)} has a step, and its length is not known"
-        raise ShapeError(what, place=caller(), expected="a step of 1 between symbolic ends", hint="flip reverses an axis")
+        raise ShapeError(
+            what, place=caller(), expected="a step of 1 between symbolic ends", hint="flip reverses an axis"
+        )
     size = x.shape[axis]
     begin = 0 if s.start is None else _inside(s.start, size)
     end = size if s.stop is None else _inside(s.stop, size)
@@ -429,7 +435,9 @@ def full_index(x: AnyTensor, parts: list[Any]) -> list[Any]:
     named = sum(1 for p in parts if p is not None and not isinstance(p, EllipsisType))
     if named > x.ndim:
         raise PositionError(
-            f"an index of {named} parts is too long for shape {show(x.shape)}", place=caller(), expected=f"at most {x.ndim}"
+            f"an index of {named} parts is too long for shape {show(x.shape)}",
+            place=caller(),
+            expected=f"at most {x.ndim}",
         )
     at = ellipses[0] if ellipses else len(parts)
     return [*parts[:at], *[slice(None)] * (x.ndim - named), *parts[at + 1 :]]
@@ -469,7 +477,9 @@ def pick(t: AnyTensor, axis: int, part: Any) -> AnyTensor:
     if isinstance(size, int):
         if not -size <= i < size:
             raise PositionError(
-                f"index {i} is outside axis {axis} of shape {show(t.shape)}", place=caller(), expected=f"{-size}..{size}"
+                f"index {i} is outside axis {axis} of shape {show(t.shape)}",
+                place=caller(),
+                expected=f"{-size}..{size}",
             )
         i %= size
     x = t.shrink(along(t, axis, i, i + 1))

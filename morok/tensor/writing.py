@@ -24,7 +24,16 @@ from morok.tensor import creation
 from morok.tensor.argument_checks import known
 from morok.tensor.base import AnyTensor, Lazy, dim_node, element_count, iota, show
 from morok.tensor.elementwise_operands import as_operand, converted
-from morok.tensor.indexing import as_rows, check_mask, flat_places, is_array, is_mask, known_place, positions_shape, split_index
+from morok.tensor.indexing import (
+    as_rows,
+    check_mask,
+    flat_places,
+    is_array,
+    is_mask,
+    known_place,
+    positions_shape,
+    split_index,
+)
 from morok.tensor.scalars import data
 from morok.tensor.view_methods import (
     along,

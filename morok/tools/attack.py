@@ -24,7 +24,10 @@ def run(args: argparse.Namespace) -> int:
     if args.keep is not None and report.findings:
         left = len(report.findings) - corpus.keep(args.keep, report)
         if left:
-            print(f"{left} findings have a dialect or helpers of their own, and are not kept in {args.keep}", file=sys.stderr)
+            print(
+                f"{left} findings have a dialect or helpers of their own, and are not kept in {args.keep}",
+                file=sys.stderr,
+            )
     if args.format == "json":
         emit_json(report.json())
     else:
@@ -48,7 +51,12 @@ def lines(report: Report) -> list[str]:
     """The report as text."""
     found: list[str] = []
     for f in report.findings:
-        found += [f"finding: rule {f.number} of seed {report.seed} ({f.theme}) is usable and false", "", f.text.strip(), ""]
+        found += [
+            f"finding: rule {f.number} of seed {report.seed} ({f.theme}) is usable and false",
+            "",
+            f.text.strip(),
+            "",
+        ]
         found += [f"  proof: {f.scope}", f"  shown: {f.shown}", ""]
     for number, message, _ in report.errors:
         found.append(f"error: rule {number} of seed {report.seed}: {message}")

@@ -119,7 +119,11 @@ def outcome(program: Program, given: Buffers, variables: dict[str, Any]) -> Buff
 def same(a: Any, b: Any, size: int) -> bool:
     """True if two elements are equal, floats within TOLERANCE; `size` is the bytes of a float."""
     if isinstance(a, float) and isinstance(b, float):
-        return a == b or (math.isnan(a) and math.isnan(b)) or math.isclose(a, b, rel_tol=TOLERANCE[size], abs_tol=TOLERANCE[size])
+        return (
+            a == b
+            or (math.isnan(a) and math.isnan(b))
+            or math.isclose(a, b, rel_tol=TOLERANCE[size], abs_tol=TOLERANCE[size])
+        )
     return bool(a == b)
 
 
@@ -130,7 +134,9 @@ def difference(ast: UOp, expected: Buffers | str, got: Buffers | str) -> str | N
     if isinstance(got, str):
         return got
     sizes = {
-        n.arg: n.dtype.base.scalar().itemsize for n in _nodes(ast) if n.op is Op.DefineGlobal and isinstance(n.dtype, PtrType)
+        n.arg: n.dtype.base.scalar().itemsize
+        for n in _nodes(ast)
+        if n.op is Op.DefineGlobal and isinstance(n.dtype, PtrType)
     }
     for slot, wanted in expected.items():
         for i, (a, b) in enumerate(zip(wanted, got[slot], strict=True)):
@@ -275,7 +281,9 @@ def _expect(args: argparse.Namespace) -> int:
         execute(args.file, args.args)
     last = runs.last
     if last is None:
-        raise UsageError(f"{args.file} realizes nothing of {wanted.size} elements", expected=f"a result like {args.expect}")
+        raise UsageError(
+            f"{args.file} realizes nothing of {wanted.size} elements", expected=f"a result like {args.expect}"
+        )
     total = sum(iterations(step.ast) for step in last.schedule.steps)
     if total > args.limit:
         raise UsageError(f"the kernels have {total:.0f} iterations", expected=f"at most {args.limit}", hint="--limit")
@@ -284,7 +292,10 @@ def _expect(args: argparse.Namespace) -> int:
     if number is None:
         name, verdict = "", "as expected, after every stage and on the machine"
     elif number == expected.SCHEDULED:
-        name, verdict = "schedule", "already wrong before stage 1: in the program, in its schedule, or in what it realized before"
+        name, verdict = (
+            "schedule",
+            "already wrong before stage 1: in the program, in its schedule, or in what it realized before",
+        )
     elif number == expected.MACHINE:
         name, verdict = "code generation", "right after every stage and wrong on the machine: in code generation"
     else:

@@ -65,7 +65,8 @@ def _entry(path: Path, section: str, id: str, row: Mapping[str, Any]) -> Entry:
     needs_rules = found.decision in ("stated", "repaired")
     if unknown or len(made) > 1 or not found.text or (needs_rules and not (found.rules or found.code)):
         raise LedgerError(
-            f"the catalogue's entry {id} has no valid decision" + (f": unknown {', '.join(unknown)}" if unknown else ""),
+            f"the catalogue's entry {id} has no valid decision"
+            + (f": unknown {', '.join(unknown)}" if unknown else ""),
             place=Place(str(path), 1),
             expected=f"text, and rules or code, or one of {', '.join(DECISIONS)}",
         )

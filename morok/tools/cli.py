@@ -37,7 +37,9 @@ COMMANDS: Final = {
     "doctor": "report the machine, its backends, caches and proofs",
 }
 
-PROGRAMS: Final = frozenset({"run", "trace", "bisect"})  # commands that run a program, with its own arguments and errors
+PROGRAMS: Final = frozenset(
+    {"run", "trace", "bisect"}
+)  # commands that run a program, with its own arguments and errors
 
 
 class _Parser(argparse.ArgumentParser):

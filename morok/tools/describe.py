@@ -34,7 +34,9 @@ def premises(rule: CheckedRule) -> list[str]:
     if rule.syntax.within is not None:
         return []
     out = ["the pattern has a value"]
-    out += [f"{b.name} is not Invalid" for b in rule.bindings.values() if _may_be_index(rule, b.name) and not b.invalid_ok]
+    out += [
+        f"{b.name} is not Invalid" for b in rule.bindings.values() if _may_be_index(rule, b.name) and not b.invalid_ok
+    ]
     for clause in rule.syntax.clauses:
         if isinstance(clause, S.If):
             out.append(expr_text(clause.condition))
@@ -46,14 +48,21 @@ def premises(rule: CheckedRule) -> list[str]:
     for extern in rule.externs.values():
         results = ", ".join(r.name for r in extern.results)
         for promise in extern.ensures:
-            out.append(f"{extern.name}({', '.join(p.name for p in extern.params)}) gives {results} with {expr_text(promise)}")
+            out.append(
+                f"{extern.name}({', '.join(p.name for p in extern.params)}) gives {results} with {expr_text(promise)}"
+            )
     out += [_FLAGS[flag] for flag in rule.syntax.assuming]
     return out
 
 
 def _may_be_index(rule: CheckedRule, name: str) -> bool:
     binding = rule.bindings[name]
-    if binding.sort is not Sort.NODE or binding.type is None or binding.constant or name not in _variables(rule.syntax.pattern):
+    if (
+        binding.sort is not Sort.NODE
+        or binding.type is None
+        or binding.constant
+        or name not in _variables(rule.syntax.pattern)
+    ):
         return False
     ty = binding.type
     return ty.element == "index" if ty.fixed else "index" in rule.domains.get(ty.element, ())
@@ -79,7 +88,9 @@ def lemmas(rule: CheckedRule) -> list[str]:
     out = []
     for extern in rule.externs.values():
         out += [f"{extern.name} is called only where {expr_text(r)}" for r in extern.requires]
-    ops = dict.fromkeys(op for n in _walk(rule.syntax.pattern) if isinstance(n, S.POp) and n.commutative for op in n.ops)
+    ops = dict.fromkeys(
+        op for n in _walk(rule.syntax.pattern) if isinstance(n, S.POp) and n.commutative for op in n.ops
+    )
     out += [f"{op} does not depend on the order of its operands" for op in ops]
     if any(isinstance(n, S.PStruct) and n.op == "Reduce" for n in _walk(rule.syntax.pattern)):
         out.append("over no iterations too, by induction")

@@ -104,12 +104,16 @@ def _interpreted(run: Realization, programs: Sequence[Program], number: int) -> 
     memory: list[list[Any]] = [list(values) for values in run.inputs]
     memory += [[None] * b.size for b in run.prepared.memory[run.schedule.inputs :]]
     for step, program in zip(run.schedule.steps, programs, strict=True):
-        if undefined := interpreted(program, {slot: memory[n] for slot, n in enumerate(step.buffers)}, run.prepared.values):
+        if undefined := interpreted(
+            program, {slot: memory[n] for slot, n in enumerate(step.buffers)}, run.prepared.values
+        ):
             return undefined
     return memory[number]
 
 
-def _alike(found: Sequence[Any], wanted: np.ndarray[Any, Any], dtype: DType, same: Callable[[Any, Any, int], bool]) -> int:
+def _alike(
+    found: Sequence[Any], wanted: np.ndarray[Any, Any], dtype: DType, same: Callable[[Any, Any, int], bool]
+) -> int:
     size = dtype.itemsize
     return sum(same(a, b, size) for a, b in zip(found, wanted.reshape(-1).tolist(), strict=True))
 

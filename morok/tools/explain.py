@@ -78,7 +78,9 @@ def _near(wanted: str, paths: list[str]) -> str:
 def _sources(name: str) -> list[dict[str, str]]:
     """The catalogue's entries that name a built-in rule."""
     cited = [e for e in entries(rules_dir()) if any(answers(name, rule) for rule in e.rules)]
-    return [{"id": e.id, "section": e.section, "text": e.text, "decision": e.decision, "reason": e.reason} for e in cited]
+    return [
+        {"id": e.id, "section": e.section, "text": e.text, "decision": e.decision, "reason": e.reason} for e in cited
+    ]
 
 
 def _whose(rule: CheckedRule, variable: str) -> str:
@@ -164,7 +166,9 @@ def _show(row: dict[str, Any]) -> None:
     for key in ("assuming", "helpers"):
         if row[key]:
             lines.append(f"  {key} {', '.join(row[key])}")
-    lines.append(f"  verdict: {row['verdict']}" + (f", by {row['solver']}" if row["premises"] and row["solver"] else ""))
+    lines.append(
+        f"  verdict: {row['verdict']}" + (f", by {row['solver']}" if row["premises"] and row["solver"] else "")
+    )
     lines += [f"    contracts: {row['contracts']}"] * bool(row["contracts"])
     lines += [f"    {line}" for line in (*row["scope"], *row["message"].splitlines())]
     if row["premises"]:

@@ -90,7 +90,9 @@ def _named(name: object) -> str:
 
 
 def _joined(e: Expr, binds: int, word: str) -> str:
-    return word.join(_within(a, binds + 1 if binds in (1, 5) or (word == " - " and k) else binds) for k, a in enumerate(e.args))
+    return word.join(
+        _within(a, binds + 1 if binds in (1, 5) or (word == " - " and k) else binds) for k, a in enumerate(e.args)
+    )
 
 
 def _conjuncts(args: list[Expr]) -> list[str]:

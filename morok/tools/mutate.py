@@ -24,7 +24,9 @@ def run(args: argparse.Namespace) -> int:
     record = records.read_record(path)
     accepted = records.read_accepted(records.accepted_path(), args.write)
     seed = args.seed if args.seed is not None else "".join(records.meaning(r) for r in rules)
-    planned = records.Plan(tuple(mutation.every(rules)), ()) if args.all else records.plan(rules, record, args.sample, seed)
+    planned = (
+        records.Plan(tuple(mutation.every(rules)), ()) if args.all else records.plan(rules, record, args.sample, seed)
+    )
     names = {r.name for r in rules}
     kept = record if args.only or args.paths else {n: e for n, e in record.items() if n in names}
     recorder = records.Recorder(path, kept, planned.changed)

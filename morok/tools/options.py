@@ -19,7 +19,9 @@ def _json(parser: argparse.ArgumentParser) -> None:
 
 
 def _rule_paths(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("paths", nargs="*", metavar="PATH", help=".rules files or folders (default: the built-in rules)")
+    parser.add_argument(
+        "paths", nargs="*", metavar="PATH", help=".rules files or folders (default: the built-in rules)"
+    )
 
 
 def prove(parser: argparse.ArgumentParser) -> None:
@@ -42,20 +44,31 @@ def prove(parser: argparse.ArgumentParser) -> None:
         help=f"{', '.join(FORMATS)}; with =FILE into a file; repeatable",
     )
     parser.add_argument("--jobs", type=at_least(1), metavar="N", help="worker processes (default: one a core)")
-    parser.add_argument("--budget", type=at_least(1), metavar="UNITS", help="solver resource units an obligation; deterministic")
+    parser.add_argument(
+        "--budget", type=at_least(1), metavar="UNITS", help="solver resource units an obligation; deterministic"
+    )
     parser.add_argument("--no-cache", action="store_true", help="prove everything anew")
     parser.add_argument("--write", action="store_true", help="record the verdicts in the ledger")
     parser.add_argument(
         "--compare", action="store_true", help="prove everything anew; exit 1 if the results differ from the ledger"
     )
-    parser.add_argument("--frozen", action="store_true", help="ask no solver: exit 3 if the ledger has no record of a rule")
-    parser.add_argument("--rule-limit", type=more_than_none, metavar="S", help="seconds a rule: `unknown` beyond, not recorded")
     parser.add_argument(
-        "--time-limit", type=more_than_none, metavar="S", help="seconds for all rules, with reading: the rest are `unknown`"
+        "--frozen", action="store_true", help="ask no solver: exit 3 if the ledger has no record of a rule"
+    )
+    parser.add_argument(
+        "--rule-limit", type=more_than_none, metavar="S", help="seconds a rule: `unknown` beyond, not recorded"
+    )
+    parser.add_argument(
+        "--time-limit",
+        type=more_than_none,
+        metavar="S",
+        help="seconds for all rules, with reading: the rest are `unknown`",
     )
     parser.add_argument("--smt2", metavar="DIR", help="write the obligations as SMT-LIB, one file a rule")
     parser.add_argument("--bounds", action="store_true", help="prove the transfer functions of the ops' bounds instead")
-    parser.add_argument("--trust-helpers", action="store_true", help="run the Python helpers of packs to test their contracts")
+    parser.add_argument(
+        "--trust-helpers", action="store_true", help="run the Python helpers of packs to test their contracts"
+    )
     parser.add_argument("--only", metavar="GLOB", help="only rules whose name matches")
 
 
@@ -125,11 +138,17 @@ def mutate(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--all", action="store_true", help="every mutant of every rule")
     parser.add_argument("--only", metavar="GLOB", help="only rules whose name matches")
     parser.add_argument(
-        "--sample", type=at_least(0), default=MUTANTS, metavar="N", help=f"mutants of unchanged rules (default: {MUTANTS})"
+        "--sample",
+        type=at_least(0),
+        default=MUTANTS,
+        metavar="N",
+        help=f"mutants of unchanged rules (default: {MUTANTS})",
     )
     parser.add_argument("--seed", metavar="TEXT", help="chooses the sample (default: the rules themselves)")
     parser.add_argument("--jobs", type=at_least(1), default=1, metavar="N", help="worker processes")
-    parser.add_argument("--write", action="store_true", help="record the outcomes of rules whose mutants are all judged")
+    parser.add_argument(
+        "--write", action="store_true", help="record the outcomes of rules whose mutants are all judged"
+    )
     _json(parser)
 
 
@@ -142,11 +161,15 @@ def attack(parser: argparse.ArgumentParser) -> None:
     Exit status: 0 no finding; 1 findings, or with --quotas a feature in too few rules; 2 usage error.
     """
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="chooses the rules (default: 0)")
-    parser.add_argument("--rules", type=at_least(1), metavar="N", help=f"rules to try (default: {ATTACK_RULES}, without --time)")
+    parser.add_argument(
+        "--rules", type=at_least(1), metavar="N", help=f"rules to try (default: {ATTACK_RULES}, without --time)"
+    )
     parser.add_argument("--time", type=at_least(1), metavar="SECONDS", help="start no rule after this time")
     parser.add_argument("--jobs", type=at_least(1), metavar="N", help="worker processes (default: one a core)")
     parser.add_argument("--format", choices=("text", "json"), default="text", help="of the report")
-    parser.add_argument("--keep", type=Path, metavar="FILE", help="add the findings to a .rules file of rules that must not fire")
+    parser.add_argument(
+        "--keep", type=Path, metavar="FILE", help="add the findings to a .rules file of rules that must not fire"
+    )
     parser.add_argument(
         "--quotas",
         action="store_true",
@@ -176,7 +199,9 @@ def explain(parser: argparse.ArgumentParser) -> None:
     Exit status: 0; 2 for an unknown rule or code.
     """
     parser.add_argument("what", metavar="RULE|CODE", help="group.rule, a rule's own name, or a code such as MRK201")
-    parser.add_argument("--rules", nargs="+", default=[], metavar="PATH", help="where the rule is (default: the built-in rules)")
+    parser.add_argument(
+        "--rules", nargs="+", default=[], metavar="PATH", help="where the rule is (default: the built-in rules)"
+    )
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--smt2", action="store_true", help="print the obligations of its proof, as SMT-LIB")
     form.add_argument("--json", action="store_true", help="print one JSON document")
@@ -189,7 +214,9 @@ def simplify(parser: argparse.ArgumentParser) -> None:
     """
     parser.add_argument("expression", metavar="EXPR", help="in the notation of rules")
     parser.add_argument("--rules", nargs="+", metavar="PATH", help="rewrite with these files instead (proved first)")
-    parser.add_argument("--trust-helpers", action="store_true", help="test the Python helpers of these files, and use them")
+    parser.add_argument(
+        "--trust-helpers", action="store_true", help="test the Python helpers of these files, and use them"
+    )
     parser.add_argument("--trace", action="store_true", help="print every rule that fires")
     _json(parser)
 
@@ -199,7 +226,9 @@ def run(parser: argparse.ArgumentParser) -> None:
 
     With --json one document lists the kernels that ran, and the program's output goes to stderr.
     """
-    parser.add_argument("--json", action="store_true", help="print one JSON document; what the program prints goes to stderr")
+    parser.add_argument(
+        "--json", action="store_true", help="print one JSON document; what the program prints goes to stderr"
+    )
     parser.add_argument("file", metavar="FILE.py")
     parser.add_argument("args", nargs=argparse.REMAINDER, help="passed to the program")
 
@@ -237,7 +266,9 @@ def bisect(parser: argparse.ArgumentParser) -> None:
         help=f"skip kernels of more iterations (default: {ITERATIONS})",
     )
     parser.add_argument("--expect", metavar="REF.npy", help="the expected result; may also follow FILE.py")
-    parser.add_argument("--json", action="store_true", help="print one JSON document; what the program prints goes to stderr")
+    parser.add_argument(
+        "--json", action="store_true", help="print one JSON document; what the program prints goes to stderr"
+    )
     parser.add_argument("file", metavar="FILE.py")
     parser.add_argument("args", nargs=argparse.REMAINDER, help="passed to the program")
 
@@ -266,7 +297,9 @@ def docs(parser: argparse.ArgumentParser) -> None:
     """
     _rule_paths(parser)
     parser.add_argument("--out", default="book", metavar="DIR", help="the folder to write into (default: book)")
-    parser.add_argument("--guide", metavar="DIR", help="write the generated parts of the guide in this folder, and no book")
+    parser.add_argument(
+        "--guide", metavar="DIR", help="write the generated parts of the guide in this folder, and no book"
+    )
     _json(parser)
 
 

@@ -51,13 +51,16 @@ def run(args: argparse.Namespace) -> int:
     reports = Reports(wanted)
     for option in ("smt2", "only"):
         if getattr(args, option) == "":
-            raise UsageError(f"--{option} names nothing", expected="a folder" if option == "smt2" else "a glob over rule names")
+            raise UsageError(
+                f"--{option} names nothing", expected="a folder" if option == "smt2" else "a glob over rule names"
+            )
     if args.compare and args.write:
         raise UsageError("--compare says where the ledger is wrong, --write makes it right", hint="give one of the two")
     refused = [f"--{n}" for n in ("write", "compare", "no_cache", "smt2", "bounds") if args.frozen and getattr(args, n)]
     if refused:
         raise UsageError(
-            f"--frozen only reads the ledger, {refused[0].replace('_', '-')} asks the solver", hint="give one of the two"
+            f"--frozen only reads the ledger, {refused[0].replace('_', '-')} asks the solver",
+            hint="give one of the two",
         )
     with reports.open():
         try:
@@ -65,7 +68,11 @@ def run(args: argparse.Namespace) -> int:
         except BrokenPipeError:
             raise
         except (MorokError, OSError) as problem:
-            error = access_error(problem) if isinstance(problem, OSError) and not isinstance(problem, MorokError) else problem
+            error = (
+                access_error(problem)
+                if isinstance(problem, OSError) and not isinstance(problem, MorokError)
+                else problem
+            )
             assert isinstance(error, MorokError)
             for each in error.errors if isinstance(error, RuleError) else (error,):
                 reports.mistake(each)
@@ -123,7 +130,9 @@ def _bounds(args: argparse.Namespace, reports: Reports) -> int:
     from morok.prove import bounds_record  # lazy: loads the solver
 
     if args.paths or args.only or args.smt2 or args.compare:
-        raise UsageError("--bounds proves the functions of the op table", hint="leave out PATH, --only, --smt2 and --compare")
+        raise UsageError(
+            "--bounds proves the functions of the op table", hint="leave out PATH, --only, --smt2 and --compare"
+        )
     jobs = args.jobs or default_jobs()
     verdicts = bounds_record.verdicts(use_cache=not args.no_cache, write=args.write, jobs=jobs, budget=args.budget)
     reports.verdicts = verdicts

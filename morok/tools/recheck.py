@@ -101,7 +101,9 @@ def run(args: argparse.Namespace) -> int:
             print(f"{n:6} {reason}")
         answers = [f"{n} {a} by {s}" for (s, a), n in found.counts.items()]
         print(
-            f"{found.obligations} obligations ({found.distinct} distinct)", *([", ".join(answers)] if answers else []), sep=": "
+            f"{found.obligations} obligations ({found.distinct} distinct)",
+            *([", ".join(answers)] if answers else []),
+            sep=": ",
         )
         print(f"{found.rules_checked} of {found.rules} rules checked again in every obligation")
     return 1 if found.disagreements or compared.differs else 0

@@ -27,7 +27,9 @@ def forms(wanted: Sequence[str]) -> list[tuple[str, str]]:
             raise UsageError(f"--format {item} names no file", hint=f"--format {form} prints it")
         pairs.append((form, file))
     if sum(not file for _, file in pairs) > 1:
-        raise UsageError("two formats for one standard output", hint="give all but one a file: --format junit=report.xml")
+        raise UsageError(
+            "two formats for one standard output", hint="give all but one a file: --format junit=report.xml"
+        )
     return pairs
 
 

@@ -25,11 +25,14 @@ def read(path: Path) -> list[Mapping[str, Any]]:
     try:
         firings = json.loads(path.read_text(encoding="utf-8"))["firings"]
         for firing in firings:
-            if not all(isinstance(firing[f], int | float if f.endswith("_id") or f == "seconds" else str) for f in FIELDS):
+            if not all(
+                isinstance(firing[f], int | float if f.endswith("_id") or f == "seconds" else str) for f in FIELDS
+            ):
                 raise TypeError("a field of another kind")
     except (ValueError, KeyError, TypeError) as problem:
         raise UsageError(
-            f"{path} is no trace: {type(problem).__name__}: {problem}", expected='{"firings": [...]}, as MOROK_TRACE writes it'
+            f"{path} is no trace: {type(problem).__name__}: {problem}",
+            expected='{"firings": [...]}, as MOROK_TRACE writes it',
         ) from None
     return list(firings)
 

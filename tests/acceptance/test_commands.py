@@ -72,7 +72,9 @@ def test_a_false_rule_is_refuted_with_a_confirmed_counterexample(tmp_path: Path,
     [(ILL_TYPED, 2, "MRK102", 3), (UNKNOWN_OP, 2, "MRK103", 3), (SYNTAX, 2, "MRK101", 3)],
     ids=["ill-typed", "unknown op", "syntax error"],
 )
-def test_each_mistake_has_its_code(text: str, status: int, code: str, line: int, tmp_path: Path, capsys: Captured) -> None:
+def test_each_mistake_has_its_code(
+    text: str, status: int, code: str, line: int, tmp_path: Path, capsys: Captured
+) -> None:
     file = write(tmp_path, text)
     for name in ("prove", "check"):
         assert main([name, str(file)]) == status
@@ -232,7 +234,9 @@ def test_run_and_trace(tmp_path: Path) -> None:
     assert result.returncode == 0, result.stderr
     sections = [line for line in result.stdout.splitlines() if line.startswith("=== ")]
     assert len(sections) == 22
-    assert result.stdout.startswith("--- schedule: pass 1: ")  # and nothing but what passes and stages did: it can be piped
+    assert result.stdout.startswith(
+        "--- schedule: pass 1: "
+    )  # and nothing but what passes and stages did: it can be piped
     assert "[2.0, 3.0]" not in result.stdout
     assert result.stderr == "[2.0, 3.0] []\n"
     assert any("(no change)" in line for line in sections)
@@ -336,7 +340,9 @@ def test_a_changed_rule_is_refused_until_it_is_proved_again(tmp_path: Path) -> N
 
     def morok_command(*arguments: str) -> subprocess.CompletedProcess[str]:
         line = [sys.executable, "-m", "morok", *arguments]
-        return subprocess.run(line, capture_output=True, text=True, timeout=300, cwd=tmp_path, env=environment, check=False)
+        return subprocess.run(
+            line, capture_output=True, text=True, timeout=300, cwd=tmp_path, env=environment, check=False
+        )
 
     assert text.count("add_zero: Add[x: !float, @zero] ~> x") == 1
     file.write_text("# a comment changes no meaning\n" + text)

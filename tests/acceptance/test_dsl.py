@@ -123,7 +123,9 @@ def test_fields_by_name() -> None:
 
 
 def test_nested_patterns() -> None:
-    rules = unproved("r: Add[Mod(x: index, n), Mul[Idiv(x, n), n]] ~> x\ndeep: Neg(Neg(Neg(Neg(Neg(x: index))))) ~> Neg(x)")
+    rules = unproved(
+        "r: Add[Mod(x: index, n), Mul[Idiv(x, n), n]] ~> x\ndeep: Neg(Neg(Neg(Neg(Neg(x: index))))) ~> Neg(x)"
+    )
     for whole in ((X % N) + (X // N) * N, N * (X // N) + X % N):
         assert rules["t.r"].apply(whole) is X
     assert rules["t.r"].apply((X % N) + (Y // N) * N) is None
@@ -143,7 +145,9 @@ BINARY13 = ("Add", "Sub", "Mul", "Idiv", "Mod", "Max", "Min", "And", "Or", "Xor"
 
 
 def test_a_template_is_one_rule_an_op() -> None:
-    rules = unproved(f"for op in binary [{', '.join(BINARY13)}] {{\n    fold: op(@const(a), @const(b)) ~> eval(op, a, b)\n}}")
+    rules = unproved(
+        f"for op in binary [{', '.join(BINARY13)}] {{\n    fold: op(@const(a), @const(b)) ~> eval(op, a, b)\n}}"
+    )
     assert rules.names == tuple(f"t.fold.{name}" for name in BINARY13)
     seven, two = UOp.const(7, d.i32), UOp.const(2, d.i32)
     results = [3 * 3, 5, 14, 3, 1, 7, 2, 2, 7, 5, 28, 1, False]

@@ -114,8 +114,12 @@ def test_images_are_left_alone_by_stage_13() -> None:
             after = run(STAGES[12], UOp.sink(argument(1, 4).index(x).store(sample(place) + plain)), host()).toposort()
             assert place in after
             assert [u.src[0] for u in after if u.op is Op.Load] == [plain]
-            loaded = run(STAGES[12], UOp.sink(argument(1, 4).index(x).store(sample(place.load()) + plain)), host()).toposort()
+            loaded = run(
+                STAGES[12], UOp.sink(argument(1, 4).index(x).store(sample(place.load()) + plain)), host()
+            ).toposort()
             assert [u.src[0] for u in loaded if u.op is Op.Load] == [place, plain]
-        gathered = run(STAGES[12], UOp.sink(argument(1, 4).index(x).store(sample(picture.index(table)))), host()).toposort()
+        gathered = run(
+            STAGES[12], UOp.sink(argument(1, 4).index(x).store(sample(picture.index(table)))), host()
+        ).toposort()
         assert picture.index(table.load()) in gathered
         assert [u.src[0] for u in gathered if u.op is Op.Load] == [table]

@@ -367,7 +367,9 @@ INTEGER_ONLY: dict[str, Callable[[Any, Any], Any]] = {"and": operator.and_, "or"
 
 
 @pytest.mark.sampled(3)
-@pytest.mark.parametrize("name", ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float32", "float64"])
+@pytest.mark.parametrize(
+    "name", ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float32", "float64"]
+)
 def test_binary_ops_are_numpys(name: str) -> None:
     """Every op in one compiled kernel a dtype, extremes and zeros against each other."""
     rng = np.random.default_rng(1)
@@ -393,7 +395,11 @@ def test_binary_ops_are_numpys(name: str) -> None:
 
 
 def test_where_and_fused_multiply_add() -> None:
-    c, t, f = np.array([True, False, True]), np.array([1.0, 2.0, 3.0], np.float32), np.array([4.0, 5.0, 6.0], np.float32)
+    c, t, f = (
+        np.array([True, False, True]),
+        np.array([1.0, 2.0, 3.0], np.float32),
+        np.array([4.0, 5.0, 6.0], np.float32),
+    )
     np.testing.assert_array_equal(Tensor(c).where(Tensor(t), Tensor(f)).numpy(), np.where(c, t, f))
     a = 1.0 + 2.0**-23
     a, b, c32 = (UOp.const(v) for v in (a, a, -(1.0 + 2.0**-22)))
@@ -415,7 +421,9 @@ def test_hints_and_helpers_exist() -> None:
         marked = t._like(UOp.new(op, (t.uop,))) + 1
         assert op not in {u.op for item in create_schedule([marked]) for u in item.ast.toposort()}
         assert marked.tolist() == [1.0, 2.0, 3.0, 4.0]
-    ast = UOp.sink(argument(0, 4).index(0).store(UOp.new(Op.Contiguous, (argument(1, 4).index(1),))), info=KernelInfo("k"))
+    ast = UOp.sink(
+        argument(0, 4).index(0).store(UOp.new(Op.Contiguous, (argument(1, 4).index(1),))), info=KernelInfo("k")
+    )
     assert Op.Contiguous not in ops(stages(ast, host())[10])
     assert UOp.new(Op.BufferView, (b,), (2, 4), d.f32).dtype is d.f32
     assert UOp.new(Op.Precast, (X,), dtype=d.f16).dtype is d.f16

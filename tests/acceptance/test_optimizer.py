@@ -305,7 +305,9 @@ def test_beam_search_reads_its_cache(quick: list[int]) -> None:
 def test_the_action_space() -> None:
     assert len(beam.ACTIONS) == len(set(beam.ACTIONS)) == 162
     assert THREAD not in {a.op for a in beam.ACTIONS}
-    assert {a.op for a in beam.actions(dataclasses.replace(K.AVX2, threads=2))} == {a.op for a in beam.ACTIONS} | {THREAD}
+    assert {a.op for a in beam.actions(dataclasses.replace(K.AVX2, threads=2))} == {a.op for a in beam.ACTIONS} | {
+        THREAD
+    }
 
 
 @pytest.mark.long
@@ -365,7 +367,9 @@ def test_a_choice_that_a_kernel_cannot_have_ends_the_choices_and_no_program(
         for after in range(4):
             apply = Scheduler.apply
 
-            def misled(self: Scheduler, opt: Opt, apply: Callable[[Scheduler, Opt], None] = apply, after: int = after) -> None:
+            def misled(
+                self: Scheduler, opt: Opt, apply: Callable[[Scheduler, Opt], None] = apply, after: int = after
+            ) -> None:
                 apply(self, Opt(OptOp.UPCAST, 99, 4) if len(self.applied) == after else opt)
 
             with monkeypatch.context() as patch:

@@ -180,10 +180,16 @@ def test_stage_12_limits() -> None:
     # 70,000 blocks along a dimension that has 65,535, and five dimensions, of which there are three
     rows = K.spread(70_000, 4)
     specials = {n.arg: int(n.vmax) + 1 for n in lower(with_opts(rows), K.GPU) if n.op is Op.Special}
-    assert all(n <= m for n, m in zip((specials[f"gidx{k}"] for k in range(len(specials))), K.GPU.grid_max, strict=False))
+    assert all(
+        n <= m for n, m in zip((specials[f"gidx{k}"] for k in range(len(specials))), K.GPU.grid_max, strict=False)
+    )
     assert np.prod(list(specials.values())) == 280_000
     five = data(2, 3, 4, 5, 6).permute(4, 3, 2, 1, 0).contiguous()
-    assert {n.arg for n in lower(with_opts(five.schedule()[0].ast), K.GPU) if n.op is Op.Special} <= {"gidx0", "gidx1", "gidx2"}
+    assert {n.arg for n in lower(with_opts(five.schedule()[0].ast), K.GPU) if n.op is Op.Special} <= {
+        "gidx0",
+        "gidx1",
+        "gidx2",
+    }
 
 
 def test_stage_13_loads() -> None:
@@ -248,7 +254,9 @@ def test_floor_division_costs_no_more_where_bounds_allow(op: Op) -> None:
     plain = {Op.FloorDiv: Op.Idiv, Op.FloorMod: Op.Mod}[op]
     for divisor in (8, 7):
         x, d = UOp.var("x", i32, 0, 1000), UOp.const(divisor, i32)
-        floor, cut = ([n.op for n in lower(UOp.sink(MEMORY.index(0).store(UOp.new(o, (x, d)))), K.SCALAR)] for o in (op, plain))
+        floor, cut = (
+            [n.op for n in lower(UOp.sink(MEMORY.index(0).store(UOp.new(o, (x, d)))), K.SCALAR)] for o in (op, plain)
+        )
         assert floor == cut
         assert not {Op.Where, Op.Lt} & set(floor)
 

@@ -45,7 +45,9 @@ def test_results_are_linked() -> None:
         node = (node + 0).max((node + 0) * 1)
     trace = Trace()
     result = graph_rewrite(
-        node, unproved("z: Add[x: index, @zero] ~> x\no: Mul[x: index, @one] ~> x\nm: Max(x: index, x) ~> x"), trace=trace
+        node,
+        unproved("z: Add[x: index, @zero] ~> x\no: Mul[x: index, @one] ~> x\nm: Max(x: index, x) ~> x"),
+        trace=trace,
     )
     assert result is X
     assert len(trace.firings) <= 60
@@ -123,7 +125,9 @@ def test_a_gated_store_becomes_a_branch() -> None:
 
 def test_every_firing_is_recorded(tmp_path: Path) -> None:
     out = tmp_path / "out.json"
-    program = "import morok; from morok import UOp; x = UOp.var('x', morok.dtypes.index, 0, 9); morok.simplify((x + 0) * 1)"
+    program = (
+        "import morok; from morok import UOp; x = UOp.var('x', morok.dtypes.index, 0, 9); morok.simplify((x + 0) * 1)"
+    )
     environment = {**os.environ, "MOROK_TRACE": str(out)}
     line = [sys.executable, "-c", program]
     run = subprocess.run(line, env=environment, capture_output=True, text=True, timeout=120, cwd=ROOT, check=False)

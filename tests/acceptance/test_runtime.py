@@ -79,7 +79,8 @@ def test_jit_cache() -> None:
     two.realize()
     assert (jit.COUNTERS.compiled, jit.COUNTERS.from_disk, schedule.COUNTERS.kernels_lowered) == before
     plain, other = (
-        t.prepare(config=c) for t, c in ((data(23) * 4.75 - 1, None), (data(23) * 4.75 - 1, OptimizerConfig(Unoptimized())))
+        t.prepare(config=c)
+        for t, c in ((data(23) * 4.75 - 1, None), (data(23) * 4.75 - 1, OptimizerConfig(Unoptimized())))
     )
     assert plain.kernels[0].kernel is not other.kernels[0].kernel
 
@@ -222,7 +223,12 @@ def test_the_prefix_goes_first(name: str, bare: str, monkeypatch: pytest.MonkeyP
 def test_what_there_is_no_code_for_is_said() -> None:
     code = "from morok import config; [s.value for s in config.SETTINGS]"
     said = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT, env={"MOROK_AMX": "1", "PATH": ""}
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=ROOT,
+        env={"MOROK_AMX": "1", "PATH": ""},
     ).stderr
     assert "MOROK_AMX changes nothing: there is no code for matrix coprocessors" in said
 

@@ -226,7 +226,9 @@ def test_flattened_ranges() -> None:
     programs = [COUNTS[name][0]() for name in COUNTS] + [view(data(4, 6)) * 2 for view, _ in FORMULAS.values()]
     for item in (i for program in programs for i in program.schedule()):
         found: list[UOp] = [item.ast]
-        pipeline.lower(item.ast, K.CPU, lambda number, name, before, p, out=found: out.append(p) if number in (4, 5, 7) else None)
+        pipeline.lower(
+            item.ast, K.CPU, lambda number, name, before, p, out=found: out.append(p) if number in (4, 5, 7) else None
+        )
         for n in (n for ast in found for n in ast.toposort()):
             if n.op in (Op.End, Op.Reduce):
                 assert {r.op for r in n.src[1:]} <= {Op.Range}

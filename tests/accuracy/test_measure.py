@@ -52,7 +52,11 @@ signs: Tan(x: f16) ~> Cast(Tan(Abs(Cast(x, f32))), f16) within 4 ulp
 """
 RULES = {r.name.partition(".")[2]: r for r in check_text(TEXT).rules()}
 FILE = folders.rules_folder() / "target" / "transcendental.rules"
-EVERYTHING = {"exp2_f32": 1.0, "log2_f32": 1.0, "wave_f32.Sin": 1.5}  # measured over all f32 operands, and what is asked of them
+EVERYTHING = {
+    "exp2_f32": 1.0,
+    "log2_f32": 1.0,
+    "wave_f32.Sin": 1.5,
+}  # measured over all f32 operands, and what is asked of them
 
 
 @functools.cache
@@ -166,7 +170,9 @@ def test_numbers_that_a_rule_names_are_operands_both_ways_round() -> None:
     assert not list(measurement.named_operands(subject(RULES["sound"], RULES["sound"].instances[0])))
     (rule,) = check_text('group g\n\nr: Exp2(x: f32) ~> Add(x, 2.5) within 1 ulp\n    "of one number"\n').rules()
     ((bits,),) = measurement.named_operands(subject(rule, rule.instances[0]))
-    assert {2.5, -2.5, float(np.nextafter(np.float32(2.5), np.float32(3)))} <= set(ulp.widened(dtypes.f32, bits).tolist())
+    assert {2.5, -2.5, float(np.nextafter(np.float32(2.5), np.float32(3)))} <= set(
+        ulp.widened(dtypes.f32, bits).tolist()
+    )
     first, second = ulp.pairs_of_numbers(dtypes.f64, [2.5])
     assert len(first) == len(second) <= ulp.DOUBLES
     assert 2.5 in ulp.widened(dtypes.f64, first)
@@ -236,7 +242,13 @@ def test_a_worse_record_cannot_hide_a_worse_sample(monkeypatch: pytest.MonkeyPat
     rule: CheckedRule = RULES["sound"]
     s = subject(rule, rule.instances[0])
     flattering = Measurement(
-        rule.name, "f16", measured_code.code_digest(s), 65536, True, dict.fromkeys(measured_code.BUILDS, Worst(0.1, (0,))), ""
+        rule.name,
+        "f16",
+        measured_code.code_digest(s),
+        65536,
+        True,
+        dict.fromkeys(measured_code.BUILDS, Worst(0.1, (0,))),
+        "",
     )
     monkeypatch.setattr(record, "find", lambda rule, dtype: flattering)
     found = judge(rule, 1, False)
@@ -245,7 +257,9 @@ def test_a_worse_record_cannot_hide_a_worse_sample(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.long
-def test_the_record_is_written_read_and_refused_where_it_is_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_record_is_written_read_and_refused_where_it_is_none(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     pack = tmp_path / "pack.rules"
     pack.write_text("group g\n\n" + TEXT[TEXT.index("sound:") : TEXT.index("signs:")])
     assert main(["measure", str(pack), "--write"]) == 0

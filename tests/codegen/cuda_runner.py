@@ -45,7 +45,17 @@ def build(kernels: Sequence[Rendered], folder: Path, optimize: str = "-O1", extr
     source = folder / f"{kernels[0].name}.cpp"
     source.write_text("\n".join(parts))
     library = folder / f"{kernels[0].name}.so"
-    command = ["g++", "-std=c++17", optimize, "-ffp-contract=off", "-fno-strict-aliasing", "-shared", "-fPIC", "-w", *extra]
+    command = [
+        "g++",
+        "-std=c++17",
+        optimize,
+        "-ffp-contract=off",
+        "-fno-strict-aliasing",
+        "-shared",
+        "-fPIC",
+        "-w",
+        *extra,
+    ]
     done = subprocess.run([*command, f"-I{HEADERS}", str(source), "-o", str(library)], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[:3000]
     return ctypes.CDLL(str(library))

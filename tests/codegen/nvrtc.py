@@ -49,7 +49,12 @@ def compile_ptx(text: str, name: str, arch: str = "sm_80", fmad: bool = True) ->
     library = _library()
     program = ctypes.c_void_p()
     assert library.nvrtcCreateProgram(ctypes.byref(program), text.encode(), f"{name}.cu".encode(), 0, None, None) == 0
-    options = [f"--gpu-architecture={arch}", "--std=c++17", f"--include-path={headers()}", f"--fmad={str(fmad).lower()}"]
+    options = [
+        f"--gpu-architecture={arch}",
+        "--std=c++17",
+        f"--include-path={headers()}",
+        f"--fmad={str(fmad).lower()}",
+    ]
     options += ["--ptxas-options=-v"] if arch.startswith("sm") else []
     given = (ctypes.c_char_p * len(options))(*[o.encode() for o in options])
     try:

@@ -139,7 +139,13 @@ def cast_program(source: DType, lanes: Sequence[int] = LANES) -> Program:
         expected = [_cast(target, v, source) for v in column]
         for n in lanes:
             program.loop(
-                f"Cast {source} to {target}", target, lambda x, t=target: x.cast(t), [(operand, source)], len(rows), n, expected
+                f"Cast {source} to {target}",
+                target,
+                lambda x, t=target: x.cast(t),
+                [(operand, source)],
+                len(rows),
+                n,
+                expected,
             )
     return program
 

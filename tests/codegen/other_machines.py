@@ -31,7 +31,10 @@ def main(cpu: str, features: str, lanes: str, how: str) -> None:
         code = emit(rendered.text, m)
         if how == "emit":
             return
-        types = [u.dtype.base for u in sorted((a for a in program.listing.list if a.op is Op.DefineGlobal), key=lambda u: u.arg)]
+        types = [
+            u.dtype.base
+            for u in sorted((a for a in program.listing.list if a.op is Op.DefineGlobal), key=lambda u: u.arg)
+        ]
         buffers = [Buffer.wrap(device("CPU"), a, t) for a, t in zip(program.arrays, types, strict=True)]
         CPUKernel(rendered, load(code, rendered.symbol)).launch(buffers)
         for case in program.cases:

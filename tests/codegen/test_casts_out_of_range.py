@@ -56,7 +56,9 @@ def test_tensors(f: type, d: DType) -> None:
 
 @pytest.mark.long
 def test_tensors_on_cuda(tmp_path: Path) -> None:
-    programs = [(Program.of(f"{f.__name__}_{d.name}", Tensor(inputs(f)).cast(d)), inputs(f), d) for f in FLOATS for d in INTS]
+    programs = [
+        (Program.of(f"{f.__name__}_{d.name}", Tensor(inputs(f)).cast(d)), inputs(f), d) for f in FLOATS for d in INTS
+    ]
     library = build([text for p, *_ in programs for text in p.texts], tmp_path, "-O1")
     for p, x, d in programs:
         (got,) = p.run(library)

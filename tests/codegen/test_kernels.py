@@ -78,7 +78,9 @@ def cuda(tmp_path_factory: pytest.TempPathFactory) -> tuple[ctypes.CDLL, dict[st
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("backwards", [False, True], ids=["forwards", "backwards"])
 @pytest.mark.parametrize("name", ON_GPU)
-def test_cuda_agrees_with_the_interpreter(name: str, backwards: bool, cuda: tuple[ctypes.CDLL, dict[str, Rendered]]) -> None:
+def test_cuda_agrees_with_the_interpreter(
+    name: str, backwards: bool, cuda: tuple[ctypes.CDLL, dict[str, Rendered]]
+) -> None:
     library, texts = cuda
     e = ON_GPU[name]()
     arrays = arrays_of(e)
@@ -140,7 +142,12 @@ def test_a_missing_barrier_shows(tmp_path: Path) -> None:
     e = GPU["reversal_through_shared_memory"]()
     rendered = render_cuda(e.listing.list, "unsafe")
     broken = Rendered(
-        "unsafe", "CUDA", rendered.text.replace("__syncthreads();", ""), rendered.args, grid=rendered.grid, block=rendered.block
+        "unsafe",
+        "CUDA",
+        rendered.text.replace("__syncthreads();", ""),
+        rendered.args,
+        grid=rendered.grid,
+        block=rendered.block,
     )
     library = build([broken], tmp_path)
     results = []

@@ -22,7 +22,9 @@ def run(program: Program, name: str) -> list[np.ndarray]:
     cpu = device("CPU")
     with config.settings(fast_math=""):
         kernel = cpu.compile(program.listing.list, name)
-    types = [u.dtype.base for u in sorted((a for a in program.listing.list if a.op is Op.DefineGlobal), key=lambda u: u.arg)]
+    types = [
+        u.dtype.base for u in sorted((a for a in program.listing.list if a.op is Op.DefineGlobal), key=lambda u: u.arg)
+    ]
     kernel.launch([Buffer.wrap(cpu, a, t) for a, t in zip(program.arrays, types, strict=True)])
     return program.arrays
 
@@ -74,6 +76,12 @@ def test_extremes_with_a_constant(op: Op, d: DType) -> None:
         expected = [evaluate(op, d, (v, k)) for v in values]
         for lanes in (1, 3):
             program.loop(
-                f"{op.name} {k}", d, lambda x, k=k: UOp.new(op, (x, x.like(k))), [(operand, d)], len(values), lanes, expected
+                f"{op.name} {k}",
+                d,
+                lambda x, k=k: UOp.new(op, (x, x.like(k))),
+                [(operand, d)],
+                len(values),
+                lanes,
+                expected,
             )
     check(program, f"extreme_{op.name}_{d.name}", exact=True)

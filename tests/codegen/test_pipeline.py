@@ -96,7 +96,16 @@ def test_cuda_run_on_the_cpu(built: dict[str, Program], tmp_path: Path) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("setting", ["k_vectorize", "no_output_upcast"])
 def test_settings_of_vectors_change_no_value_on_cuda(setting: str, tmp_path: Path) -> None:
-    wanted = ("sum_of_all", "sum_of_rows", "sum_of_columns", "matmul", "layer", "wide_softmax", "padded_convolution", "matvec")
+    wanted = (
+        "sum_of_all",
+        "sum_of_rows",
+        "sum_of_columns",
+        "matmul",
+        "layer",
+        "wide_softmax",
+        "padded_convolution",
+        "matvec",
+    )
     with config.settings(**{setting: True}):
         programs = {name: Program.of(name, PROGRAMS[name][0]()) for name in wanted}
     library = build([t for p in programs.values() for t in p.texts], tmp_path, "-O1")

@@ -89,7 +89,9 @@ def test_the_last_row_fetches_what_is_not_there() -> None:
     np.testing.assert_array_equal(out, 3 * x)
 
 
-def stream(size: int = STREAM_BYTES // 4, step: int = 32, lanes: int = 16, loops: int = 1, kept: bool = True) -> list[UOp]:
+def stream(
+    size: int = STREAM_BYTES // 4, step: int = 32, lanes: int = 16, loops: int = 1, kept: bool = True
+) -> list[UOp]:
     """out[i] = x[i] in so many loops, each of which copies all of x, vector by vector; or x[i] += 1 where it is not kept."""
     b = Listing()
     out, x = b.buffer(0, f32, size), b.buffer(1, f32, size)

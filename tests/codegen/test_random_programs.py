@@ -20,7 +20,18 @@ from morok.ir.uop import UOp
 from morok.runtime.buffer import Buffer
 from morok.runtime.device import device
 
-TYPES = (dtypes.i8, dtypes.u16, dtypes.i32, dtypes.u32, dtypes.i64, dtypes.f16, dtypes.bf16, dtypes.f32, dtypes.f64, dtypes.bool)
+TYPES = (
+    dtypes.i8,
+    dtypes.u16,
+    dtypes.i32,
+    dtypes.u32,
+    dtypes.i64,
+    dtypes.f16,
+    dtypes.bf16,
+    dtypes.f32,
+    dtypes.f64,
+    dtypes.bool,
+)
 ROWS = 6
 PROGRAMS = 60
 
@@ -105,7 +116,20 @@ class Generator:
             made = self.value(dtypes.bool).where(x, y)
         elif d.is_float:
             op = rng.choice(
-                (Op.Add, Op.Sub, Op.Mul, Op.Fdiv, Op.Max, Op.Min, Op.Neg, Op.Abs, Op.Sqrt, Op.Floor, Op.Round, Op.MulAcc)
+                (
+                    Op.Add,
+                    Op.Sub,
+                    Op.Mul,
+                    Op.Fdiv,
+                    Op.Max,
+                    Op.Min,
+                    Op.Neg,
+                    Op.Abs,
+                    Op.Sqrt,
+                    Op.Floor,
+                    Op.Round,
+                    Op.MulAcc,
+                )
             )
             made = UOp.new(op, (x, y, self.value(d))[: len(op_operands(op))])
         else:
@@ -115,7 +139,21 @@ class Generator:
     def integer(self, d: DType, x: UOp, y: UOp) -> UOp:
         rng = self.rng
         op = rng.choice(
-            (Op.Add, Op.Sub, Op.Mul, Op.And, Op.Or, Op.Xor, Op.Max, Op.Min, Op.Not, Op.Idiv, Op.FloorMod, Op.Shl, Op.Shr)
+            (
+                Op.Add,
+                Op.Sub,
+                Op.Mul,
+                Op.And,
+                Op.Or,
+                Op.Xor,
+                Op.Max,
+                Op.Min,
+                Op.Not,
+                Op.Idiv,
+                Op.FloorMod,
+                Op.Shl,
+                Op.Shr,
+            )
         )
         if op is Op.Not:
             return ~x

@@ -117,7 +117,9 @@ N = UOp.var("n", i32, 0, 6)
 
 
 @pytest.mark.parametrize("dtype", [dtypes.f32, dtypes.i8, dtypes.f64])
-@pytest.mark.parametrize(("rows", "axis"), [(6, AxisType.Loop), (N, AxisType.Loop), (6, AxisType.Thread), (N, AxisType.Thread)])
+@pytest.mark.parametrize(
+    ("rows", "axis"), [(6, AxisType.Loop), (N, AxisType.Loop), (6, AxisType.Thread), (N, AxisType.Thread)]
+)
 def test_pointers_that_loops_move_are_where_they_should_be(rows: UOp | int, axis: AxisType, dtype: DType) -> None:
     x, y = [(np.arange(30) * k % 50).astype(NUMPY[dtype]) for k in (3, 7)]
     for n in (6, 3, 0) if isinstance(rows, UOp) else (6,):

@@ -33,7 +33,9 @@ def kernel(d: DType, length: UOp | int) -> UOp:
     """out[0] = the sum of the first `length` elements of a buffer of 8."""
     out, x = (UOp.new(Op.DefineGlobal, (), slot, d.ptr(n)) for slot, n in enumerate((1, 8)))
     total = x.index(UOp.range(length, 0, AxisType.Reduce)).reduce(Op.Add, UOp.range(length, 0, AxisType.Reduce))
-    return UOp.sink(out.index(0).store(total), info=KernelInfo(f"sum_{d.name}_{length if isinstance(length, int) else 'n'}"))
+    return UOp.sink(
+        out.index(0).store(total), info=KernelInfo(f"sum_{d.name}_{length if isinstance(length, int) else 'n'}")
+    )
 
 
 def arrays(d: DType) -> list[np.ndarray]:
@@ -76,7 +78,9 @@ def test_machine_code(d: DType) -> None:
         run(ast, memory, {"n": n})
         assert is_minus_zero(memory[0][0]), f"interpreter, {n} of {length}"
         held = arrays(d)
-        cpu.compile(lower(ast, host()), "sum").launch([Buffer.wrap(cpu, a) for a in held], {"n": n} if length is N else {})
+        cpu.compile(lower(ast, host()), "sum").launch(
+            [Buffer.wrap(cpu, a) for a in held], {"n": n} if length is N else {}
+        )
         (got,) = decode(d, held[0])
         assert is_minus_zero(got), f"{n} of {length}"
 

@@ -16,7 +16,18 @@ from morok.ir.uop import UOp
 
 @pytest.mark.parametrize(
     ("rows", "lanes", "itemsize"),
-    [(16, 16, 4), (8, 8, 4), (4, 4, 4), (8, 16, 4), (4, 16, 4), (8, 8, 8), (4, 8, 8), (4, 4, 8), (16, 16, 1), (16, 32, 2)],
+    [
+        (16, 16, 4),
+        (8, 8, 4),
+        (4, 4, 4),
+        (8, 16, 4),
+        (4, 16, 4),
+        (8, 8, 8),
+        (4, 8, 8),
+        (4, 4, 8),
+        (16, 16, 1),
+        (16, 32, 2),
+    ],
 )
 def test_steps_give_every_column_and_share_shuffles(rows: int, lanes: int, itemsize: int) -> None:
     tile = {f"r{i}": [(i, k) for k in range(lanes)] for i in range(rows)}

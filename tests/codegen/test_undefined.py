@@ -42,7 +42,9 @@ VALUES: dict[str, Callable[[UOp, UOp, UOp], UOp]] = {
     "shr by less than 0": lambda x, n, f: (x >> (n | n.like(-8))) + x.like(1),
     # 0..=15 where it has a value, so that the product would fit
     "product of a shift": lambda x, n, f: ((x & x.like(127)) >> ((n & n.like(127)) + n.like(3))) * x.like(100_000_000),
-    "sum of a quotient": lambda x, n, f: UOp.new(Op.Idiv, (x & x.like(127), (n & n.like(127)))) + x.like(2**31 - 1 - 127),
+    "sum of a quotient": lambda x, n, f: (
+        UOp.new(Op.Idiv, (x & x.like(127), (n & n.like(127)))) + x.like(2**31 - 1 - 127)
+    ),
     "idiv": lambda x, n, f: UOp.new(Op.Idiv, (x, n)),
     "mod": lambda x, n, f: UOp.new(Op.Mod, (x, n)),
     "floordiv": lambda x, n, f: UOp.new(Op.FloorDiv, (x, n)),

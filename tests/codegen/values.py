@@ -48,7 +48,25 @@ def edges(d: DType) -> list[Any]:
             middle += [-1, -2, -3, -7, lo // 2]
         return sorted({v for v in middle if lo <= v <= hi})
     least, greatest = _extremes(d)
-    values = [0.0, 0.5, 1.0, 1.5, 2.5, 3.0, 7.25, 100.0, greatest, least, least * 2, math.inf, 0.1, 1 / 3, 255.0, 2.0**-14, 6.5]
+    values = [
+        0.0,
+        0.5,
+        1.0,
+        1.5,
+        2.5,
+        3.0,
+        7.25,
+        100.0,
+        greatest,
+        least,
+        least * 2,
+        math.inf,
+        0.1,
+        1 / 3,
+        255.0,
+        2.0**-14,
+        6.5,
+    ]
     return [coerce(d, v) for s in (1.0, -1.0) for v in (s * x for x in values)] + [math.nan]
 
 

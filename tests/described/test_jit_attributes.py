@@ -177,7 +177,11 @@ def of_trainers() -> Iterator[Program]:
     yield (
         "method of an object",
         lambda x: shadowed.gained(x),
-        [lambda: setattr(shadowed, "gained", lambda x: x * 77), lambda: delattr(shadowed, "gained"), up(shadowed, "gain")],
+        [
+            lambda: setattr(shadowed, "gained", lambda x: x * 77),
+            lambda: delattr(shadowed, "gained"),
+            up(shadowed, "gain"),
+        ],
         [shadowed.step_done],
     )
     state, settings = Run(state=State(), config=Config()), State()
@@ -189,7 +193,12 @@ def of_trainers() -> Iterator[Program]:
     )
     yield "dataclass that is compared", lambda x: x * (2.0 if settings == State() else 3.0), [up(settings, "steps")], []
     yield "dataclass in a list", lambda x: x * (2.0 + [State()].count(settings)), [up(settings, "steps")], []
-    yield "dataclass compared by operator", lambda x: x * (2.0 + operator.eq(settings, State())), [up(settings, "steps")], []
+    yield (
+        "dataclass compared by operator",
+        lambda x: x * (2.0 + operator.eq(settings, State())),
+        [up(settings, "steps")],
+        [],
+    )
     yield "dataclass that is spelled", lambda x: x * len(f"{settings}"), [lambda: setattr(settings, "steps", 10**9)], []
     schedule = Run(schedule=Run(base=1.0, at=0))
     schedule.schedule.rate = types.MethodType(lambda self: self.base * 0.5**self.at, schedule.schedule)
@@ -217,7 +226,12 @@ def of_places() -> Iterator[Program]:
         return x * lent.gain * shared.gain  # type: ignore[attr-defined]
 
     lent.gain, lent.calls = 1.0, 0  # type: ignore[attr-defined]
-    yield "attributes of a function", lent, [up(lent, "gain"), up(shared, "gain")], [up(lent, "calls"), shared.step_done]
+    yield (
+        "attributes of a function",
+        lent,
+        [up(lent, "gain"), up(shared, "gain")],
+        [up(lent, "calls"), shared.step_done],
+    )
 
     class Table:
         gain, count = 2.0, 0
@@ -239,7 +253,12 @@ def of_places() -> Iterator[Program]:
         ("class method", Table.of_class),
     ):
         yield name, function, [up(Table, "gain")], [up(Table, "count")]
-    yield "inner class", lambda x: x * Table.Inner.gain, [up(Table.Inner, "gain")], [up(Table.Inner, "count"), up(Table, "count")]
+    yield (
+        "inner class",
+        lambda x: x * Table.Inner.gain,
+        [up(Table.Inner, "gain")],
+        [up(Table.Inner, "count"), up(Table, "count")],
+    )
     lazy = type("LazyModule", (types.ModuleType,), {"gain": property(lambda self: self.hidden)})("user_lazy_class")
     lazy.hidden = 1.0
     yield "class of a module", lambda x: x * lazy.gain, [up(lazy, "hidden")], []
@@ -254,7 +273,12 @@ def of_places() -> Iterator[Program]:
     first, second = Run(), Run()
     vars(first).clear()
     first.__dict__ = second.__dict__ = borg
-    yield "two objects with one dict", lambda x: first.gained(second.gained(x)), [up(first, "gain")], [up(second, "steps")]
+    yield (
+        "two objects with one dict",
+        lambda x: first.gained(second.gained(x)),
+        [up(first, "gain")],
+        [up(second, "steps")],
+    )
 
 
 def of_modules() -> Iterator[Program]:
@@ -469,7 +493,12 @@ def of_lookups() -> Iterator[Program]:
         rate: float
 
     rated = Run()
-    yield "protocol", lambda x: x * (2.0 if isinstance(rated, HasRate) else 3.0), [lambda: setattr(rated, "rate", 1.0)], []
+    yield (
+        "protocol",
+        lambda x: x * (2.0 if isinstance(rated, HasRate) else 3.0),
+        [lambda: setattr(rated, "rate", 1.0)],
+        [],
+    )
 
 
 def of_makers() -> Iterator[Program]:
@@ -506,7 +535,12 @@ def of_makers() -> Iterator[Program]:
         "class in a dict": lambda x: x * table["child"]().value,
         "partial of a class": lambda x: x * factory().value,
     }.items():
-        yield label, function, [up(run, "hidden")], [] if label in ("class of an object", "class method") else [up(run, "steps")]
+        yield (
+            label,
+            function,
+            [up(run, "hidden")],
+            [] if label in ("class of an object", "class method") else [up(run, "steps")],
+        )
 
     class WithSetter:
         def __init__(self) -> None:

@@ -108,7 +108,16 @@ def test_settings_are_part_of_the_key() -> None:
     f = morok.jit(lambda x: (x * 3 + 1).sum())
     x = tensor(4)
     for n, chosen in enumerate(
-        [{}, {"threads": 1}, {"fast_math": "fast"}, {"noopt": 1}, {"opts": ""}, {"check": 1}, {"cpu_backend": "interpreter"}], 1
+        [
+            {},
+            {"threads": 1},
+            {"fast_math": "fast"},
+            {"noopt": 1},
+            {"opts": ""},
+            {"check": 1},
+            {"cpu_backend": "interpreter"},
+        ],
+        1,
     ):
         with morok.settings(**chosen):
             np.testing.assert_allclose(f(x).numpy(), (x.numpy() * 3 + 1).sum(), rtol=1e-5)
@@ -257,7 +266,14 @@ def _of_one_name(k: int) -> tuple[Callable[[Tensor], Tensor], Any]:
 
 @pytest.mark.parametrize(
     "program",
-    [_shadowed, _slotted, lambda: _of_one_class(0), lambda: _of_one_class(1), lambda: _of_one_name(0), lambda: _of_one_name(1)],
+    [
+        _shadowed,
+        _slotted,
+        lambda: _of_one_class(0),
+        lambda: _of_one_class(1),
+        lambda: _of_one_name(0),
+        lambda: _of_one_name(1),
+    ],
     ids=["object and class", "slot and class", "first object", "second object", "first class", "second class"],
 )
 def test_places_that_are_called_alike_are_told_apart(program: Callable[[], tuple[Any, Any]]) -> None:
@@ -438,7 +454,9 @@ def puts(x: Tensor, given: dict[str, Any]) -> Tensor:
     ("function", "more"),
     [(f, ()) for f in (counts, keeps, appends, fills, sets, stores, of_function)] + [(pops, ([1],)), (puts, ({},))],
 )
-def test_effects_are_errors(function: Callable[..., Any], more: tuple[Any, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_effects_are_errors(
+    function: Callable[..., Any], more: tuple[Any, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(f"{__name__}.SCALE", 1.0)
     with pytest.raises(JitEffectError, match=r"changes|leaves"):
         morok.jit(function)(tensor(2), *more)

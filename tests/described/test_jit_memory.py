@@ -214,7 +214,12 @@ def written_before(x: Tensor) -> Any:
 def test_views_of_constant_arguments_are_written(function: Function) -> None:
     def program(jit: Callable[[Function], Function]) -> list[Any]:
         f, found = jit(function), []
-        for make in (Tensor.zeros, Tensor.ones, lambda *n: Tensor.zeros(*n).contiguous(), lambda *n: Tensor.zeros(*n) + 1):
+        for make in (
+            Tensor.zeros,
+            Tensor.ones,
+            lambda *n: Tensor.zeros(*n).contiguous(),
+            lambda *n: Tensor.zeros(*n) + 1,
+        ):
             x = make(2, 2)
             try:
                 found += [t.tolist() for t in f(x)]
@@ -310,7 +315,8 @@ def after_write(x: Tensor, g: Tensor) -> Tensor:
 
 @pytest.mark.parametrize("raises", [False, True])
 @pytest.mark.parametrize(
-    "what", [lambda x, g: x * 2, lambda x, g: x, lambda x, g: x[1:] + g[0], after_write, lambda x, g: x + Tensor.rand(2)]
+    "what",
+    [lambda x, g: x * 2, lambda x, g: x, lambda x, g: x[1:] + g[0], after_write, lambda x, g: x + Tensor.rand(2)],
 )
 def test_tensors_that_a_failed_description_leaves(raises: bool, what: Callable[[Tensor, Tensor], Tensor]) -> None:
     kept, g, x = Kept(), vector(5, 6), vector(1, 2)
@@ -350,7 +356,8 @@ def writes_into_it(x: Tensor) -> None:
 
 @pytest.mark.parametrize("write", [writes_it, writes_into_it, lambda x: None])
 @pytest.mark.parametrize(
-    "make", [lambda: vector(1, 2), lambda: Tensor.full((2,), 4.0), lambda: vector(1, 2) + 1, lambda: vector(1, 2).flip(0)]
+    "make",
+    [lambda: vector(1, 2), lambda: Tensor.full((2,), 4.0), lambda: vector(1, 2) + 1, lambda: vector(1, 2).flip(0)],
 )
 def test_an_argument_left_behind_has_its_elements(make: Callable[[], Tensor], write: Function) -> None:
     kept, x = Kept(), make()
@@ -373,7 +380,9 @@ def test_an_argument_left_behind_has_its_elements(make: Callable[[], Tensor], wr
         assert (kept.t.tolist(), x.tolist()) == ([5.0, before[1]], [100 * v for v in before])
 
 
-@pytest.mark.parametrize("make", [lambda: morok.nn.Linear(2, 2), lambda: morok.nn.Embedding(2, 2)], ids=["linear", "embedding"])
+@pytest.mark.parametrize(
+    "make", [lambda: morok.nn.Linear(2, 2), lambda: morok.nn.Embedding(2, 2)], ids=["linear", "embedding"]
+)
 def test_layers_that_a_function_makes(make: Callable[[], morok.nn.Module]) -> None:
     def program(jit: Callable[[Function], Function]) -> list[Any]:
         Tensor.manual_seed(5)

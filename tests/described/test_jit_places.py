@@ -217,9 +217,7 @@ def test_modules_that_a_function_imports(monkeypatch: pytest.MonkeyPatch, tmp_pa
 
 def _by_attribute(name: str) -> Any:
     """A module that loads another when that is asked for, as by PEP 562."""
-    text = (
-        f"import importlib\ndef __getattr__(n):\n    return globals().setdefault(n, importlib.import_module('{name[:-1]}' + n))\n"
-    )
+    text = f"import importlib as i\ndef __getattr__(n):\n    return globals().setdefault(n, i.import_module('{name[:-1]}' + n))\n"
     made = module(name + "_lazy")
     exec(text, vars(made))
     return made
@@ -412,7 +410,13 @@ def test_an_argument_that_the_function_reaches_and_writes(make: Callable[[], Ten
         x.assign(x + 1)
         return held * 10
 
-    assert [f(held).item(), f(held).item(), f(one()).item(), f(held).item(), held.item()] == [20.0, 30.0, 30.0, 40.0, 4.0]
+    assert [f(held).item(), f(held).item(), f(one()).item(), f(held).item(), held.item()] == [
+        20.0,
+        30.0,
+        30.0,
+        40.0,
+        4.0,
+    ]
 
 
 def moves(d: Any) -> None:

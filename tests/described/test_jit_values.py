@@ -133,7 +133,16 @@ def test_arguments_that_are_written(function: Callable[[Tensor], Any]) -> None:
 def test_two_arguments_and_one_twice(function: Callable[[Tensor, Tensor], Any]) -> None:
     def calls() -> list[tuple[Any, ...]]:
         a, b, c = (tensor(3, 4, seed=k) for k in range(3))
-        return [(a, b), (b, a), (c, b), (a, a), (c, c), (a, a.detach()), (b.detach(), b), (a, b.reshape(4, 3).reshape(3, 4))]
+        return [
+            (a, b),
+            (b, a),
+            (c, b),
+            (a, a),
+            (c, c),
+            (a, a.detach()),
+            (b.detach(), b),
+            (a, b.reshape(4, 3).reshape(3, 4)),
+        ]
 
     alike(function, calls)
 
@@ -420,7 +429,13 @@ def test_random_numbers_are_those_without_jit(seeded: bool) -> None:
             Tensor.manual_seed(11)
         unused = Tensor.rand(2)
         del unused
-        return x.dropout(0.5), Tensor.rand(3, 4), Tensor.randint(5, high=9), Tensor.randn(2, 2, dtype="f64"), Tensor.randperm(6)
+        return (
+            x.dropout(0.5),
+            Tensor.rand(3, 4),
+            Tensor.randint(5, high=9),
+            Tensor.randn(2, 2, dtype="f64"),
+            Tensor.randperm(6),
+        )
 
     g = morok.jit(f)
     x = Tensor(np.ones((3, 4), np.float32))
@@ -689,7 +704,9 @@ RELATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize("lazy", ["stored", "lazy", "written"])
 @pytest.mark.parametrize("function", [flipped_copy, written_twice, write_second, write_first_then_second])
-def test_the_same_writes_to_views_are_refused(function: Callable[[Tensor, Tensor], Any], relation: str, lazy: str) -> None:
+def test_the_same_writes_to_views_are_refused(
+    function: Callable[[Tensor, Tensor], Any], relation: str, lazy: str
+) -> None:
     """However the elements came about: arguments of a jitted function are computed, others need not be."""
 
     def seen(wrap: Callable[[Any], Any], swap: bool) -> list[Any]:

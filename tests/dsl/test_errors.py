@@ -45,7 +45,10 @@ MISTAKES = {
     "a: (x | 3)(y) ~> y": ["MRK101", "no choice of ops", "(Add | Mul)(x, y)"],
     "for op in nullary [Add] {\n    a: op(x) ~> x\n}": ["MRK101", "unary, binary or ternary"],
     "a: Neg(Neg(x)) ~> x\n    example Neg(Neg(x: i32) ~> x": ["MRK101", "this example is not whole"],
-    "a: Vectorize(xs..) ~> Vectorize([x for x in xs, xs[0]])": ["MRK101", "a comprehension stands alone in its brackets"],
+    "a: Vectorize(xs..) ~> Vectorize([x for x in xs, xs[0]])": [
+        "MRK101",
+        "a comprehension stands alone in its brackets",
+    ],
     # names
     "a: Neg(x: float) let _v = eval(Exp2, 0.0) ~> Neg(Neg(x))": [
         "MRK102",
@@ -54,8 +57,16 @@ MISTAKES = {
         "hint: a value that the pattern binds",
     ],
     "a: Neg(x: float) if eval(Lt, 0.0, 1.0) ~> x": ["MRK102", "the dtype that Lt is evaluated at"],
-    "a: Gep { vector: x: T, indices: [0] } if bits(T) == 32 ~> Gep(x, [1])": ["MRK102", "the dtype `T`", "ask for dtype(x)"],
-    "a: Flip { src: x: i32, axes: [0, 1] } ~> x": ["MRK102", "f.rules:3:31", "axes of Flip is a list of true and false, not 0"],
+    "a: Gep { vector: x: T, indices: [0] } if bits(T) == 32 ~> Gep(x, [1])": [
+        "MRK102",
+        "the dtype `T`",
+        "ask for dtype(x)",
+    ],
+    "a: Flip { src: x: i32, axes: [0, 1] } ~> x": [
+        "MRK102",
+        "f.rules:3:31",
+        "axes of Flip is a list of true and false, not 0",
+    ],
     "a: Flip(x: i32, f) ~> Flip(x, [1 for _g in f])": ["MRK102", "of true and false, not a list of numbers"],
     "a: Permute { src: x: i32, axes: [true] } ~> x": ["MRK102", "axes of Permute is a list of numbers, not true"],
     "a: Sub(x: float, x) ~> -1": [
@@ -67,7 +78,11 @@ MISTAKES = {
     "a: Ad(x, y) ~> x": ["MRK103", "there is no op `Ad`", "did you mean", "Add"],
     "a: Neg(x) ~> neg(x)": ["MRK103", "no op, function or helper `neg`", "Neg"],
     "a: Reduce { sorc: x, .. } ~> x": ["MRK103", "Reduce has no field `sorc`", "did you mean src?"],
-    "a: Neg(x) ~> Reduce { src: x, rnges: x, op: Add }": ["MRK103", "Reduce has no field `rnges`", "did you mean ranges?"],
+    "a: Neg(x) ~> Reduce { src: x, rnges: x, op: Add }": [
+        "MRK103",
+        "Reduce has no field `rnges`",
+        "did you mean ranges?",
+    ],
     "a: Add(abc, y) ~> abd": ["MRK103", "`abd` is not bound", "did you mean abc?"],
     "a: Add(x, _y) ~> _y": ["MRK103", "`_y` is matched, not bound", "without `_`"],
     "a: Neg(x) | Not(y) ~> x": ["MRK103", "bound on one side of `|` only"],
@@ -75,7 +90,11 @@ MISTAKES = {
     "a: Cast(x: A, B) ~> Cast(x, C)": ["MRK103", "there is no dtype `C`"],
     "a: Add[x: float, @zero] ~> x assuming nzs": ["MRK103", "`nzs` is no assumption", "did you mean nsz?"],
     "a: Reduce { src: x, op: Ad, .. } ~> x": ["MRK103", "there is no op `Ad`"],
-    "for op in binary [Add, Sbu] {\n    a: op(x, x) ~> op(x, x)\n}": ["MRK103", "there is no op `Sbu`", "did you mean Sub?"],
+    "for op in binary [Add, Sbu] {\n    a: op(x, x) ~> op(x, x)\n}": [
+        "MRK103",
+        "there is no op `Sbu`",
+        "did you mean Sub?",
+    ],
     # dtypes
     "a: Cast(x: f16, f8e4m3) ~> Cast(const(1, f8e4m3), f8e4m3)": [
         "MRK102",
@@ -88,7 +107,11 @@ MISTAKES = {
     "a: Cast(x: f8e5m2, f16) ~> Cast(identity(Add, x), f16)": ["MRK102", "identity(..) makes no constants of f8e5m2"],
     "a: Sqrt(x: int) ~> x": ["MRK102", "operands and result of Sqrt must be float, not int"],
     "a: Add(x: i32, y: f32) ~> x": ["MRK102", "must be i32, not f32"],
-    "a: Add(x, x) ~> Shl(x, 1)": ["MRK102", "does not type-check at float | index", "annotate a variable of the pattern: x: int"],
+    "a: Add(x, x) ~> Shl(x, 1)": [
+        "MRK102",
+        "does not type-check at float | index",
+        "annotate a variable of the pattern: x: int",
+    ],
     "a: Sub(x, x) ~> 0": ["MRK102", "does not type-check at float", "(int | index)"],
     "a: Cast(x: A, B) ~> x": ["MRK102", "must be B, not A"],
     "a: Add(x: A, y: B) ~> x": ["MRK102", "must be A, not B"],
@@ -97,7 +120,11 @@ MISTAKES = {
         "MRK102",
         "does not follow from anything",
     ],
-    "a: Add[Add[x, @const(a)], @const(b)] ~> Add(x, a + b)": ["MRK102", "may be a constant of dtype float", "eval(Add, a, b)"],
+    "a: Add[Add[x, @const(a)], @const(b)] ~> Add(x, a + b)": [
+        "MRK102",
+        "may be a constant of dtype float",
+        "eval(Add, a, b)",
+    ],
     "a: And[And[x, @const(a)], @const(b)] ~> And(x, a & b)": ["MRK102", "dtype bool", "eval(And, a, b)"],
     "a: Add[x: float, @const(a)] if a > 0 ~> x": ["MRK102", "a mathematical integer"],
     "a: Add[x: int, @const(a)] if a > 0.5 ~> x": ["MRK102", "is a float"],
@@ -126,10 +153,17 @@ MISTAKES = {
     "a: Where(@const(v): bool, @const(v): i32, _x) ~> v": ["MRK102", "must be bool, not i32"],
     "a: Neg(x: index) let x = 3 ~> x": ["MRK102", "`x` is bound already"],
     # dtypes that are looked at
-    "a: Vectorize(x: T, y) if T == f32 or same(x, y) ~> Vectorize(x, x)": ["MRK102", "the dtype `T`", "ask for dtype(x)"],
+    "a: Vectorize(x: T, y) if T == f32 or same(x, y) ~> Vectorize(x, x)": [
+        "MRK102",
+        "the dtype `T`",
+        "ask for dtype(x)",
+    ],
     "a: Index(b: ptr(T), i) if T == f32 ~> Index(b, i)": ["MRK102", "the dtype `T` does not follow"],
     "a: Index(b: ptr(T), i) if dtype(b) == f32 ~> Index(b, i)": ["MRK102", "the dtype of a pointer or a buffer"],
-    "a: Max(x: i32, 0) if not safe_cast(dtype(x, 2), i32) or vmin(x) >= 0 ~> x": ["MRK102", "only the dtype of one lane"],
+    "a: Max(x: i32, 0) if not safe_cast(dtype(x, 2), i32) or vmin(x) >= 0 ~> x": [
+        "MRK102",
+        "only the dtype of one lane",
+    ],
     "a: Max(x: i32, 7) if bits(dtype(x, vmin(x))) == 32 ~> x": ["MRK102", "only the dtype of one lane"],
     "a: Max(x: i32, y) if safe_cast(i32x2, i32) ~> x": ["MRK102", "only the dtype of one lane"],
     "a: Max(x: i32, y) if dtype(x) == i32x2 ~> x": ["MRK102", "only the dtype of one lane"],
@@ -144,7 +178,10 @@ MISTAKES = {
     ],
     # lists of nodes of which the pattern leaves it open whether they are of one type
     "a: Cast(Add(Cast(x: u8, i16), y: i16), i32) let z = [x, y][1]\n"
-    "    ~> Cast(Add(Cast(x, i16), Cast(Cast(y, dtype(z)), i16)), i32)": ["MRK102", "of different dtypes or numbers of lanes"],
+    "    ~> Cast(Add(Cast(x, i16), Cast(Cast(y, dtype(z)), i16)), i32)": [
+        "MRK102",
+        "of different dtypes or numbers of lanes",
+    ],
     "a: Sub(Cast(x: u8, i32), y: i32) ~> Sub(Cast(x, i32), [Cast(Cast(y, dtype(z)), i32) for z in [x, y]][1])": [
         "MRK102",
         "of different dtypes or numbers of lanes",
@@ -157,8 +194,14 @@ MISTAKES = {
         "a constant of dtype f32",
         "a mathematical integer",
     ],
-    "a: Add(Cast(@const(c): f32, f64), @const(d)) if [[c]] == [[d]] ~> const(d, f64)": ["MRK102", "a constant of dtype f32"],
-    "a: Neg(x: i32) if [p for p in [[0.5, 0.25], [0.1]]][0] == [0.1] ~> x": ["MRK102", "an operand of a comparison is a float"],
+    "a: Add(Cast(@const(c): f32, f64), @const(d)) if [[c]] == [[d]] ~> const(d, f64)": [
+        "MRK102",
+        "a constant of dtype f32",
+    ],
+    "a: Neg(x: i32) if [p for p in [[0.5, 0.25], [0.1]]][0] == [0.1] ~> x": [
+        "MRK102",
+        "an operand of a comparison is a float",
+    ],
     "a: Neg(x: i32) if any(a == b for a, b in [[0.5, 0.25]]) ~> x": ["MRK102", "an operand of a comparison is a float"],
     "a: Eq(x: i32, y) if zip([x], [x]) != zip([y], [y]) ~> false": ["MRK102", "an operand of a comparison is a node"],
     "a: Eq(x: i32, y) if any(a == b for a, b in [zip([x], [y])][0]) ~> false": ["MRK102", "is a node"],
@@ -170,14 +213,21 @@ MISTAKES = {
     "a: Add(x: i32, y) if free_of(x, y) ~> [x for x in [y]][0]": ["MRK102", "`x` is bound already", "at line 3"],
     "a: Add(x: i32, y) ~> Vectorize(x for x in [y])": ["MRK102", "`x` is bound already"],
     "a: Add(x: i32, y) ~> [[k for k in [x]][0] for k in [y]][0]": ["MRK102", "`k` is bound already", "around this one"],
-    "a: Add(x: i32, y) let a = [z for z in [y]][0], z = Neg(x) ~> Add(a, z)": ["MRK102", "`z` is bound already", "above"],
+    "a: Add(x: i32, y) let a = [z for z in [y]][0], z = Neg(x) ~> Add(a, z)": [
+        "MRK102",
+        "`z` is bound already",
+        "above",
+    ],
     "a: Add(x: T, y) if all(T == 1 for T in [1]) ~> y": ["MRK102", "`T` is a dtype, not a variable"],
     "a: Neg(x: index) let (a, b) = vmin(x) ~> x": ["MRK102", "2 names for 1 value"],
     "a: Neg(x: index) if vmin(x, x) > 0 ~> x": ["MRK102", "vmin takes 1 argument, not 2"],
     "a: Neg(x) ~> eval(Neg, x)": ["MRK102", "the value of a constant"],
     "a: Load(i) ~> eval(Load, 1)": ["MRK102", "cannot be evaluated"],
     "for op in binary [Add, Neg] {\n    a: op(x, y) ~> op(x, y)\n}": ["MRK102", "Neg is no binary op"],
-    "a: Shrink { src: x, begins: [b, bs..], ends: es } ~> x": ["MRK102", "begins of Shrink has a sequence among its items"],
+    "a: Shrink { src: x, begins: [b, bs..], ends: es } ~> x": [
+        "MRK102",
+        "begins of Shrink has a sequence among its items",
+    ],
     "a: Pad { src: x, begins: bs, ends: [e, es..] } ~> x": ["MRK102", "ends of Pad has a sequence among its items"],
     "a: Pad { src: x, begins: [a, b], ends: [c] } ~> x": ["MRK102", "begins and ends of Pad are equally long"],
     "a: Pad { src: x, begins: [b] } ~> x": ["MRK102", "begins and ends of Pad are equally long", "to ignore the other"],
@@ -234,15 +284,24 @@ def test_helper_mistake(rule: str, parts: list[str]) -> None:
         ("extern f(x: index) -> (y: index)\n    ensures foo(x) > 0", "no function `foo`"),
         ("extern f(x: index) -> (y: index)\n    ensures y == Max(x, 1)", "`Max(..)` makes a node"),
         ("extern f(x: index) -> (y: index)\n    ensures y == zero(x)", "`zero(..)` makes a node"),
-        ("extern f(x: index) -> (y: index)\n    ensures vmin(Neg(x)) > 0", "vmin is asked of a node that is given or returned"),
-        ("extern f(x: index) -> (y: index)\n    ensures vmin(x + y) > 0", "vmin is asked of a node that is given or returned"),
+        (
+            "extern f(x: index) -> (y: index)\n    ensures vmin(Neg(x)) > 0",
+            "vmin is asked of a node that is given or returned",
+        ),
+        (
+            "extern f(x: index) -> (y: index)\n    ensures vmin(x + y) > 0",
+            "vmin is asked of a node that is given or returned",
+        ),
         ("extern f(x: index, n: int) -> (y: index)\n    ensures vmin(n) > 0", "vmin is asked of a node"),
         ("extern f(x: index) -> (y: seq)\n    ensures all(x == 1 for x in y)", "`x` is bound already"),
         ("extern f(x: index) -> (y: seq)\n    ensures all(vmin(k) > 0 for k in y)", "vmin is asked of a node"),
         ("extern f(x: index) -> (y: index)\n    ensures bits(x) > 8", "bits is asked of a dtype"),
         ("extern f(x: index) -> (y: index)\n    ensures free_of(y)", "free_of takes 2 arguments, not 1"),
         ("extern f(x: index) -> (y: index)\n    requires defined()", "defined takes 1 argument, not 0"),
-        ("extern f(x: index) -> (y: index)\n    ensures launched(y + 1)", "launched is asked of what is given or returned"),
+        (
+            "extern f(x: index) -> (y: index)\n    ensures launched(y + 1)",
+            "launched is asked of what is given or returned",
+        ),
         ("extern f(x: index) -> (y: index)\n    ensures Reduce { src: x } == y", "a contract says nothing of this"),
     ],
 )

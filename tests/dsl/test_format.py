@@ -121,12 +121,18 @@ LAYOUT = {
     "choices": ("(Add|Mul)[x:int,@zero|@one]~>x", "(Add | Mul)[x: int, @zero | @one] ~> x"),
     "binding a choice": ("n @ (Neg(x) | Abs(x)) ~> n", None),
     "sequences": ("Vectorize(a,rest..)~>Vectorize(rest..)", "Vectorize(a, rest..) ~> Vectorize(rest..)"),
-    "comprehension": ("Vectorize(xs..)~>Vectorize([Neg(x) for (x) in xs])", "Vectorize(xs..) ~> Vectorize(Neg(x) for x in xs)"),
+    "comprehension": (
+        "Vectorize(xs..)~>Vectorize([Neg(x) for (x) in xs])",
+        "Vectorize(xs..) ~> Vectorize(Neg(x) for x in xs)",
+    ),
     "ranges": (
         "Vectorize(xs..) if all(i > 0 for i in 0 .. len(xs)) ~> xs[0]",
         "Vectorize(xs..) if all(i > 0 for i in 0..len(xs)) ~> xs[0]",
     ),
-    "optional": ("Load{index,alt:Some(a)}~>Load{index,alt:a}", "Load { index, alt: Some(a) } ~> Load { index, alt: a }"),
+    "optional": (
+        "Load{index,alt:Some(a)}~>Load{index,alt:a}",
+        "Load { index, alt: Some(a) } ~> Load { index, alt: a }",
+    ),
 }
 
 
@@ -351,7 +357,13 @@ _leaves = st.one_of(
 def _composed(p: st.SearchStrategy[S.Pattern]) -> st.SearchStrategy[S.Pattern]:
     last = p | st.builds(S.PSequence, _names, _maybe_type) | st.lists(p, max_size=2).map(lambda i: S.PList(tuple(i)))
     args = st.tuples(st.lists(p, max_size=2), last).map(lambda a: (*a[0], a[1]))
-    value = st.none() | p | st.builds(S.PSome, p) | st.just(S.PNone()) | st.lists(p, max_size=2).map(lambda i: S.PList(tuple(i)))
+    value = (
+        st.none()
+        | p
+        | st.builds(S.PSome, p)
+        | st.just(S.PNone())
+        | st.lists(p, max_size=2).map(lambda i: S.PList(tuple(i)))
+    )
     fields = st.lists(st.builds(S.PField, st.sampled_from(["src", "op", "f"]), value), max_size=3).map(tuple)
     return st.one_of(
         st.builds(S.POp, st.sampled_from([("Add",), ("Add", "Mul")]), args, st.booleans(), _maybe_type),
@@ -367,7 +379,11 @@ _binary = ["+", "-", "*", "//", "%", "&", "|", "^", "<<", ">>", "and", "or"]
 
 def _expression(e: st.SearchStrategy[S.Expr]) -> st.SearchStrategy[S.Expr]:
     comprehension = st.builds(
-        S.EComprehension, e, st.sampled_from([("i",), ("i", "j")]), e | st.builds(S.ERange, e, e, st.booleans()), st.none() | e
+        S.EComprehension,
+        e,
+        st.sampled_from([("i",), ("i", "j")]),
+        e | st.builds(S.ERange, e, e, st.booleans()),
+        st.none() | e,
     )
     item = e | e.map(S.ESpread)
     compare = st.integers(1, 2).flatmap(
@@ -442,7 +458,9 @@ _long_rules = st.builds(
     st.lists(st.builds(S.Example, _raw_terms, _raw_terms), max_size=2),
     st.sampled_from([None, 1.5]),
 )
-_templates = st.builds(S.Template, st.just("op"), st.just("binary"), _many_ops, st.lists(_long_rules, max_size=1).map(tuple))
+_templates = st.builds(
+    S.Template, st.just("op"), st.just("binary"), _many_ops, st.lists(_long_rules, max_size=1).map(tuple)
+)
 _ends = st.lists(st.builds(S.Ends, _many_ops, st.sampled_from(["why", "long " * 60 + "end"])), max_size=1).map(tuple)
 _files = st.builds(
     lambda extern, item, ends: S.File("<text>", "morok", None, (extern,), (S.Group("g", "", None, (item,), ends),)),

@@ -107,7 +107,10 @@ FORMS = {
     "truncating": ("r: Add[x: int, @const(a)] if a != 0 and tdiv(7, a) == tmod(7, a) ~> x", [INTS]),
     "powers": ("r: Mul[x: int, @const(c)] if is_pow2(c) ~> Shl(x, log2(c))", [INTS]),
     "facts": ("r: n @ Add(a: int, b) if no_overflow(n) and vmin(n) > vmax(Add(b, a)) and not same(a, b) ~> a", [INTS]),
-    "range facts": ("r: Reduce { src: x, ranges: [r], op: Max } if free_of(x, r) and lanes(x) == 1 ~> subst(x, r, 0)", None),
+    "range facts": (
+        "r: Reduce { src: x, ranges: [r], op: Max } if free_of(x, r) and lanes(x) == 1 ~> subst(x, r, 0)",
+        None,
+    ),
     "dtype facts": (
         "r: Cast(Cast(x: A, B), A) if safe_cast(A, B) and is_int(A) and not is_float(B) and bits(dtype(x)) < 64 ~> x",
         None,
@@ -115,12 +118,18 @@ FORMS = {
     "eval": ("r: Add(@const(a), @const(b)) ~> eval(Add, a, b)", [NUMBERS]),
     "eval of a cast": ("r: Cast(@const(v): A, B) let w = eval(Cast, v, B) ~> const(w, B)", [SCALARS, SCALARS]),
     "const target": ("r: Idiv(x: int, x) ~> const(1, dtype(x))", [INTS]),
-    "value in operand position": ("r: Idiv(Idiv(x: index, @const(a)), @const(b)) if a > 0 and b > 0 ~> Idiv(x, a * b)", []),
+    "value in operand position": (
+        "r: Idiv(Idiv(x: index, @const(a)), @const(b)) if a > 0 and b > 0 ~> Idiv(x, a * b)",
+        [],
+    ),
     "gep": ("r: Gep { vector: Gep { vector: x, indices: i }, indices: o } ~> Gep(x, [i[k] for k in o])", []),
     "gep positional": ("r: Gep(Vectorize(xs..), [i]) ~> xs[i]", []),
     "comprehension": ("r: Neg(x: f32 x n) if n > 1 ~> Vectorize(Neg(Gep(x, [i])) for i in 0..lanes(x))", []),
     "inclusive range": ("r: Vectorize(xs..) if all(same(xs[0], xs[i]) for i in 0..=0) ~> Vectorize(x for x in xs)", []),
-    "zip": ("r: Neg(Vectorize(xs..)) if any(same(a, b) for a, b in zip(xs, xs)) ~> Vectorize(Neg(x) for x in xs)", [NUMBERS]),
+    "zip": (
+        "r: Neg(Vectorize(xs..)) if any(same(a, b) for a, b in zip(xs, xs)) ~> Vectorize(Neg(x) for x in xs)",
+        [NUMBERS],
+    ),
     "Invalid": ("r: Neg(Where(c, x: index?, Invalid)) ~> Where(c, Neg(x), Invalid)", []),
     "Noop": ("r: Store(Index { buffer: _b, indices: [Invalid], .. }, _v, _rs..) ~> Noop", []),
     "shared operands": ("r: Load { index, alt: None } ~> Load(index)", []),
@@ -206,7 +215,9 @@ def test_every_op_of_a_kind() -> None:
 
 
 def test_template_variables_stand_on_both_sides() -> None:
-    made = list(check_text("group g\n\nfor op in binary [Lt, Le] {\n    f: Not(op(x: int, y)) ~> op(y, x)\n}\n").rules())
+    made = list(
+        check_text("group g\n\nfor op in binary [Lt, Le] {\n    f: Not(op(x: int, y)) ~> op(y, x)\n}\n").rules()
+    )
     assert [r.syntax.target.name for r in made] == ["Lt", "Le"]
     assert [r.syntax.pattern.args[0].ops for r in made] == [("Lt",), ("Le",)]
 
@@ -282,7 +293,12 @@ def test_leaves_become_ops() -> None:
 
 def test_bindings() -> None:
     made = rule("r: Add[c @const(v), x: index] let d = v + 1 if d > vmin(x) ~> c")
-    assert {n: b.sort for n, b in made.bindings.items()} == {"c": Sort.NODE, "v": Sort.VALUE, "x": Sort.NODE, "d": Sort.VALUE}
+    assert {n: b.sort for n, b in made.bindings.items()} == {
+        "c": Sort.NODE,
+        "v": Sort.VALUE,
+        "x": Sort.NODE,
+        "d": Sort.VALUE,
+    }
     assert made.bindings["c"].constant
     assert made.bindings["v"].constant
     assert made.bindings["d"].type is None
@@ -342,7 +358,9 @@ def test_places() -> None:
     assert made.bindings["b"].type is not None
     assert made.bindings["b"].type.place
     made = rule("r: Load(Index(b: ptr(f32), i: index)) ~> Load(Index(b, i))")
-    assert made.bindings["b"].type == made.bindings["b"].type.__class__("f32", True, made.bindings["b"].type.lanes, pointer=True)  # type: ignore[union-attr]
+    assert made.bindings["b"].type == made.bindings["b"].type.__class__(
+        "f32", True, made.bindings["b"].type.lanes, pointer=True
+    )  # type: ignore[union-attr]
 
 
 def test_examples_run() -> None:
@@ -364,7 +382,9 @@ def test_examples_run() -> None:
 def test_examples_of_templates_belong_to_one_op() -> None:
     from morok.rewrite.examples import run_examples
 
-    text = "group g\n\nfor op in binary [Max, Min] {\n    r: op(x, x) ~> x\n        example Min(x: i32, x) ~> x: i32\n}\n"
+    text = (
+        "group g\n\nfor op in binary [Max, Min] {\n    r: op(x, x) ~> x\n        example Min(x: i32, x) ~> x: i32\n}\n"
+    )
     outcome = run_examples(check_text(text))
     assert (outcome.count, outcome.errors) == (1, [])
 
@@ -393,7 +413,9 @@ def test_a_promise_is_half_an_ulp_or_more(promise: str) -> None:
 def test_bindings_that_do_not_fit_have_a_line_each() -> None:
     bindings = ", ".join(f"a_binding_with_a_long_name_{i} = Add(x, {i})" for i in range(4))
     total = "Add(Add(a_binding_with_a_long_name_0, a_binding_with_a_long_name_1), Max(a_binding_with_a_long_name_2, x))"
-    text = format_text(f'group g\n\nr: Neg(x: i32) let {bindings} ~> Sub({total}, a_binding_with_a_long_name_3)\n    "doc"\n')
+    text = format_text(
+        f'group g\n\nr: Neg(x: i32) let {bindings} ~> Sub({total}, a_binding_with_a_long_name_3)\n    "doc"\n'
+    )
     lines = text.splitlines()
     assert lines[3:7] == [
         "    let a_binding_with_a_long_name_0 = Add(x, 0),",

@@ -87,7 +87,12 @@ PATTERNS: dict[str, Row] = {
         ["Mul(x: i8, 1)"],
         "proved",
     ),
-    "2.5": ("Fdiv(x: float, 2.5) ~> Mul(x, 0.4)", {"Fdiv(x: f32, 2.5)": "Mul(x: f32, 0.4)"}, ["Fdiv(x: f32, 2.0)"], "refuted"),
+    "2.5": (
+        "Fdiv(x: float, 2.5) ~> Mul(x, 0.4)",
+        {"Fdiv(x: f32, 2.5)": "Mul(x: f32, 0.4)"},
+        ["Fdiv(x: f32, 2.0)"],
+        "refuted",
+    ),
     "-0.0": ("Add[x: float, -0.0] ~> x", {"Add(x: f32, -0.0)": "x: f32"}, ["Add(x: f32, 0.0)"], "proved"),
     "1e-3": (
         "Add[x: f64, 1e-3] ~> Sub(x, -1e-3)",
@@ -138,7 +143,10 @@ PATTERNS: dict[str, Row] = {
     "None": (
         "l @ Load(Index { buffer: _b, indices: [Invalid], gate: None }) ~> zero(l)",
         {"Load(Index(DefineGlobal(0): ptr(i32, 8), Invalid))": "Const(0, i32)"},
-        ["Load(Index(DefineGlobal(0): ptr(i32, 8), Invalid, gate=c: bool))", "Load(Index(DefineGlobal(0): ptr(i32, 8), 1))"],
+        [
+            "Load(Index(DefineGlobal(0): ptr(i32, 8), Invalid, gate=c: bool))",
+            "Load(Index(DefineGlobal(0): ptr(i32, 8), 1))",
+        ],
         "usable",
     ),
     "Some": (
@@ -160,7 +168,12 @@ PATTERNS: dict[str, Row] = {
         "usable",
     ),
     "a dtype": ("Add(x: i32, x) ~> Shl(x, 1)", {"Add(x: i32, x)": "Shl(x: i32, 1)"}, ["Add(x: i64, x)"], "proved"),
-    "int": ("Add(x: int, x) ~> Shl(x, 1)", {"Add(x: u8, x)": "Shl(x: u8, 1)"}, ["Add(x: index, x)", "Add(x: f32, x)"], "proved"),
+    "int": (
+        "Add(x: int, x) ~> Shl(x, 1)",
+        {"Add(x: u8, x)": "Shl(x: u8, 1)"},
+        ["Add(x: index, x)", "Add(x: f32, x)"],
+        "proved",
+    ),
     "sint": (
         "Max(x: sint, @const(v)) if v == -1 << bits(dtype(x)) - 1 ~> x",
         {"Max(x: i8, -128)": "x: i8"},
@@ -182,9 +195,19 @@ PATTERNS: dict[str, Row] = {
         ["Index(After(x: i32), i: index)"],
         "usable",
     ),
-    "one of several": ("Neg(Neg(x: (i8 | float))) ~> x", {"Neg(Neg(x: f32))": "x: f32"}, ["Neg(Neg(x: i16))"], "proved"),
+    "one of several": (
+        "Neg(Neg(x: (i8 | float))) ~> x",
+        {"Neg(Neg(x: f32))": "x: f32"},
+        ["Neg(Neg(x: i16))"],
+        "proved",
+    ),
     "not": ("Add[x: !float, @zero] ~> x", {"Add(x: index, 0)": "x: index"}, ["Add(x: f32, 0.0)"], "proved"),
-    "index": ("Add(x: index, 0) ~> x", {"Add(x: index, 0)": "x: index"}, ["Add(Where(c: bool, x: index, Invalid), 0)"], "proved"),
+    "index": (
+        "Add(x: index, 0) ~> x",
+        {"Add(x: index, 0)": "x: index"},
+        ["Add(Where(c: bool, x: index, Invalid), 0)"],
+        "proved",
+    ),
     "index?": (
         "Add(x: index?, 0) ~> x",
         {"Add(Where(c: bool, x: index, Invalid), 0)": "Where(c: bool, x: index, Invalid)"},
@@ -192,7 +215,12 @@ PATTERNS: dict[str, Row] = {
         "proved",
     ),
     "index?, false": ("Eq(x: index?, x) ~> true", {"Eq(x: index, x)": "true"}, [], "proved"),
-    "Invalid dropped": ("Where(_c, x: index, Invalid) ~> x", {"Where(c: bool, x: index, Invalid)": "x: index"}, [], "refuted"),
+    "Invalid dropped": (
+        "Where(_c, x: index, Invalid) ~> x",
+        {"Where(c: bool, x: index, Invalid)": "x: index"},
+        [],
+        "refuted",
+    ),
     "f32x4": (
         "Neg(Neg(x: f32x4)) ~> x",
         {"Neg(Neg(x: f32x4))": "x: f32x4"},
@@ -289,8 +317,18 @@ FACTS: dict[str, Row] = {
         ["Reduce(x: bool, Range(0, 0, Reduce), Max)", "Reduce(Lt(Range(4, 0, Reduce), 2), Range(4, 0, Reduce), Max)"],
         "proved",
     ),
-    "same": ("Sub(x: int, y) if same(x, y) ~> 0", {"Sub(x: i32, x)": "Const(0, i32)"}, ["Sub(x: i32, y: i32)"], "proved"),
-    "dtype": ("Add(x: int, x) if dtype(x) == u8 ~> Shl(x, 1)", {"Add(x: u8, x)": "Shl(x: u8, 1)"}, ["Add(x: i8, x)"], "proved"),
+    "same": (
+        "Sub(x: int, y) if same(x, y) ~> 0",
+        {"Sub(x: i32, x)": "Const(0, i32)"},
+        ["Sub(x: i32, y: i32)"],
+        "proved",
+    ),
+    "dtype": (
+        "Add(x: int, x) if dtype(x) == u8 ~> Shl(x, 1)",
+        {"Add(x: u8, x)": "Shl(x: u8, 1)"},
+        ["Add(x: i8, x)"],
+        "proved",
+    ),
     "lanes": ("Neg(Neg(x: int)) if lanes(x) == 1 ~> x", {"Neg(Neg(x: i8))": "x: i8"}, ["Neg(Neg(x: i8x2))"], "proved"),
     "gcd": (
         "Mod(Mul(x: index, @const(a)), 4) if gcd(a, 8) == 4 ~> 0",
@@ -368,7 +406,12 @@ TARGETS: dict[str, Row] = {
         [],
         "usable",
     ),
-    "len": ("Vectorize(xs..) if len(xs) == 1 ~> xs[0]", {"Vectorize(x: i8)": "x: i8"}, ["Vectorize(x: i8, y: i8)"], "usable"),
+    "len": (
+        "Vectorize(xs..) if len(xs) == 1 ~> xs[0]",
+        {"Vectorize(x: i8)": "x: i8"},
+        ["Vectorize(x: i8, y: i8)"],
+        "usable",
+    ),
     "all": (
         "Gep { vector: x, indices: is } if len(is) == lanes(x) and all(is[k] == k for k in 0..lanes(x)) ~> x",
         {"Gep(x: i8x2, [0, 1])": "x: i8x2"},
@@ -410,7 +453,12 @@ TARGETS: dict[str, Row] = {
 # Without the assumption they are refuted.
 ASSUMING: dict[str, Row] = {
     "nnan": ("Eq(x: float, x) ~> true assuming nnan", {"Eq(x: f32, x)": "true"}, ["Eq(x: f32, y: f32)"], "proved"),
-    "ninf": ("Sub(x: float, x) ~> 0.0 assuming nnan, ninf", {"Sub(x: f32, x)": "0.0"}, ["Sub(x: f32, y: f32)"], "proved"),
+    "ninf": (
+        "Sub(x: float, x) ~> 0.0 assuming nnan, ninf",
+        {"Sub(x: f32, x)": "0.0"},
+        ["Sub(x: f32, y: f32)"],
+        "proved",
+    ),
     "nsz": ("Add[x: float, 0.0] ~> x assuming nsz", {"Add(x: f32, 0.0)": "x: f32"}, ["Add(x: f32, 1.0)"], "proved"),
     "contract": (
         "Add[Mul(a: float, b), c] ~> MulAcc(a, b, c) assuming contract",
@@ -506,7 +554,9 @@ def test_assumption(flag: str) -> None:
 def test_a_rule_for_each_op(kind: str, names: list[str]) -> None:
     ops = f"{kind} [{', '.join(names)}]"
     pattern, target = ("op(x: i32, 0)", "x") if kind == "binary" else ("op(op(x: f32))", "op(x)")
-    made = list(check_text(f'group g "forms"\n\nfor op in {ops} {{\n    r: {pattern} ~> {target}\n    "a form"\n}}\n').rules())
+    made = list(
+        check_text(f'group g "forms"\n\nfor op in {ops} {{\n    r: {pattern} ~> {target}\n    "a form"\n}}\n').rules()
+    )
     assert [r.name for r in made] == [f"g.r.{n}" for n in names]
     assert {verdict(r) for r in made} == {"proved"}
     for r in made:
@@ -520,4 +570,7 @@ def test_a_rule_for_every_op_of_a_kind() -> None:
     made = list(check_text(text).rules())
     assert len(made) >= 19
     assert {verdict(r) for r in made if r.name in ("g.r.Add", "g.r.Idiv", "g.r.Lt")} <= {"proved", "defined"}
-    assert RuleSet.of(made, unproved=True).rewrite_node(parse("Max(Const(3, i8), 5)")) == (parse("Const(5, i8)"), "g.r.Max")
+    assert RuleSet.of(made, unproved=True).rewrite_node(parse("Max(Const(3, i8), 5)")) == (
+        parse("Const(5, i8)"),
+        "g.r.Max",
+    )

@@ -113,7 +113,9 @@ def test_many_mistakes() -> None:
     assert "500 mistakes (the first 100 are shown)" in caught.value.message
 
 
-@pytest.mark.parametrize("text", ["", "\n\n", "# nothing", "group g", 'group g "doc"\n', "dialect morok\n", "group a group b"])
+@pytest.mark.parametrize(
+    "text", ["", "\n\n", "# nothing", "group g", 'group g "doc"\n', "dialect morok\n", "group a group b"]
+)
 def test_next_to_nothing(text: str) -> None:
     assert list(check_text(text).rules()) == []
     assert parse_text(format_text(text)) == parse_text(text)

@@ -16,10 +16,16 @@ CASES = {
     "fine": ("a: Neg(Neg(x)) ~> x", []),
     "unused": ("a: And[x, Or[x, y]] ~> x", [("MRK111", 3, "`y` is bound and never used")]),
     "unused value": ("a: Max[c @const(v), c] ~> c", [("MRK111", 3, "`v` is bound and never used")]),
-    "unused let": ("a: Add[x: int, @const(v)] let w = v + 1 ~> Sub(x, v)", [("MRK111", 3, "`w` is bound and never used")]),
+    "unused let": (
+        "a: Add[x: int, @const(v)] let w = v + 1 ~> Sub(x, v)",
+        [("MRK111", 3, "`w` is bound and never used")],
+    ),
     "used twice in the pattern": ("a: Lt(x: int, x) ~> false", []),
     "bound whole, used below": ("a: Add(c @const(v): int, Neg(c)) if vmin(c) == v ~> c", []),
-    "used as a field": ("a: Reduce { src: x: number, ranges: rs, op } ~> Reduce { src: Neg(Neg(x)), ranges: rs, op }", None),
+    "used as a field": (
+        "a: Reduce { src: x: number, ranges: rs, op } ~> Reduce { src: Neg(Neg(x)), ranges: rs, op }",
+        None,
+    ),
     "lanes": ("a: Neg(x: f32 x n) if n == 1 ~> x", []),
     "no doc": ("a: Neg(Neg(x))\n    ~> x", [("MRK112", 3, "`a` has no doc string")]),
     "doc": ('a: Neg(Neg(x))\n    ~> x\n    "signs cancel"', []),
@@ -27,7 +33,10 @@ CASES = {
         "a: Add[x, @zero] ~> x assuming nsz\nb: Add[y, @zero] ~> y assuming nsz",
         [("MRK113", 4, "`b` never applies: `g.a` (line 3) matches the same and has no guard")],
     ),
-    "not shadowed: a guard": ("a: Max(x: int, y) if vmin(x) >= vmax(y) ~> x\nb: Max(x: int, y) if vmin(y) >= vmax(x) ~> y", []),
+    "not shadowed: a guard": (
+        "a: Max(x: int, y) if vmin(x) >= vmax(y) ~> x\nb: Max(x: int, y) if vmin(y) >= vmax(x) ~> y",
+        [],
+    ),
     "not shadowed: an assumption": (
         "a: Add[x: float, @zero] ~> x assuming nsz\nb: Add[x: float, @zero] ~> Add(x, 0.0) assuming nnan",
         None,
@@ -64,7 +73,9 @@ def test_finding(name: str) -> None:
 
 
 def test_a_finding_in_a_template_is_one_finding() -> None:
-    assert [c for c, _, _ in findings("for op in binary [Max, Min] {\n    a: op(op(x, y), x) ~> op(x, x)\n}")] == ["MRK111"]
+    assert [c for c, _, _ in findings("for op in binary [Max, Min] {\n    a: op(op(x, y), x) ~> op(x, x)\n}")] == [
+        "MRK111"
+    ]
 
 
 def test_findings_have_places_and_hints(tmp_path: object) -> None:

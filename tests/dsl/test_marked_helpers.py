@@ -247,7 +247,9 @@ def test_loading_and_simplifying_ask_for_trust(folder: Path, capsys: pytest.Capt
 
     (folder / "loaded_terms.py").write_text(GOOD)
     file = folder / "mine.rules"
-    file.write_text(f'helpers "loaded_terms"\n\n{HALF}\n{RULE}    example Mul(x: index, 6) ~> Mul(Mul(x: index, 2), 3)\n')
+    file.write_text(
+        f'helpers "loaded_terms"\n\n{HALF}\n{RULE}    example Mul(x: index, 6) ~> Mul(Mul(x: index, 2), 3)\n'
+    )
     for _ in range(2):  # proved, and then from the ledger
         with pytest.raises(UntrustedHelperError, match=r"mine.g.r calls half of loaded_terms") as caught:
             morok.load_rules(file)

@@ -12,11 +12,18 @@ from morok.dsl.check import check_text
 from morok.errors import MorokError, RuleError, UsageError
 
 X, Y = OperandInfo("x"), OperandInfo("y")
-ARITHMETIC: dict[str, Any] = {"params": ("T", "T"), "result": "T", "domains": {"T": ("whole", "real")}, "kind": "binary"}
+ARITHMETIC: dict[str, Any] = {
+    "params": ("T", "T"),
+    "result": "T",
+    "domains": {"T": ("whole", "real")},
+    "kind": "binary",
+}
 
 
 def pick(types: str, **more: Any) -> OpInfo:
-    return OpInfo("Pick", "pick", (X, Y), ("at", "order"), types=types, field_kinds={"at": "int", "order": "ints?"}, **more)
+    return OpInfo(
+        "Pick", "pick", (X, Y), ("at", "order"), types=types, field_kinds={"at": "int", "order": "ints?"}, **more
+    )
 
 
 class Small:
@@ -69,7 +76,9 @@ def test_fields_with_a_question_mark_may_be_left_out_and_others_not() -> None:
         check_text('dialect small\n\ngroup g "a group"\n\nr: Pick { x: a: whole, y: _b } ~> a\n').rules()
 
 
-@pytest.mark.parametrize("types", ["result is x", "result = z", "q in int", "x", "x scalar y", "x in", "x = y z", "= x"])
+@pytest.mark.parametrize(
+    "types", ["result is x", "result = z", "q in int", "x", "x scalar y", "x in", "x = y z", "= x"]
+)
 def test_words_that_say_nothing_are_an_error_that_names_the_op(types: str) -> None:
     with pytest.raises(UsageError, match=r"op Pick .*"):
         instances(pick(types), "Pick { x: a: whole, y: _b, at: _i, .. } ~> a")

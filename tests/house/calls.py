@@ -86,11 +86,32 @@ ARGUMENTS: Final = (
 )
 FUNCTIONS: Final = (
     *(f"morok.{name}" for name in morok.__all__ if name not in ("Tensor", "UOp", "prove")),
-    *("Tensor", "UOp", "Variable", "groups", "dialect.OpInfo", "dialect.OperandInfo", "dialect.find", "dialect.register"),
+    *(
+        "Tensor",
+        "UOp",
+        "Variable",
+        "groups",
+        "dialect.OpInfo",
+        "dialect.OperandInfo",
+        "dialect.find",
+        "dialect.register",
+    ),
     *("nn.Linear", "nn.Conv2d", "nn.LayerNorm", "nn.Embedding", "nn.Sequential", "nn.GroupNorm", "nn.BatchNorm"),
 )
 SETTINGS: Final = (
-    *("noopt", "beam", "threads", "device", "fast_math", "max_buffers", "debug", "opts", "l1_bytes", "cache_dir", "nothing"),
+    *(
+        "noopt",
+        "beam",
+        "threads",
+        "device",
+        "fast_math",
+        "max_buffers",
+        "debug",
+        "opts",
+        "l1_bytes",
+        "cache_dir",
+        "nothing",
+    ),
 )
 # What has no name to call: mistakes in operators, settings, names and files.
 OTHERS: Final = (

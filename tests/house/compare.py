@@ -44,7 +44,17 @@ from house import pages  # noqa: E402  # run as a script, the folder that holds 
 
 BEFORE: Final = "5ea33494bf"  # `before-house`: what redesigns are compared with
 INPUTS: Final = ("README.md", "docs", "examples", "tests/prove", "bench/__init__.py", "bench/programs.py")
-PARTS: Final = ("library", "commands", "corpora", "simplify", "programs", "examples", "texts", "calls", "names")  # longest first
+PARTS: Final = (
+    "library",
+    "commands",
+    "corpora",
+    "simplify",
+    "programs",
+    "examples",
+    "texts",
+    "calls",
+    "names",
+)  # longest first
 JOBS: Final = 2  # parts side by side
 
 
@@ -150,7 +160,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     recording.add_argument("folder", type=Path)
     recording.add_argument("--parts", default=",".join(PARTS))
     recording.add_argument("--share", type=float, default=1.0, help="of each part")
-    recording.add_argument("--inputs", type=Path, help="a checkout whose examples, docs and corpora to use, not BEFORE's")
+    recording.add_argument(
+        "--inputs", type=Path, help="a checkout whose examples, docs and corpora to use, not BEFORE's"
+    )
     comparing = commands.add_parser("compare")
     comparing.add_argument("first", type=Path)
     comparing.add_argument("second", type=Path)

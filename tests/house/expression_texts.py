@@ -7,7 +7,14 @@ from typing import Final
 
 # The variables of each dtype; an index has bounds, or none.
 VARIABLES: Final = {
-    "index": ("x: index[0..=7]", "y: index[0..=3]", "z: index[-4..=4]", "u: index", "w: index[0..=1]", "Range(6, 0, Loop)"),
+    "index": (
+        "x: index[0..=7]",
+        "y: index[0..=3]",
+        "z: index[-4..=4]",
+        "u: index",
+        "w: index[0..=1]",
+        "Range(6, 0, Loop)",
+    ),
     "i32": ("a: i32", "b: i32[0..=100]", "c: i32"),
     "u8": ("d: u8", "e: u8"),
     "i64": ("g: i64", "h: i64"),
@@ -66,7 +73,9 @@ class Expressions:
             return self.leaf(dtype) if rng.random() < 0.7 else self.constant(dtype)
         kind = rng.random()
         if kind < 0.1:
-            return f"Where({self.tree('bool', depth - 1)}, {self.tree(dtype, depth - 1)}, {self.tree(dtype, depth - 1)})"
+            return (
+                f"Where({self.tree('bool', depth - 1)}, {self.tree(dtype, depth - 1)}, {self.tree(dtype, depth - 1)})"
+            )
         if dtype == "bool":
             return self.condition(depth)
         if kind < 0.2 and dtype != "index":
@@ -81,7 +90,11 @@ class Expressions:
         if kind < 0.5:
             dtype = self.rng.choice([d for d in VARIABLES if d != "bool"])
             return self.pair(self.rng.choice(COMPARISONS), dtype, depth)
-        return f"Not({self.tree('bool', depth - 1)})" if kind < 0.6 else self.pair(self.rng.choice(BITS[:3]), "bool", depth)
+        return (
+            f"Not({self.tree('bool', depth - 1)})"
+            if kind < 0.6
+            else self.pair(self.rng.choice(BITS[:3]), "bool", depth)
+        )
 
     def pair(self, op: str, dtype: str, depth: int) -> str:
         """An op of two operands; of three times twice by a constant, where one simplifies most."""

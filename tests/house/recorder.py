@@ -48,7 +48,11 @@ def folders() -> dict[str, str]:
     """The folders that texts may name, and what is written in their place."""
     package = str(Path(morok.__file__).parent)
     found = {str(Path(package).parent): "<checkout>", sys.prefix: "<environment>", sys.base_prefix: "<python>"}
-    return found | {os.getcwd(): "<inputs>", os.environ["MOROK_CACHE_DIR"]: "<cache>", tempfile.gettempdir(): "<temporary>"}
+    return found | {
+        os.getcwd(): "<inputs>",
+        os.environ["MOROK_CACHE_DIR"]: "<cache>",
+        tempfile.gettempdir(): "<temporary>",
+    }
 
 
 class Firings:
@@ -68,7 +72,9 @@ class Firings:
         """For each key the stage and the rule of each firing, in their order."""
         found = {}
         for key, path in self._paths.items():
-            written = path.read_text(encoding="utf-8") if path.is_file() else '{"firings": []}'  # no file: nothing was rewritten
+            written = (
+                path.read_text(encoding="utf-8") if path.is_file() else '{"firings": []}'
+            )  # no file: nothing was rewritten
             found[key] = pages.counted(f"{row['stage']}: {row['rule']}" for row in json.loads(written)["firings"])
         return found
 
@@ -179,7 +185,9 @@ def shown_programs(share: float, firings: Firings) -> Entries:
     snippets = {
         f"{page} snippet {n}": text
         for page in ("README.md", *sorted(str(p) for p in Path("docs").glob("*.md")))
-        for n, text in enumerate(re.findall(r"^```python\n(.*?)^```", Path(page).read_text("utf-8"), re.MULTILINE | re.DOTALL))
+        for n, text in enumerate(
+            re.findall(r"^```python\n(.*?)^```", Path(page).read_text("utf-8"), re.MULTILINE | re.DOTALL)
+        )
     }
     examples = {str(p): p.read_text("utf-8") for p in sorted(Path("examples").glob("*.py"))}
     programs = examples | snippets
@@ -192,7 +200,9 @@ def shown_programs(share: float, firings: Firings) -> Entries:
             main = name if name in snippets else "__main__"
             world = {"__name__": main, "__file__": name}
             with contextlib.suppress(SystemExit):
-                found[name] = values.outcome(lambda world=world, name=name: exec(compile(programs[name], name, "exec"), world))
+                found[name] = values.outcome(
+                    lambda world=world, name=name: exec(compile(programs[name], name, "exec"), world)
+                )
     return found | watched.found
 
 

@@ -43,7 +43,11 @@ def members(value: type) -> Iterator[tuple[str, str]]:
 def surface(guide: Path) -> dict[str, str]:
     """Every public name, and whether each import that the README, docs and examples show works."""
     found = {"morok": "\n".join(sorted(morok.__all__))}
-    homes = {"morok": (morok, morok.__all__), "morok.nn": (nn, dir(nn)), "morok.dialect": (morok.dialect, dir(morok.dialect))}
+    homes = {
+        "morok": (morok, morok.__all__),
+        "morok.nn": (nn, dir(nn)),
+        "morok.dialect": (morok.dialect, dir(morok.dialect)),
+    }
     for home, (module, names) in homes.items():
         for name in names:
             value = getattr(module, name)

@@ -61,17 +61,31 @@ UNORDERED = {
         f"a lane of {name}, of which another waits": OUT.index(0).store(UOp.new(Op.Load, (p,), None, i32.vec(2)).gep(0))
         for name, p in WAITING_SECOND.items()
     },
-    **{f"a place of {name}, of which another waits": OUT.index(0).store(p.gep(0).load()) for name, p in WAITING_SECOND.items()},
-    **{f"a store to {name}, of which another waits": p.store(vconst(i32, (1, 2))) for name, p in WAITING_SECOND.items()},
     **{
-        f"an iteration of {name}, of which another waits": OUT.index(AXIS).store(UOp.new(Op.Unroll, (p,), AXIS.arg).load())
+        f"a place of {name}, of which another waits": OUT.index(0).store(p.gep(0).load())
+        for name, p in WAITING_SECOND.items()
+    },
+    **{
+        f"a store to {name}, of which another waits": p.store(vconst(i32, (1, 2))) for name, p in WAITING_SECOND.items()
+    },
+    **{
+        f"an iteration of {name}, of which another waits": OUT.index(AXIS).store(
+            UOp.new(Op.Unroll, (p,), AXIS.arg).load()
+        )
         for name, p in PLACES_OF_AXIS.items()
     },
-    **{f"behind a store {n}": UOp.sink(SEVEN, OUT.index(0).store(A.after(s).index(0).load())) for n, s in NO_STORES.items()},
-    "iterations that wait for those of another loop over the range": CLEARED.store(CLEARED.load() + THREE.cast(i32)).end(THREE),
+    **{
+        f"behind a store {n}": UOp.sink(SEVEN, OUT.index(0).store(A.after(s).index(0).load()))
+        for n, s in NO_STORES.items()
+    },
+    "iterations that wait for those of another loop over the range": CLEARED.store(
+        CLEARED.load() + THREE.cast(i32)
+    ).end(THREE),
     "a load whose index waits": OUT.index(0).store(A.index(ZERO.after(SEVEN)).load()),
     "a load whose index waits, times nothing": OUT.index(0).store(A.index(ZERO.after(SEVEN) * 0).load()),
-    "a load whose gate waits": OUT.index(0).store(UOp.new(Op.Load, (A.index(0, gate=TRUE.after(SEVEN)), UOp.const(0, i32)))),
+    "a load whose gate waits": OUT.index(0).store(
+        UOp.new(Op.Load, (A.index(0, gate=TRUE.after(SEVEN)), UOp.const(0, i32)))
+    ),
     "a load whose alternative waits": OUT.index(0).store(
         UOp.new(Op.Load, (A.index(0, gate=TRUE), UOp.const(0, i32).after(SEVEN)))
     ),

@@ -18,7 +18,9 @@ class Thing:
 
 
 @pytest.mark.parametrize("remove", [remove_dead, in_python])
-def test_what_has_died_is_forgotten_and_nothing_else(remove: Callable[[Any, Any], None], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_has_died_is_forgotten_and_nothing_else(
+    remove: Callable[[Any, Any], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(alive, "remove_dead", remove)
     table: Alive[Thing] = Alive()
     assert isinstance(table.remove, functools.partial)

@@ -121,7 +121,9 @@ def expressions(draw: Any) -> tuple[UOp, list[UOp]]:
     for _ in range(draw(st.integers(1, 8))):
         a, b = draw(st.sampled_from(pool)), draw(st.sampled_from(pool))
         op = draw(
-            st.sampled_from([Op.Add, Op.Sub, Op.Mul, Op.Idiv, Op.Mod, Op.FloorDiv, Op.FloorMod, Op.Max, Op.Min, Op.Where, Op.Neg])
+            st.sampled_from(
+                [Op.Add, Op.Sub, Op.Mul, Op.Idiv, Op.Mod, Op.FloorDiv, Op.FloorMod, Op.Max, Op.Min, Op.Where, Op.Neg]
+            )
         )
         if op is Op.Where:
             made = (a < b).where(a, draw(st.sampled_from(pool)))

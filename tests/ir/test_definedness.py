@@ -18,7 +18,9 @@ from morok.ir.uop import UOp, vconst
 
 DTYPES: Final = (dtypes.bool, dtypes.i8, dtypes.u8, dtypes.i32, dtypes.f32, dtypes.index)
 SIZE: Final = 5
-BUFFERS: Final = {UOp.new(Op.DefineGlobal, (), i, d.ptr(SIZE)): d for i, d in enumerate((dtypes.i8, dtypes.i32, dtypes.f32))}
+BUFFERS: Final = {
+    UOp.new(Op.DefineGlobal, (), i, d.ptr(SIZE)): d for i, d in enumerate((dtypes.i8, dtypes.i32, dtypes.f32))
+}
 DIVISIONS: Final = (Op.Idiv, Op.Mod, Op.FloorDiv, Op.FloorMod)
 PARTIAL: Final = frozenset({*DIVISIONS, Op.Shl, Op.Shr, Op.Index, Op.Load, Op.Cast})
 POINTWISE: Final = [op for op, e in TABLE.entries.items() if e.pointwise and op not in (Op.Cast, Op.Where)]
@@ -75,7 +77,9 @@ class Graphs:
             read = rng.choice(list(BUFFERS)).index(at)
             return rng.choice((read, read, read.load(), read.load(read.dtype.vec(2))))
         if form == 9:
-            return self.some(d).reduce(rng.choice((Op.Add, Op.Mul, Op.Max, Op.Min)), *rng.sample(self.loops, rng.randrange(1, 3)))
+            return self.some(d).reduce(
+                rng.choice((Op.Add, Op.Mul, Op.Max, Op.Min)), *rng.sample(self.loops, rng.randrange(1, 3))
+            )
         if form == 10:
             return UOp.new(Op.Vectorize, (self.some(d), self.some(d)))
         if form == 11:
@@ -146,10 +150,23 @@ def test_what_is_said_to_have_a_value_has_one(chance: int) -> None:
 def test_by_bounds() -> None:
     i, (read, *_) = UOp.range(4, 0), BUFFERS
     x = UOp.var("x", dtypes.i32)
-    for node in (read.index(i), read.index(i + 1), read.index(i + 1).load() * 2, x // 3, x % UOp.var("y", dtypes.i32, 1, 9)):
+    for node in (
+        read.index(i),
+        read.index(i + 1),
+        read.index(i + 1).load() * 2,
+        x // 3,
+        x % UOp.var("y", dtypes.i32, 1, 9),
+    ):
         assert defined(node)
         assert defined(node.cast(dtypes.f32) * 0.5)
-    for node in (read.index(i + 2), read.index(i - 1), x // -1, x % x, read.index(x.cast(dtypes.index)), UOp.invalid_at()):
+    for node in (
+        read.index(i + 2),
+        read.index(i - 1),
+        x // -1,
+        x % x,
+        read.index(x.cast(dtypes.index)),
+        UOp.invalid_at(),
+    ):
         assert not defined(node)
         assert not defined(node.eq(node))
     assert not defined(read.index(i).load(dtypes.i8.vec(4)))  # beyond the last

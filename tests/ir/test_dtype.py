@@ -69,7 +69,9 @@ def test_every_code_of_the_narrow_floats() -> None:
 @pytest.mark.parametrize("d", [D.f8e4m3, D.f8e5m2, D.f16, D.bf16, D.f32])
 def test_rounding_to_narrow_floats(d) -> None:
     rng = np.random.default_rng(7)
-    wide = np.concatenate([rng.normal(size=4000), np.exp2(rng.uniform(-160, 140, 4000)) * rng.choice([-1.0, 1.0], 4000)])
+    wide = np.concatenate(
+        [rng.normal(size=4000), np.exp2(rng.uniform(-160, 140, 4000)) * rng.choice([-1.0, 1.0], 4000)]
+    )
     # half-way points between neighbours
     if d.bits <= 16:
         codes = rng.integers(0, 1 << (d.bits - 1), 2000)

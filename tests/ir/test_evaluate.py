@@ -36,7 +36,22 @@ def samples(d: Any, count: int = 24) -> list[Any]:
     if d.bits <= 8:
         return [number.from_bits(d, c) for c in range(256)]
     big = number._greatest(d)
-    edges = [0.0, -0.0, 1.0, -1.0, 0.5, 1.5, 2.5, -2.5, math.inf, -math.inf, math.nan, big, -big, number.from_bits(d, 1)]
+    edges = [
+        0.0,
+        -0.0,
+        1.0,
+        -1.0,
+        0.5,
+        1.5,
+        2.5,
+        -2.5,
+        math.inf,
+        -math.inf,
+        math.nan,
+        big,
+        -big,
+        number.from_bits(d, 1),
+    ]
     return [
         *edges,
         *[number.round_float(d, rng.gauss(0, 3)) for _ in range(count)],
@@ -60,7 +75,14 @@ BINARY = {
     Op.Or: np.bitwise_or,
     Op.Xor: np.bitwise_xor,
 }
-COMPARE = {Op.Lt: np.less, Op.Le: np.less_equal, Op.Gt: np.greater, Op.Ge: np.greater_equal, Op.Eq: np.equal, Op.Ne: np.not_equal}
+COMPARE = {
+    Op.Lt: np.less,
+    Op.Le: np.less_equal,
+    Op.Gt: np.greater,
+    Op.Ge: np.greater_equal,
+    Op.Eq: np.equal,
+    Op.Ne: np.not_equal,
+}
 
 
 def domain(op: Op) -> list[Any]:
@@ -154,7 +176,13 @@ def test_float_division_and_roots(d: Any) -> None:
             wide = np.float64 if d is not D.f64 else t
             assert same(d, TABLE[Op.Sqrt].evaluate(d, a), float(np.sqrt(wide(a)).astype(t))), a
             assert same(d, TABLE[Op.Reciprocal].evaluate(d, a), float((wide(1) / wide(a)).astype(t))), a
-            for op, f in ((Op.Trunc, np.trunc), (Op.Floor, np.floor), (Op.Ceil, np.ceil), (Op.Round, np.rint), (Op.Abs, np.abs)):
+            for op, f in (
+                (Op.Trunc, np.trunc),
+                (Op.Floor, np.floor),
+                (Op.Ceil, np.ceil),
+                (Op.Round, np.rint),
+                (Op.Abs, np.abs),
+            ):
                 assert same(d, TABLE[op].evaluate(d, a), float(f(wide(a)))), (op, a)
             assert same(d, TABLE[Op.Neg].evaluate(d, a), -a)
             assert TABLE[Op.Sign].evaluate(d, a) == np.sign(a) or a != a
@@ -305,7 +333,10 @@ SPECIAL = [
             (10.0, 1024.0),
         ],
     ),
-    (Op.Log2, [(0.0, -math.inf), (-0.0, -math.inf), (-1.0, math.nan), (math.inf, math.inf), (5e-324, -1074.0), (1.0, 0.0)]),
+    (
+        Op.Log2,
+        [(0.0, -math.inf), (-0.0, -math.inf), (-1.0, math.nan), (math.inf, math.inf), (5e-324, -1074.0), (1.0, 0.0)],
+    ),
     (Op.Sin, [(math.inf, math.nan), (-0.0, -0.0), (1e22, -0.8522008497671888), (6381956970095103 * 2.0**797, 1.0)]),
     (Op.Cos, [(math.inf, math.nan), (0.0, 1.0), (6381956970095103 * 2.0**797, -4.687165924254628e-19)]),
     (Op.Tan, [(-math.inf, math.nan), (-0.0, -0.0), (math.pi / 2, 1.633123935319537e16)]),
@@ -313,7 +344,10 @@ SPECIAL = [
     (Op.Erf, [(math.inf, 1.0), (-100.0, -1.0), (-0.0, -0.0), (0.5, 0.5204998778130465)]),
     (Op.Exp, [(-math.inf, 0.0), (math.inf, math.inf), (1.0, math.e), (710.0, math.inf), (-746.0, 0.0)]),
     (Op.Log, [(0.0, -math.inf), (-1.0, math.nan), (math.inf, math.inf), (1.0, 0.0)]),
-    (Op.Rsqrt, [(0.0, math.inf), (-0.0, -math.inf), (-1.0, math.nan), (math.inf, 0.0), (4.0, 0.5), (2.0, 0.7071067811865476)]),
+    (
+        Op.Rsqrt,
+        [(0.0, math.inf), (-0.0, -math.inf), (-1.0, math.nan), (math.inf, 0.0), (4.0, 0.5), (2.0, 0.7071067811865476)],
+    ),
 ]
 
 

@@ -157,7 +157,10 @@ CELL, SHARED, GLOBAL = reg(0, 2, index), local(0, 2, index), param(1, 2, index)
         lambda inside: CELL.after(stored(CELL.index(0), inside)).index(0).load(),
         lambda inside: CELL.after(stored(CELL.index(0), inside)).index(0),
         lambda inside: (
-            CELL.after(CELL.index(0).store(UOp.const(0)), stored(CELL.index(1), inside)).index(0).load(index.vec(2)).gep(1)
+            CELL.after(CELL.index(0).store(UOp.const(0)), stored(CELL.index(1), inside))
+            .index(0)
+            .load(index.vec(2))
+            .gep(1)
         ),
         lambda inside: UOp.new(Op.Barrier, (SHARED, stored(SHARED.index(0), inside))).index(0),
         lambda inside: GLOBAL.after(stored(GLOBAL.index(0), inside)).index(UOp.const(0), gate=UOp.const(True)).load(),
@@ -183,7 +186,9 @@ def test_what_is_left_in_a_buffer_is_not_invalid() -> None:
         run(UOp.sink(stored(GLOBAL.index(0), False)), {1: [1, 2]})
     buffers = {1: [1, 2]}
     run(
-        UOp.sink(stored(GLOBAL.index(0), False), GLOBAL.after(stored(GLOBAL.index(0), False)).index(0).store(UOp.const(7))),
+        UOp.sink(
+            stored(GLOBAL.index(0), False), GLOBAL.after(stored(GLOBAL.index(0), False)).index(0).store(UOp.const(7))
+        ),
         buffers,
     )
     assert buffers[1] == [7, 2], "no value stands there where another one is stored afterwards"
@@ -301,7 +306,9 @@ def test_views_are_maps_of_indices() -> None:
     flipped = UOp.new(Op.Flip, (turned,), (True, False))
     padded = UOp.new(Op.Pad, (flipped, UOp.const(1), UOp.const(0), UOp.const(0), UOp.const(1)))
     cut = UOp.new(Op.Shrink, (padded, UOp.const(0), UOp.const(1), UOp.const(3), UOp.const(3)))
-    wide = UOp.new(Op.Expand, (UOp.new(Op.Reshape, (cut, UOp.const(3), UOp.const(2), UOp.const(1))), *map(UOp.const, (3, 2, 2))))
+    wide = UOp.new(
+        Op.Expand, (UOp.new(Op.Reshape, (cut, UOp.const(3), UOp.const(2), UOp.const(1))), *map(UOp.const, (3, 2, 2)))
+    )
     data = {base: [float(k) for k in range(6)]}
     flat, shape = tensor(wide, data)
     assert shape == (3, 2, 2)
@@ -433,7 +440,9 @@ def test_views_that_do_not_fit_what_they_are_views_of(op: Op, sizes: tuple[int, 
     whole = UOp.new(Op.Reshape, (held, UOp.const(2), UOp.const(3)))
     names = [UOp.var(f"n{k}", index, -10, 10) for k in range(len(sizes))]
     with pytest.raises(ShapeError, match=op.name):
-        tensor(UOp.new(op, (whole, *names)), {held: [0.0] * 6}, {n.arg[0]: v for n, v in zip(names, sizes, strict=True)})
+        tensor(
+            UOp.new(op, (whole, *names)), {held: [0.0] * 6}, {n.arg[0]: v for n, v in zip(names, sizes, strict=True)}
+        )
 
 
 def test_a_size_that_is_invalid() -> None:

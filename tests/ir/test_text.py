@@ -430,7 +430,10 @@ def test_ops_of_constants_take_the_dtype_of_their_position(text: str, meant: str
 
 
 def test_ops_of_constants_that_fit_no_position() -> None:
-    for text, said in (("Add(x: i8, Add(3, 400))", "400 does not fit i8"), ("Add(x: i32, Add(3, 2.5))", "2.5 is no i32")):
+    for text, said in (
+        ("Add(x: i8, Add(3, 400))", "400 does not fit i8"),
+        ("Add(x: i32, Add(3, 2.5))", "2.5 is no i32"),
+    ):
         with pytest.raises(ParseError, match=said):
             morok.parse(text)
     deep = "Neg(" * 900 + "1" + ")" * 900

@@ -419,7 +419,12 @@ def test_provenance_does_not_grow_without_end() -> None:
 
 def test_fields_by_name() -> None:
     r = UOp.range(4, 3, AxisType.Reduce)
-    assert (r.field("id"), r.field("axis"), r.field("renumbered"), r.field("dtype")) == (3, AxisType.Reduce, False, D.index)
+    assert (r.field("id"), r.field("axis"), r.field("renumbered"), r.field("dtype")) == (
+        3,
+        AxisType.Reduce,
+        False,
+        D.index,
+    )
     with pytest.raises(AttributeError, match="no field"):
         r.field("op")
 

@@ -85,7 +85,9 @@ def gpt(s: State, x: Array, layers: int, heads: int) -> Array:
     for k in range(layers):
         block = f"blocks.{k}"
         q, key, v = (
-            linear(layer_norm(y, s, f"{block}.norm1"), s, f"{block}.qkv").reshape(n, t, 3, heads, -1).transpose(2, 0, 3, 1, 4)
+            linear(layer_norm(y, s, f"{block}.norm1"), s, f"{block}.qkv")
+            .reshape(n, t, 3, heads, -1)
+            .transpose(2, 0, 3, 1, 4)
         )
         scores = q @ key.transpose(0, 1, 3, 2) / math.sqrt(q.shape[-1])
         scores = np.where(np.tri(t, dtype=bool), scores, -np.inf)
@@ -140,7 +142,9 @@ def test_outputs_are_numpys(name: str, seed: int) -> None:
         if key.endswith(("running_mean", "running_var", "bias")):
             state[key] = rng.uniform(0.5, 1.5, state[key].shape).astype(np.float32)
     model.load_state_dict(state)
-    wanted = reference({k: a.astype(np.float64) for k, a in state.items()}, x if name == "gpt" else x.astype(np.float64))
+    wanted = reference(
+        {k: a.astype(np.float64) for k, a in state.items()}, x if name == "gpt" else x.astype(np.float64)
+    )
     found = model(Tensor(np.ascontiguousarray(x))).numpy()
     assert found.shape == wanted.shape
     assert np.abs(found - wanted).max() <= 1e-5 * max(1.0, np.abs(wanted).max())

@@ -57,12 +57,16 @@ def total(n: int, op: Op = Op.Add, d: DType = dtypes.f32) -> UOp:
 
 def rows(m: int, n: int, op: Op = Op.Add, d: DType = dtypes.f32) -> UOp:
     i, k = loop(m, 0), fold(n, 1)
-    return kernel(buffer(0, m, d).index(i).store(buffer(1, m * n, d).index(i * n + k).reduce(op, k)).end(i), name="rows")
+    return kernel(
+        buffer(0, m, d).index(i).store(buffer(1, m * n, d).index(i * n + k).reduce(op, k)).end(i), name="rows"
+    )
 
 
 def columns(m: int, n: int, op: Op = Op.Add, d: DType = dtypes.f32) -> UOp:
     j, k = loop(n, 0), fold(m, 1)
-    return kernel(buffer(0, n, d).index(j).store(buffer(1, m * n, d).index(k * n + j).reduce(op, k)).end(j), name="columns")
+    return kernel(
+        buffer(0, n, d).index(j).store(buffer(1, m * n, d).index(k * n + j).reduce(op, k)).end(j), name="columns"
+    )
 
 
 def scaled_rows(m: int, n: int, d: DType = dtypes.f32) -> UOp:
@@ -77,7 +81,8 @@ def pooled(m: int, n: int, chain: bool, d: DType = dtypes.f32) -> UOp:
     i, j, a, b = loop(m, 0), loop(n, 1), fold(2, 2), fold(2, 3)
     x = buffer(1, 4 * m * n, d).index((i * 2 + a) * (2 * n) + j * 2 + b)
     return kernel(
-        buffer(0, m * n, d).index(i * n + j).store((x * x if chain else x).reduce(Op.Add, a, b)).end(i, j), name="pooled"
+        buffer(0, m * n, d).index(i * n + j).store((x * x if chain else x).reduce(Op.Add, a, b)).end(i, j),
+        name="pooled",
     )
 
 
@@ -117,7 +122,9 @@ def flip(n: int, d: DType = dtypes.f32) -> UOp:
 
 def transpose(m: int, n: int, d: DType = dtypes.f32) -> UOp:
     i, j = loop(n, 0), loop(m, 1)
-    return kernel(buffer(0, m * n, d).index(i * m + j).store(buffer(1, m * n, d).index(j * n + i)).end(i, j), name="transpose")
+    return kernel(
+        buffer(0, m * n, d).index(i * m + j).store(buffer(1, m * n, d).index(j * n + i)).end(i, j), name="transpose"
+    )
 
 
 def scan(m: int, n: int, op: Op = Op.Add, d: DType = dtypes.f32, whole: bool = True, down: bool = False) -> UOp:

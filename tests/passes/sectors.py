@@ -164,7 +164,9 @@ def elements(program: Sequence[UOp], contents: Contents) -> Counter[tuple[int, i
     found = Counter[tuple[int, int]]()
     for a in accesses(program, thread_indices(program), contents):
         for lane in range(a.lanes):
-            found.update({(a.slot, int(e)): a.times * n for e, n in Counter((a.elements + lane)[a.active].tolist()).items()})
+            found.update(
+                {(a.slot, int(e)): a.times * n for e, n in Counter((a.elements + lane)[a.active].tolist()).items()}
+            )
     return found
 
 

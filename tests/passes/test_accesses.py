@@ -149,7 +149,8 @@ def test_sections_are_runs_of_lanes_of_one_part() -> None:
     rng, w, answered = random.Random(5), widths(), 0
     for _ in range(300):
         parts = [
-            UOp.var(f"v{k}", f32.vec(n)) if n > 1 else UOp.var(f"v{k}", f32) for k, n in enumerate(rng.choices((1, 2, 3, 4), k=3))
+            UOp.var(f"v{k}", f32.vec(n)) if n > 1 else UOp.var(f"v{k}", f32)
+            for k, n in enumerate(rng.choices((1, 2, 3, 4), k=3))
         ]
         x = UOp.new(Op.Cat, tuple(parts))
         wanted = tuple(rng.choices(range(x.dtype.count), k=rng.randint(1, 8)))

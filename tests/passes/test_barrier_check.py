@@ -77,7 +77,9 @@ def values(program: UOp) -> list[float]:
 def test_every_way_to_launch_is_right_or_refused() -> None:
     wanted = values(rows(S, (S, S), S, False))
     accepted: set[tuple[AxisType, tuple[AxisType, AxisType], AxisType, bool]] = set()
-    for outer, first, second, inner, own in itertools.product((G, L, S), (G, L, S), (G, L, S), (G, L, S), (False, True)):
+    for outer, first, second, inner, own in itertools.product(
+        (G, L, S), (G, L, S), (G, L, S), (G, L, S), (False, True)
+    ):
         how = (outer, (first, second), inner, own)
         try:
             program = launched(rows(*how))
@@ -119,7 +121,9 @@ def test_reads_are_behind_barriers() -> None:
     with pytest.raises(LoweringError, match="other threads"):
         launched(kernel(buffer.after(UOp.new(Op.Barrier, (stored,)), more)))
     # of two fills one has no barrier before the read
-    last = K.buffer(2, 8).index(g * 4 + other).store(buffer.after(UOp.new(Op.Barrier, (more,))).index(other)).end(g, other)
+    last = (
+        K.buffer(2, 8).index(g * 4 + other).store(buffer.after(UOp.new(Op.Barrier, (more,))).index(other)).end(g, other)
+    )
     first = kernel(buffer.after(UOp.new(Op.Barrier, (stored,))))
     with pytest.raises(LoweringError, match="without a barrier after all stores"):
         launched(K.kernel(*first.src, last))

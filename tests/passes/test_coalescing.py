@@ -116,10 +116,19 @@ OPTS: dict[str, tuple[UOp, tuple[Opt, ...]]] = {
         K.matmul_transposed(24, 16, 32),
         (Opt(OptOp.LOCAL, 1, 4), Opt(OptOp.LOCAL, 0, 2), Opt(OptOp.GROUPTOP, 0, 8)),
     ),
-    "lanes of rows": (K.matmul_turned(32, 8, 24), (Opt(OptOp.UPCAST, 1, 4), Opt(OptOp.LOCAL, 1, 2), Opt(OptOp.LOCAL, 0, 16))),
-    "lanes and a transpose": (K.transpose(24, 32), (Opt(OptOp.UPCAST, 0, 4), Opt(OptOp.LOCAL, 0, 4), Opt(OptOp.LOCAL, 1, 24))),
+    "lanes of rows": (
+        K.matmul_turned(32, 8, 24),
+        (Opt(OptOp.UPCAST, 1, 4), Opt(OptOp.LOCAL, 1, 2), Opt(OptOp.LOCAL, 0, 16)),
+    ),
+    "lanes and a transpose": (
+        K.transpose(24, 32),
+        (Opt(OptOp.UPCAST, 0, 4), Opt(OptOp.LOCAL, 0, 4), Opt(OptOp.LOCAL, 1, 24)),
+    ),
     "bytes": (K.transpose(32, 64, dtypes.u8), (Opt(OptOp.LOCAL, 0, 16), Opt(OptOp.LOCAL, 1, 8))),
-    "halves": (K.matmul(16, 4, 64, dtypes.f16), (Opt(OptOp.UPCAST, 1, 2), Opt(OptOp.LOCAL, 1, 8), Opt(OptOp.LOCAL, 0, 8))),
+    "halves": (
+        K.matmul(16, 4, 64, dtypes.f16),
+        (Opt(OptOp.UPCAST, 1, 2), Opt(OptOp.LOCAL, 1, 8), Opt(OptOp.LOCAL, 0, 8)),
+    ),
     "a maximum in the row": (K.normalize(16, 20), (Opt(OptOp.LOCAL, 0, 8), Opt(OptOp.LOCAL, 1, 5))),
     "one number a row": (K.spread(16, 20), (Opt(OptOp.LOCAL, 1, 2), Opt(OptOp.LOCAL, 0, 16))),
 }
@@ -135,7 +144,9 @@ def test_whatever_the_axes(name: str) -> None:
 
 
 @pytest.mark.sampled(5)
-@pytest.mark.parametrize("name", ["A @ B", "padded convolution", "sum of ragged columns", "rows by number", "transpose"])
+@pytest.mark.parametrize(
+    "name", ["A @ B", "padded convolution", "sum of ragged columns", "rows by number", "transpose"]
+)
 def test_the_count_is_of_what_is_interpreted(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The elements that this oracle counts are those that the interpreter loads and stores, as often."""
     small: dict[str, Callable[[], Tensor]] = {
@@ -213,7 +224,11 @@ def test_many_axes_are_ordered_one_by_one(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_lengths_without_a_bound() -> None:
     n = UOp.var("n", dtypes.index)
-    g, a, b = UOp.range(n, 0, AxisType.Global, True), UOp.range(8, 1, AxisType.Local, True), UOp.range(4, 2, AxisType.Local, True)
+    g, a, b = (
+        UOp.range(n, 0, AxisType.Global, True),
+        UOp.range(8, 1, AxisType.Local, True),
+        UOp.range(4, 2, AxisType.Local, True),
+    )
     at = (g * 4 + b) * 8 + a
     odd = (a * 5 + b).idiv(3) + g * 8
     ast = K.kernel(

@@ -40,11 +40,15 @@ def test_lanes_run_over_windows_where_these_are_whole_vectors() -> None:
     short = opts_of(convolution(32, 8, 32, 3, 1))  # 24 products each: storing across memory would take as long
     assert not any(o.startswith("PACK") for o in short)
     assert "UPCAST(1, 32)" in short
-    assert not any(o.startswith("PACK") for o in opts_of(convolution(32, 64, 3, 3, 1)))  # three outputs read what is copied
+    assert not any(
+        o.startswith("PACK") for o in opts_of(convolution(32, 64, 3, 3, 1))
+    )  # three outputs read what is copied
 
 
 @pytest.mark.sampled(2)
-@pytest.mark.parametrize(("side", "tile"), [(3, ["UPCAST(1, 3)", "UPCAST(1, 3)", "UPCAST(0, 16)"]), (4, ["UPCAST(1, 4)"] * 2)])
+@pytest.mark.parametrize(
+    ("side", "tile"), [(3, ["UPCAST(1, 3)", "UPCAST(1, 3)", "UPCAST(0, 16)"]), (4, ["UPCAST(1, 4)"] * 2)]
+)
 def test_few_pixels_are_one_tile(side: int, tile: list[str]) -> None:
     image, weight = Tensor(np.zeros((1, 64, side, side), np.float32)), Tensor(np.zeros((64, 64, 3, 3), np.float32))
     (item,) = image.conv2d(weight, padding=1).schedule()
@@ -74,7 +78,10 @@ def test_every_stage_keeps_the_value(outputs: int, width: int, stride: int, gate
 
 @pytest.mark.long
 def test_given_tiles_keep_the_value() -> None:
-    check(packed(convolution(8, 3, 6, 3, 2), Opt(OptOp.UPCAST, 1, 3), Opt(OptOp.UPCAST, 0, 8), Opt(OptOp.PACK, 2, 0)), K.CPU)
+    check(
+        packed(convolution(8, 3, 6, 3, 2), Opt(OptOp.UPCAST, 1, 3), Opt(OptOp.UPCAST, 0, 8), Opt(OptOp.PACK, 2, 0)),
+        K.CPU,
+    )
 
 
 def correlate(x: np.ndarray, w: np.ndarray, stride: int, padding: int, dilation: int, groups: int) -> np.ndarray:
@@ -85,7 +92,9 @@ def correlate(x: np.ndarray, w: np.ndarray, stride: int, padding: int, dilation:
     tall, wide = (height - dilation * (h - 1) - 1) // stride + 1, (width - dilation * (v - 1) - 1) // stride + 1
     out = np.zeros((n, o, tall, wide))
     for i, j in itertools.product(range(h), range(v)):
-        y = x[:, :, i * dilation :, j * dilation :][:, :, : (tall - 1) * stride + 1 : stride, : (wide - 1) * stride + 1 : stride]
+        y = x[:, :, i * dilation :, j * dilation :][
+            :, :, : (tall - 1) * stride + 1 : stride, : (wide - 1) * stride + 1 : stride
+        ]
         for g in range(groups):
             of, to = slice(g * per, (g + 1) * per), slice(g * o // groups, (g + 1) * o // groups)
             out[:, to] += np.einsum("nchw,oc->nohw", y[:, of], w[to, :, i, j])

@@ -39,7 +39,9 @@ def test_decisions_take_time_linear_in_edges(monkeypatch: pytest.MonkeyPatch) ->
         init(self, *args)  # type: ignore[arg-type]
 
     monkeypatch.setattr(Weights, "__init__", counted)
-    monkeypatch.setattr(Cuts, "worth_storing", lambda self, node, demands: (asked.append(node), worth(self, node, demands))[1])
+    monkeypatch.setattr(
+        Cuts, "worth_storing", lambda self, node, demands: (asked.append(node), worth(self, node, demands))[1]
+    )
     for count in (4, 40):
         made.clear()
         asked.clear()
@@ -153,7 +155,9 @@ def test_norms_of_what_is_repeated(shape: tuple[int, ...], times: int) -> None:
     np.testing.assert_allclose(t.group_norm(4).numpy(), numpys_group_norm(wide, 4), rtol=1e-3, atol=1e-4)
     exps = np.exp(wide - wide.max(1, keepdims=True))
     np.testing.assert_allclose(t.softmax(1).numpy(), exps / exps.sum(1, keepdims=True), rtol=1e-4, atol=1e-6)
-    np.testing.assert_allclose((t.mean((2, 3)) + t[:, :, 0, -1]).numpy(), wide.mean((2, 3)) + wide[:, :, 0, -1], atol=1e-4)
+    np.testing.assert_allclose(
+        (t.mean((2, 3)) + t[:, :, 0, -1]).numpy(), wide.mean((2, 3)) + wide[:, :, 0, -1], atol=1e-4
+    )
 
 
 @pytest.mark.long
@@ -171,9 +175,13 @@ def test_of_what_is_repeated_and_cropped_no_more_is_stored_than_is_wanted() -> N
 @pytest.mark.parametrize("shape", [(0, 3), (3, 1), (1, 3), (33, 7), (129, 257), (384, 128)])
 def test_norms_of_columns(shape: tuple[int, int]) -> None:
     x = data(*shape)
-    np.testing.assert_allclose(Tensor(x).T.layernorm().numpy(), numpys_layernorm(x.T) if x.size else x.T, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(
+        Tensor(x).T.layernorm().numpy(), numpys_layernorm(x.T) if x.size else x.T, rtol=1e-4, atol=1e-4
+    )
     exps = np.exp(x.T - x.T.max(-1, keepdims=True)) if x.size else x.T
-    np.testing.assert_allclose(Tensor(x).T.softmax(-1).numpy(), exps / exps.sum(-1, keepdims=True), rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(
+        Tensor(x).T.softmax(-1).numpy(), exps / exps.sum(-1, keepdims=True), rtol=1e-4, atol=1e-6
+    )
     padded = np.pad(x.T, ((1, 0), (2, 1)))
     np.testing.assert_allclose(
         Tensor(x).T.pad(((1, 0), (2, 1))).layernorm().numpy(), numpys_layernorm(padded), rtol=1e-4, atol=1e-4
@@ -202,7 +210,9 @@ def test_no_thread_of_a_gpu_computes_a_function_for_each_of_its_products(name: s
     codes = [k.code for k in consumer(function(x)).kernels("CUDA")]
     (alone,) = [k.code for k in function(x).kernels("CUDA")]
     (bare,) = [k.code for k in consumer(x).kernels("CUDA")]
-    first, last, own, others = (set(re.findall(r"[0-9.]*\.[0-9]{3,}\w*", code)) for code in (codes[0], codes[-1], alone, bare))
+    first, last, own, others = (
+        set(re.findall(r"[0-9.]*\.[0-9]{3,}\w*", code)) for code in (codes[0], codes[-1], alone, bare)
+    )
     assert len(codes) == 2
     assert own - others
     assert own - others <= first

@@ -58,7 +58,10 @@ STORED: dict[str, tuple[Callable[[], Tensor], int]] = {
     "conv, max_pool of 2": (lambda: image(16, 56).conv2d(filters(16), padding=1).max_pool2d(2), 2),
     "conv, mean": (lambda: image(32, 28).conv2d(filters(32), padding=1).relu().mean((2, 3)), 2),
     "max_pool, avg_pool": (lambda: image(32, 56).max_pool2d(3, 1, 1).avg_pool2d(3, 1, 1), 2),
-    "two products": (lambda: tensor(128, 256) @ tensor(256, 512) + tensor(128, 256, seed=1) @ tensor(256, 512, seed=1), 2),
+    "two products": (
+        lambda: tensor(128, 256) @ tensor(256, 512) + tensor(128, 256, seed=1) @ tensor(256, 512, seed=1),
+        2,
+    ),
     "gelu, variance": (lambda: tensor(512, 512).gelu().var(1), 3),
     "gelu, gather": (lambda: tensor(512, 1024).gelu()[Tensor(np.arange(1024) // 2)], 2),
     "pad, sum": (lambda: tensor(510, 1022).pad(((1, 1), (1, 1))).sum(1), 2),
@@ -73,8 +76,14 @@ STORED: dict[str, tuple[Callable[[], Tensor], int]] = {
     "upsampled, mean": (lambda: upsampled(image(16, 28)).mean((2, 3)), 2),
     "upsampled, softmax of channels": (lambda: upsampled(image(16, 28)).softmax(1), 5),
     "columns and rows, sum": (lambda: (tensor(512, 1024).T * tensor(1024, 512)).relu().sum(1), 2),
-    "batchnorm, relu, avg_pool": (lambda: (image(32, 64) * tensor(32, 1, 1) + tensor(32, 1, 1)).relu().avg_pool2d(2), 2),
-    "group_norm, conv, residual": (lambda: (lambda x: x + x.conv2d(filters(24), padding=1))(image(24, 36).group_norm(4)), 2),
+    "batchnorm, relu, avg_pool": (
+        lambda: (image(32, 64) * tensor(32, 1, 1) + tensor(32, 1, 1)).relu().avg_pool2d(2),
+        2,
+    ),
+    "group_norm, conv, residual": (
+        lambda: (lambda x: x + x.conv2d(filters(24), padding=1))(image(24, 36).group_norm(4)),
+        2,
+    ),
 }
 
 
@@ -113,7 +122,11 @@ MERGED: dict[str, Callable[[], Tensor]] = {
     "a constant": lambda: (Tensor.ones(128, 512) * 3) @ tensor(512, 512),
     "a mask": lambda: (Tensor.arange(512).unsqueeze(1) >= Tensor.arange(512)).where(tensor(512, 512), 0.0).sum(1),
     "an upsampled image": lambda: (
-        image(16, 28).reshape(1, 16, 28, 1, 28, 1).expand(1, 16, 28, 2, 28, 2).reshape(1, 16, 56, 56).conv2d(filters(16))
+        image(16, 28)
+        .reshape(1, 16, 28, 1, 28, 1)
+        .expand(1, 16, 28, 2, 28, 2)
+        .reshape(1, 16, 56, 56)
+        .conv2d(filters(16))
     ),
     "what is padded for a convolution": lambda: image(16, 32).relu().conv2d(filters(16), padding=1),
     "a softmax": lambda: tensor(64, 512).softmax(-1),
@@ -151,7 +164,8 @@ def test_the_trace_says_what_was_decided_and_why() -> None:
     lines = out.getvalue().splitlines()
     begin = lines.index("where to cut, and the time that decided it:")
     stored = [
-        re.fullmatch(r"%\d+ = Mul, 8777 elements computed 9049087 times: stored, for (.*) us against (.*) us", x) for x in lines
+        re.fullmatch(r"%\d+ = Mul, 8777 elements computed 9049087 times: stored, for (.*) us against (.*) us", x)
+        for x in lines
     ]
     (found,) = filter(None, stored[begin:])
     assert 0 < float(found[1]) < float(found[2])

@@ -23,7 +23,11 @@ def test_a_loop_is_cut_where_its_condition_changes() -> None:
     assert not any(n.op is Op.Where for n in stage(8, cut).toposort())
     held = []
     for program in (ast, cut, stage(8, cut)):
-        buffers: dict[int, list[float]] = {0: [0.0] * 100, 1: [float(i) for i in range(100)], 2: [-float(i) for i in range(100)]}
+        buffers: dict[int, list[float]] = {
+            0: [0.0] * 100,
+            1: [float(i) for i in range(100)],
+            2: [-float(i) for i in range(100)],
+        }
         interpret.run(program, buffers)
         held.append(buffers[0])
     assert held[0] == held[1] == held[2]
@@ -92,7 +96,9 @@ def test_any_loop_of_a_deep_nest_is_cut() -> None:
     at = loops[0]
     for r in loops[1:]:
         at = at * int(r.vmax + 1) + r
-    ast = K.kernel(K.buffer(0, 512).index(at).store(loops[7].lt(1).where(K.buffer(1, 512).index(at), UOp.const(0.0))).end(*loops))
+    ast = K.kernel(
+        K.buffer(0, 512).index(at).store(loops[7].lt(1).where(K.buffer(1, 512).index(at), UOp.const(0.0))).end(*loops)
+    )
     cut = stage(6, ast)
     assert [[int(x.src[0].arg) for x in end.src[1:]] for end in cut.src] == [[2] * 7 + [1], [2] * 7 + [3]]
     held = []

@@ -134,7 +134,12 @@ def test_places() -> None:
     held = {0: list(range(40, 60))}
     buffer = UOp.new(Op.DefineGlobal, (), 0, i32.ptr(20))
     at, gate = values(index, A, B), values(dtypes.bool, B)
-    for place in (buffer.index(at), buffer.index(at, gate=P), buffer.index(at, gate=gate), buffer.index(UOp.const(3), gate=gate)):
+    for place in (
+        buffer.index(at),
+        buffer.index(at, gate=P),
+        buffer.index(at, gate=gate),
+        buffer.index(UOp.const(3), gate=gate),
+    ):
         for read in (place, place.load(), UOp.new(Op.Load, (place, values(i32, A)))):
             before = contract(read, B, A)
             after = expand(before)

@@ -88,7 +88,12 @@ def test_floats_round_unless_sums_may_be_regrouped() -> None:
     i, k = K.loop(M, 0), K.fold(N, 1)
     x, of_row = K.buffer(1, M * N).index(i * N + k), K.buffer(2, M).index(i)
     beyond = K.buffer(2, M).index(i + 1)
-    for body, inner in ((x * of_row, x), (x * (of_row * x), x * x), (of_row.sqrt() * x * 0.5, x), (x * beyond, x * beyond)):
+    for body, inner in (
+        (x * of_row, x),
+        (x * (of_row * x), x * x),
+        (of_row.sqrt() * x * 0.5, x),
+        (x * beyond, x * beyond),
+    ):
         assert folded(after(2, row_sums(body, i, k))) == [body]
         with settings(fast_math={"reassoc"}):
             (fold,) = folded(after(2, row_sums(body, i, k)))

@@ -155,7 +155,10 @@ def test_symbolic_lengths_are_dimensions_of_their_own() -> None:
     with pytest.raises(LoweringError, match="symbolic lengths"):
         stage_12(
             K.kernel(
-                K.buffer(0, 99).index(r * 6 + grid(2, 1) * 3 + grid(3, 2)).store(UOp.const(5.0)).end(r, grid(2, 1), grid(3, 2))
+                K.buffer(0, 99)
+                .index(r * 6 + grid(2, 1) * 3 + grid(3, 2))
+                .store(UOp.const(5.0))
+                .end(r, grid(2, 1), grid(3, 2))
             )
         )
 
@@ -208,7 +211,8 @@ def test_the_first_thread_is_the_first_of_its_own_loop() -> None:
     i, j = thread(4, 0), thread(4, 1)
     one = replace(K.GPU, block_max=(16,))
     ast = K.kernel(
-        K.buffer(0, 4).index(i).store(UOp.const(1.0)).end(i, j), K.buffer(1, 16).index(i * 4 + j).store(UOp.const(2.0)).end(i, j)
+        K.buffer(0, 4).index(i).store(UOp.const(1.0)).end(i, j),
+        K.buffer(1, 16).index(i * 4 + j).store(UOp.const(2.0)).end(i, j),
     )
     buffers = {0: [0.0] * 4, 1: [0.0] * 16}
     interpret.run(stage_12(ast, one), buffers)

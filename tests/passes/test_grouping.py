@@ -61,7 +61,9 @@ def test_threads_fold_what_a_loop_did(op: Op, ranges: tuple[UOp, ...]) -> None:
         after = run(STAGES[number - 1], launched, K.GPU)
         assert isinstance(after, UOp)
         launched = after
-    size = next(n.dtype.size for n in ast.toposort() if n.op is Op.DefineGlobal and n.arg == 1 and isinstance(n.dtype, PtrType))
+    size = next(
+        n.dtype.size for n in ast.toposort() if n.op is Op.DefineGlobal and n.arg == 1 and isinstance(n.dtype, PtrType)
+    )
     held = []
     for program in (ast, grouped, launched):
         buffers: dict[int, list[float]] = {

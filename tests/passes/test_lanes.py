@@ -72,8 +72,12 @@ def test_values(rows: int, columns: int) -> None:
     a, b = (rng.integers(-9, 10, shape).astype(np.float32) for shape in ((rows, 40), (40, columns)))
     c = np.arange(columns, dtype=np.float32)
     np.testing.assert_array_equal((Tensor(a) @ Tensor(b) + Tensor(c)).relu().numpy(), np.maximum(a @ b + c, 0))
-    np.testing.assert_array_equal((Tensor(a).cast(dtypes.i16) @ Tensor(b).cast(dtypes.i16)).numpy(), (a @ b).astype(np.int16))
-    np.testing.assert_array_equal((Tensor(a).cast(dtypes.f64) @ Tensor(b).cast(dtypes.f64)).numpy(), (a @ b).astype(np.float64))
+    np.testing.assert_array_equal(
+        (Tensor(a).cast(dtypes.i16) @ Tensor(b).cast(dtypes.i16)).numpy(), (a @ b).astype(np.int16)
+    )
+    np.testing.assert_array_equal(
+        (Tensor(a).cast(dtypes.f64) @ Tensor(b).cast(dtypes.f64)).numpy(), (a @ b).astype(np.float64)
+    )
 
 
 @pytest.mark.sampled(4)

@@ -74,7 +74,11 @@ def test_a_transposed_copy_is_filled_a_square_of_vectors_at_a_time() -> None:
 @pytest.mark.long
 def test_remainders_have_copies_of_their_own() -> None:
     ast = packed(
-        K.matmul(7, 5, 21), Opt(OptOp.SWAP, 0, 1), Opt(OptOp.UPCAST, 0, 16), Opt(OptOp.UPCAST, 1, 3), Opt(OptOp.PACK, 2, 1)
+        K.matmul(7, 5, 21),
+        Opt(OptOp.SWAP, 0, 1),
+        Opt(OptOp.UPCAST, 0, 16),
+        Opt(OptOp.UPCAST, 1, 3),
+        Opt(OptOp.PACK, 2, 1),
     )
     check(ast, K.CPU)
 
@@ -144,7 +148,9 @@ def test_tiles_fit_the_caches() -> None:
 
 
 def test_caches_are_as_linux_says(tmp_path: Path) -> None:
-    for index, (level, kind, size) in enumerate((("1", "Data", "32K"), ("1", "Instruction", "64K"), ("2", "Unified", "512K"))):
+    for index, (level, kind, size) in enumerate(
+        (("1", "Data", "32K"), ("1", "Instruction", "64K"), ("2", "Unified", "512K"))
+    ):
         (tmp_path / f"index{index}").mkdir()
         for name, text in (("level", level), ("type", kind), ("size", size)):
             (tmp_path / f"index{index}" / name).write_text(text + "\n")
@@ -174,7 +180,9 @@ def test_rows_that_lie_across_memory_are_copied_side_by_side() -> None:
     blocks = ["SWAP(0, 1)", "BLOCK(0, 128)", "UPCAST(1, 8)", "UPCAST(2, 32)", "PACK(2, 1)", "PACK(1, 2)"]
     assert chosen(K.matmul_turned(64, 2048, 256)) == blocks
     few = ["SWAP(0, 1)", "UPCAST(1, 8)", "UPCAST(0, 32)", "PACK(2, 1)"]
-    assert chosen(K.matmul_turned(60, 256, 128)) == [o.replace("(1, 8)", "(1, 6)") for o in few]  # no multiple of eight rows
+    assert chosen(K.matmul_turned(60, 256, 128)) == [
+        o.replace("(1, 8)", "(1, 6)") for o in few
+    ]  # no multiple of eight rows
     assert chosen(K.matmul_turned(64, 256, 128), replace(K.CPU, threads=2)) == [*few, "THREAD(0, 0)"]
     assert chosen(K.matmul_turned(64, 16, 64)) == ["UPCAST(0, 4)", "UPCAST(1, 64)"]  # too small for a copy
     tile = (Opt(OptOp.UPCAST, 0, 2), Opt(OptOp.UPCAST, 1, 16), Opt(OptOp.PACK, 2, 0), Opt(OptOp.PACK, 1, 1))
@@ -224,7 +232,9 @@ def test_a_bias_is_no_factor() -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("shape", [(65, 130, 100), (64, 200, 33), (130, 129, 257), (33, 400, 31), (70, 300, 1), (64, 144, 128)])
+@pytest.mark.parametrize(
+    "shape", [(65, 130, 100), (64, 200, 33), (130, 129, 257), (33, 400, 31), (70, 300, 1), (64, 144, 128)]
+)
 def test_products_of_awkward_sizes(shape: tuple[int, int, int]) -> None:
     m, k, n = shape
     rng = np.random.default_rng(3)
@@ -234,7 +244,9 @@ def test_products_of_awkward_sizes(shape: tuple[int, int, int]) -> None:
     np.testing.assert_array_equal((Tensor(np.ascontiguousarray(a.T)).T @ Tensor(b)).numpy(), a @ b)
     batch = np.stack([a, a + 1])
     np.testing.assert_array_equal((Tensor(batch) @ Tensor(b)).numpy(), batch @ b)
-    np.testing.assert_array_equal((Tensor(a) @ Tensor(b) * 2 + Tensor(b[0])).relu().numpy(), np.maximum(a @ b * 2 + b[0], 0))
+    np.testing.assert_array_equal(
+        (Tensor(a) @ Tensor(b) * 2 + Tensor(b[0])).relu().numpy(), np.maximum(a @ b * 2 + b[0], 0)
+    )
 
 
 @pytest.mark.long
@@ -280,7 +292,9 @@ def test_a_product_that_an_outer_loop_repeats_is_tiled_as_it_is_alone() -> None:
 
 
 @pytest.mark.sampled(4)
-@pytest.mark.parametrize(("batch", "rows", "inner", "outer"), [(2, 2, 12, 24), (2, 3, 12, 24), (3, 3, 16, 32), (2, 2, 24, 48)])
+@pytest.mark.parametrize(
+    ("batch", "rows", "inner", "outer"), [(2, 2, 12, 24), (2, 3, 12, 24), (3, 3, 16, 32), (2, 2, 24, 48)]
+)
 @pytest.mark.parametrize("first", [True, False])
 def test_rows_around_the_columns_that_a_copy_holds(batch: int, rows: int, inner: int, outer: int, first: bool) -> None:
     """A few rows along two axes are one tile, whichever loops are further outside."""

@@ -64,7 +64,11 @@ def random_vector(draw: random.Random, r: UOp, d: DType, lanes: int, depth: int)
         condition = random_vector(draw, r, d, 1, 0) < random_vector(draw, r, d, 1, 0)
         return condition.where(random_vector(draw, r, d, lanes, below), random_vector(draw, r, d, lanes, below))
     if kind == "cast":
-        return random_vector(draw, r, i32, lanes, below).cast(d) if d is not i32 else -random_vector(draw, r, d, lanes, below)
+        return (
+            random_vector(draw, r, i32, lanes, below).cast(d)
+            if d is not i32
+            else -random_vector(draw, r, d, lanes, below)
+        )
     if kind == "gep":
         inner = draw.choice([2, 3, 4, lanes, 2 * lanes])
         at = [draw.randrange(inner) for _ in range(lanes)] if draw.random() < 0.7 else [draw.randrange(inner)] * lanes

@@ -103,7 +103,9 @@ def test_blocks_are_no_ranges_to_copy_or_keep_over() -> None:
     a, b = K.buffer(1, 24), K.buffer(2, 3 * 5 * 8)
     scanned = j.le(k).where(a.index(i * 8 + j), UOp.const(-0.0, dtypes.f32)).reduce(Op.Add, j)
     summed = b.index((i * 5 + c) * 8 + k).reduce(Op.Add, c)
-    kept = Scheduler(after(6, K.kernel(K.buffer(0, 24).index(i * 8 + k).store(scanned * summed).end(i, k)), THREADS), THREADS)
+    kept = Scheduler(
+        after(6, K.kernel(K.buffer(0, 24).index(i * 8 + k).store(scanned * summed).end(i, k)), THREADS), THREADS
+    )
     kept.apply(Opt(OptOp.UNROLL, kept.reduced_ranges.index(kept.ordered_ranges[0]), 8))
     for s, opts in ((packed, [Opt(OptOp.PACK, 1, 0)]), (kept, [Opt(OptOp.STRIP, 0, 0), Opt(OptOp.PACK, 2, 0)])):
         for opt in opts:

@@ -57,7 +57,9 @@ def test_windows_are_folded_side_by_side_where_something_is_computed() -> None:
 
 
 @pytest.mark.sampled(2)
-@pytest.mark.parametrize("ast", [K.scaled_rows(5, 70), K.scaled_rows(1, 16), K.pooled(3, 17, True), K.pooled(1, 33, True)])
+@pytest.mark.parametrize(
+    "ast", [K.scaled_rows(5, 70), K.scaled_rows(1, 16), K.pooled(3, 17, True), K.pooled(1, 33, True)]
+)
 def test_values_as_optimized(ast: UOp) -> None:
     check(ast, K.CPU)
 
@@ -73,7 +75,11 @@ def test_a_row_that_is_read_whole_is_folded_by_halves(length: int, op: Op) -> No
 
 def test_numbers_that_lie_apart_are_folded_one_by_one() -> None:
     """No vector is made of them for its sake."""
-    folds = [n for n in nodes(programs(packed(K.columns(8, 3), Opt(OptOp.UNROLL, 0)))[-1]) if n.op is Op.Add and n.dtype.is_float]
+    folds = [
+        n
+        for n in nodes(programs(packed(K.columns(8, 3), Opt(OptOp.UNROLL, 0)))[-1])
+        if n.op is Op.Add and n.dtype.is_float
+    ]
     assert {n.dtype.count for n in folds} == {1}
 
 

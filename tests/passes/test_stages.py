@@ -49,7 +49,10 @@ def test_a_loop_is_named_by_itself_and_computed_with_as_a_number(end: UOp) -> No
     register = UOp.new(Op.DefineReg, (), 0, f32.ptr(1, AddrSpace.REG))
     place = register.after(r).index(0)
     out = stage(
-        15, UOp.sink(UOp.new(Op.Group, (place.store(UOp.const(0.0)), K.buffer(0, 64).index(r * 4).store(UOp.const(1.0)))).end(r))
+        15,
+        UOp.sink(
+            UOp.new(Op.Group, (place.store(UOp.const(0.0)), K.buffer(0, 64).index(r * 4).store(UOp.const(1.0)))).end(r)
+        ),
     )
     found = [n for n in out.toposort() if n.op is Op.Range]
     assert [n.dtype for n in found] == [i32]
@@ -134,7 +137,9 @@ def test_merge_ranges() -> None:
     at = i * 8 + j
     ast = K.kernel(K.buffer(0, 32).index(at).store(K.buffer(1, 32).index(at) + K.buffer(2, 32).index(at)).end(i, j))
     assert ranges(stage(5, ast)) == [(32, AxisType.Loop)]
-    ast = K.kernel(K.buffer(0, 32).index(at).store(K.buffer(1, 32).index(at) + K.buffer(2, 32).index(j * 4 + i)).end(i, j))
+    ast = K.kernel(
+        K.buffer(0, 32).index(at).store(K.buffer(1, 32).index(at) + K.buffer(2, 32).index(j * 4 + i)).end(i, j)
+    )
     assert stage(5, ast) is ast  # transposed: one loop would divide
 
 
@@ -327,7 +332,9 @@ def test_loops_nest_in_one_order_however_their_end_names_them() -> None:
 
 def test_sibling_loops_are_ordered() -> None:
     r, s = K.loop(8, 0), K.loop(9, 1)
-    ast = K.kernel(K.buffer(0, 8).index(r).store(UOp.const(1.0)).end(r), K.buffer(1, 9).index(s).store(UOp.const(2.0)).end(s))
+    ast = K.kernel(
+        K.buffer(0, 8).index(r).store(UOp.const(1.0)).end(r), K.buffer(1, 9).index(s).store(UOp.const(2.0)).end(s)
+    )
     out = order_loops(ast)
     second = [n for n in out.toposort() if n.op is Op.Range and len(n.src) > 1]
     assert len(second) == 1
@@ -336,7 +343,9 @@ def test_sibling_loops_are_ordered() -> None:
 
 def test_two_ends_of_one_loop_are_refused() -> None:
     r = K.loop(8, 0)
-    twice = K.kernel(K.buffer(0, 8).index(r).store(UOp.const(1.0)).end(r), K.buffer(1, 8).index(r).store(UOp.const(2.0)).end(r))
+    twice = K.kernel(
+        K.buffer(0, 8).index(r).store(UOp.const(1.0)).end(r), K.buffer(1, 8).index(r).store(UOp.const(2.0)).end(r)
+    )
     with pytest.raises(LoweringError, match=r"stage 20: the loop Range\(8, 0\) of \w+ is closed by two Ends") as caught:
         order_loops(twice)
     assert "Group" in caught.value.hint
@@ -477,7 +486,9 @@ def test_threads_divide_an_output_loop() -> None:
     with pytest.raises(OptError, match="another thread"):
         Scheduler(reversed_, target).apply(Opt(OptOp.THREAD, 0))
     with pytest.raises(OptError, match="same place"):
-        Scheduler(K.kernel(K.buffer(0, 1).index(0).store(K.buffer(1, 8).index(r)).end(r)), target).apply(Opt(OptOp.THREAD, 0))
+        Scheduler(K.kernel(K.buffer(0, 1).index(0).store(K.buffer(1, 8).index(r)).end(r)), target).apply(
+            Opt(OptOp.THREAD, 0)
+        )
 
 
 def test_threads_divide_what_steps_furthest() -> None:
@@ -528,7 +539,9 @@ def test_a_trace_has_22_sections() -> None:
     ast = K.elementwise(10000)
     sections: list[str] = []
     stages = iter(STAGES)
-    lower(ast, K.CPU, lambda number, name, before, program: sections.append(section(ast, next(stages), before, program)))
+    lower(
+        ast, K.CPU, lambda number, name, before, program: sections.append(section(ast, next(stages), before, program))
+    )
     assert len(sections) == 22
     for s, text in zip(STAGES, sections, strict=True):
         assert text.startswith(f"=== elementwise: stage {s.number}: {s.name}")

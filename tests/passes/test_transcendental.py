@@ -49,7 +49,9 @@ def test_nothing_is_left_to_call(op: Op, d: DType) -> None:
     program = lower(kernel(op, 64, d), K.AVX2_WITHOUT)
     assert not {n.op for n in program} & TRANSCENDENTAL
     work = dtypes.f64 if d is dtypes.f64 else dtypes.f32
-    lanes = {n.dtype.count for n in program if n.op in (Op.Mul, Op.MulAcc) and n.dtype.is_float and n.dtype.scalar() is work}
+    lanes = {
+        n.dtype.count for n in program if n.op in (Op.Mul, Op.MulAcc) and n.dtype.is_float and n.dtype.scalar() is work
+    }
     assert 1 not in lanes
 
 
@@ -86,7 +88,24 @@ def test_large_arguments_are_reduced_by_enough_digits_of_pi(kind: Any) -> None:
 
 
 def test_powers_follow_c() -> None:
-    values = [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.0, -2.0, 3.0, -3.0, 2.5, 1e30, -1e30, float("inf"), float("-inf"), float("nan")]
+    values = [
+        0.0,
+        -0.0,
+        1.0,
+        -1.0,
+        0.5,
+        -0.5,
+        2.0,
+        -2.0,
+        3.0,
+        -3.0,
+        2.5,
+        1e30,
+        -1e30,
+        float("inf"),
+        float("-inf"),
+        float("nan"),
+    ]
     x, y = (a.ravel().astype(np.float32) for a in np.meshgrid(values, values))
     out = np.zeros_like(x)
     cpu = device("CPU")

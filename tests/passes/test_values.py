@@ -210,7 +210,9 @@ def test_nested_reductions() -> None:
 @pytest.mark.long
 def test_reduction_over_several_ranges() -> None:
     i, k, m = K.loop(3, 0), K.fold(5, 1), K.fold(7, 2)
-    ast = K.kernel(K.buffer(0, 3).index(i).store(K.buffer(1, 105).index((i * 5 + k) * 7 + m).reduce(Op.Add, k, m)).end(i))
+    ast = K.kernel(
+        K.buffer(0, 3).index(i).store(K.buffer(1, 105).index((i * 5 + k) * 7 + m).reduce(Op.Add, k, m)).end(i)
+    )
     for target in TARGETS.values():
         check(ast, target)
 

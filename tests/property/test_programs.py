@@ -89,7 +89,9 @@ def test_whole_programs(data: st.DataObject) -> None:
     n, k, m = (draw(st.sampled_from(trees.SIZES)) for _ in range(3))
     a, b = trees.leaf(draw, d, (n, k), values), trees.leaf(draw, d, (k, m), values)
     c = trees.Pair(a.ours @ b.ours, a.theirs @ b.theirs)
-    c = draw(st.sampled_from([c, c.map(abs), c.map(lambda x: x.relu(), lambda x: np.maximum(x, 0)), c.map(lambda x: x.T)]))
+    c = draw(
+        st.sampled_from([c, c.map(abs), c.map(lambda x: x.relu(), lambda x: np.maximum(x, 0)), c.map(lambda x: x.T)])
+    )
     axis = draw(st.integers(0, 1))
     total = c.map(lambda x: x.sum(axis, keepdim=True), lambda x: x.sum(axis, keepdims=True))
     both = trees.Pair(c.ours * 2 - total.ours, c.theirs * 2 - total.theirs)

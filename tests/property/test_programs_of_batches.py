@@ -88,7 +88,19 @@ def joined(rng: np.random.Generator, x: Pair, other: Pair) -> Pair | None:
     return Tensor.concat([x[0], other[0]], 2), np.concatenate([x[1], other[1]], 2)
 
 
-PIECES: Final[tuple[Piece, ...]] = (norm, linear, linear, gelu, attention, convolution, gather, scan, masked, residual, joined)
+PIECES: Final[tuple[Piece, ...]] = (
+    norm,
+    linear,
+    linear,
+    gelu,
+    attention,
+    convolution,
+    gather,
+    scan,
+    masked,
+    residual,
+    joined,
+)
 
 
 def agree(seed: int) -> None:

@@ -24,11 +24,61 @@ Array = np.ndarray[Any, Any]
 NEGATIVE_NAN: Final = math.copysign(math.nan, -1.0)
 # What f32 cannot hold, and what lies at the edges of dtypes.
 FLOATS: Final = [
-    *(1.1, -1.1, 0.1, 1e300, -1e300, 16777217.0, 2.0**53, 2.0**53 + 2, 5e-324, 1e-40, 65519.99999, 65520.0, 1 + 2**-11 + 2**-40),
-    *(0.0, -0.0, 1.0, -2.5, math.inf, -math.inf, math.nan, NEGATIVE_NAN, 2.0**31, 2.0**63, -(2.0**63), 255.9, -128.9, 3e9),
+    *(
+        1.1,
+        -1.1,
+        0.1,
+        1e300,
+        -1e300,
+        16777217.0,
+        2.0**53,
+        2.0**53 + 2,
+        5e-324,
+        1e-40,
+        65519.99999,
+        65520.0,
+        1 + 2**-11 + 2**-40,
+    ),
+    *(
+        0.0,
+        -0.0,
+        1.0,
+        -2.5,
+        math.inf,
+        -math.inf,
+        math.nan,
+        NEGATIVE_NAN,
+        2.0**31,
+        2.0**63,
+        -(2.0**63),
+        255.9,
+        -128.9,
+        3e9,
+    ),
 ]
 INTEGERS: Final = [
-    *(0, 1, -1, 2, 7, 127, 128, -128, -129, 255, 256, 300, 65535, 65536, 2**24 + 1, 2**31 - 1, 2**31, -(2**31), 2**32, 2**53 + 1),
+    *(
+        0,
+        1,
+        -1,
+        2,
+        7,
+        127,
+        128,
+        -128,
+        -129,
+        255,
+        256,
+        300,
+        65535,
+        65536,
+        2**24 + 1,
+        2**31 - 1,
+        2**31,
+        -(2**31),
+        2**32,
+        2**53 + 1,
+    ),
     *(2**62 + 1, 2**63 - 1, 2**63, -(2**63), -(2**63) - 1, 2**64 - 1, 2**64, 2**70, 10**39, -(10**39), 10**400),
 ]
 NUMBERS: Final[list[bool | int | float]] = [False, True, *INTEGERS, *FLOATS]
@@ -104,12 +154,18 @@ CREATED: Final[dict[str, tuple[Callable[[str, Any], Any], Callable[[str, Any], A
     "full_like of a dtype": (lambda d, v: Tensor([1]).full_like(v, d), lambda d, v: filled((1,), v, d)),
     "assign": (assigned, lambda d, v: filled((3,), v, d)),
     "an element": (lambda d, v: written(Tensor(np.ones(3, d)), 1, v), lambda d, v: written(np.ones(3, d), 1, v)),
-    "a slice": (lambda d, v: written(Tensor(np.ones(3, d)), slice(1), v), lambda d, v: written(np.ones(3, d), slice(1), v)),
+    "a slice": (
+        lambda d, v: written(Tensor(np.ones(3, d)), slice(1), v),
+        lambda d, v: written(np.ones(3, d), slice(1), v),
+    ),
     "a list": (
         lambda d, v: written(Tensor(np.ones(3, d)), slice(2), [v, 0]),
         lambda d, v: written(np.ones(3, d), slice(2), [v, 0]),
     ),
-    "positions": (lambda d, v: written(Tensor(np.ones(3, d)), [0, 2], v), lambda d, v: written(np.ones(3, d), [0, 2], v)),
+    "positions": (
+        lambda d, v: written(Tensor(np.ones(3, d)), [0, 2], v),
+        lambda d, v: written(np.ones(3, d), [0, 2], v),
+    ),
     "scatter": (
         lambda d, v: Tensor(np.ones(3, d)).scatter(0, [1], v),
         lambda d, v: written(np.ones(3, d), 1, v),
@@ -315,7 +371,9 @@ def test_ranges_of_floats(d: str, start: float, step: float, count: int) -> None
 def test_ranges_of_integers(data: st.DataObject) -> None:
     d = data.draw(st.sampled_from(trees.INTS))
     limits = np.iinfo(d)
-    start = data.draw(st.integers(int(limits.min), int(limits.max)) | st.sampled_from([int(limits.max), int(limits.min), 0]))
+    start = data.draw(
+        st.integers(int(limits.min), int(limits.max)) | st.sampled_from([int(limits.max), int(limits.min), 0])
+    )
     step = data.draw(st.integers(1, 5) | st.integers(-5, -1))
     count = data.draw(st.integers(0, 6))
     stop = start + step * count

@@ -49,7 +49,9 @@ class Caches:
         kind = self.draw(st.sampled_from(["row", "row", "row", "add", "all", "scale", "turn", "item"]))
         values, numbers = self.row()
         if kind == "row":
-            cache.assign((Tensor.arange(ROWS).reshape(ROWS, 1) == Tensor(bound)).where(values.expand(ROWS, WIDTH), cache))
+            cache.assign(
+                (Tensor.arange(ROWS).reshape(ROWS, 1) == Tensor(bound)).where(values.expand(ROWS, WIDTH), cache)
+            )
             array[at] = numbers
         elif kind == "add":
             cache.assign(cache + values.pad([(bound, ROWS - 1 - bound), (0, 0)]).reshape(ROWS, WIDTH))

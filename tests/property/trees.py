@@ -287,7 +287,9 @@ def reduced(draw: st.DrawFn, p: Pair) -> tuple[Pair, bool]:
         )
     numpys = getattr(np, name)
     if name in ("sum", "prod") and d == "float16":
-        return p.map(lambda x: x.sum(axis, keep), lambda x: x.sum(axis, dtype=np.float32, keepdims=keep).astype(d)), True
+        return p.map(
+            lambda x: x.sum(axis, keep), lambda x: x.sum(axis, dtype=np.float32, keepdims=keep).astype(d)
+        ), True
     return p.map(lambda x: getattr(x, name)(axis, keep), lambda x: numpys(x, axis=axis, keepdims=keep)), True
 
 

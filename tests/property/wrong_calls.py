@@ -46,7 +46,9 @@ from morok.runtime.buffer import Buffer
 from morok.runtime.device import device
 from morok.runtime.plan import ExecutionPlan
 
-SECONDS: Final = 240.0  # after which a call is taken for one that never ends: many times what one takes on a busy machine
+SECONDS: Final = (
+    240.0  # after which a call is taken for one that never ends: many times what one takes on a busy machine
+)
 MEMORY: Final = 8 << 30  # addresses that the process may have
 SMALL: Final = 1 << 12  # elements of what is computed
 PACKAGE: Final = str(Path(morok.__file__).parent)
@@ -400,7 +402,9 @@ def targets() -> list[Target]:
 def _right(parameter: inspect.Parameter) -> tuple[str, ...]:
     """What is right for a parameter: by its name, or by its annotation; else anything."""
     said = str(parameter.annotation)
-    by_type = [kind for kind in ("bool", "UOp", "Sizes", "DType", "Self", "Tensor") if said.startswith((kind, f"'{kind}"))]
+    by_type = [
+        kind for kind in ("bool", "UOp", "Sizes", "DType", "Self", "Tensor") if said.startswith((kind, f"'{kind}"))
+    ]
     if by_type and parameter.name not in ("key", "op", "graph"):
         return KINDS[by_type[0]]
     if parameter.name in KINDS:
@@ -418,7 +422,9 @@ def drawn(rng: random.Random, target: Target) -> str:
     several = [many[0] for _ in range(rng.choice((0, 1, 1, 2, 3)))] if many else []
     slots = [*positional, *several, *named]
     wrong = (
-        {i for i in range(len(slots)) if rng.random() < 1 / max(1, len(slots))} if rng.random() < 0.8 else set(range(len(slots)))
+        {i for i in range(len(slots)) if rng.random() < 1 / max(1, len(slots))}
+        if rng.random() < 0.8
+        else set(range(len(slots)))
     )
 
     def value(i: int) -> str:
@@ -464,7 +470,8 @@ def _late(number: int, frame: Any) -> None:
 
 def _small(t: Tensor) -> bool:
     return all(isinstance(n.vmax if isinstance(n, UOp) else n, int) for n in t.shape) and all(
-        int(np.prod([d if isinstance(d, int) else 64 for d in n.shape], dtype=object)) <= SMALL for n in t.uop.toposort()
+        int(np.prod([d if isinstance(d, int) else 64 for d in n.shape], dtype=object)) <= SMALL
+        for n in t.uop.toposort()
     )
 
 

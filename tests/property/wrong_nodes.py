@@ -103,7 +103,9 @@ ASKED: Final[dict[str, Callable[[UOp, random.Random], object]]] = {
     "tensor": lambda n, rng: tensor(n, _buffers(n), _variables(n)),
     "run": lambda n, rng: run(n, _buffers(n), _variables(n)),
 }
-MAY_REFUSE: Final = frozenset({"verify", "verify a list", "evaluate", "tensor", "run"})  # the others answer for every node
+MAY_REFUSE: Final = frozenset(
+    {"verify", "verify a list", "evaluate", "tensor", "run"}
+)  # the others answer for every node
 _BIG: Final = 1 << 10  # iterations, and elements, of what is interpreted
 
 
@@ -135,7 +137,9 @@ class Nodes:
         rng = self.rng
         op = rng.choice(list(TABLE.entries))
         entry = TABLE[op]
-        count = sum(rng.choice((1, 1, 2, 3)) if o.many else rng.randrange(2) if o.optional else 1 for o in entry.operands)
+        count = sum(
+            rng.choice((1, 1, 2, 3)) if o.many else rng.randrange(2) if o.optional else 1 for o in entry.operands
+        )
         if rng.random() < 0.03:
             count = rng.randrange(5)
         src = [self.operand() for _ in range(count)]

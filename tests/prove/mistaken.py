@@ -270,7 +270,9 @@ def __getattr__(name: str) -> Any:
     kind, _, held = name.partition("_")
     if held not in HELD:
         raise AttributeError(name)
-    return _theory(lambda ops, numeric: [Made(HELD[held]((0, 0) if kind == "Pairs" and len(ops) == 2 else (LOW, HIGH)))])
+    return _theory(
+        lambda ops, numeric: [Made(HELD[held]((0, 0) if kind == "Pairs" and len(ops) == 2 else (LOW, HIGH)))]
+    )
 
 
 def seen_less(w: Any, d: Any, a: Any, b: Any) -> Any:

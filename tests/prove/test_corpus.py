@@ -315,7 +315,9 @@ def test_a_store_of_what_was_there_before_another_is_not_taken_for_none() -> Non
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("ranges", "after"), [("[_r]", "[]"), ("[r, _rest..]", "[r]"), ("[]", "[i]")], ids=["one", "all but one", "one more"]
+    ("ranges", "after"),
+    [("[_r]", "[]"), ("[r, _rest..]", "[r]"), ("[]", "[i]")],
+    ids=["one", "all but one", "one more"],
 )
 def test_loops_that_a_store_closes_are_not_forgotten(ranges: str, after: str) -> None:
     before = f"Store {{ index: Index(b: ptr(i32), i: index), value: v: i32, ranges: {ranges} }}"
@@ -324,7 +326,9 @@ def test_loops_that_a_store_closes_are_not_forgotten(ranges: str, after: str) ->
     assert not judge(rule, ENCODING_BUDGET, False).usable
 
 
-ABOUT_STRUCTURE = [r for r in (*corpus("structure_false"), *corpus("accesses_false")) if not r.name.startswith("accumulated.")]
+ABOUT_STRUCTURE = [
+    r for r in (*corpus("structure_false"), *corpus("accesses_false")) if not r.name.startswith("accumulated.")
+]
 
 
 @pytest.mark.sampled(100)

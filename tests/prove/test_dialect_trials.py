@@ -83,7 +83,9 @@ def converting(evaluate: Callable[..., int]) -> Saturating:
     made.theory = "mistaken:Many"
     made.dtypes = {n: n for n in MANY}
     letters = {"T": MANY[:7], "U": MANY[:7]}
-    made.ops = {"Conv": op("Conv", 1, evaluate, params=("T",), result="U", domains=letters, solver="mistaken:solve_conv")}
+    made.ops = {
+        "Conv": op("Conv", 1, evaluate, params=("T",), result="U", domains=letters, solver="mistaken:solve_conv")
+    }
     return made
 
 
@@ -110,7 +112,9 @@ def test_facts_about_dtypes_are_asked_of_all_pairs() -> None:
     assert [m.facts for m in dtype_mistakes(made, [world])] == [("safe_cast",)]
 
 
-@pytest.mark.parametrize(("solver", "field"), [("solve_neg", None), ("one_unknown", "evaluate"), ("unknown_of_each", None)])
+@pytest.mark.parametrize(
+    ("solver", "field"), [("solve_neg", None), ("one_unknown", "evaluate"), ("unknown_of_each", None)]
+)
 def test_what_is_known_in_part_is_asked_of_all_applications_at_once(solver: str, field: str | None) -> None:
     """One unknown for all operands can be the value of each, and not of all: `Sub(Hash(x), Hash(y)) ~> zero(x)` is false."""
     found = meanings_of(with_op(dialect(), "Neg", solver=f"mistaken:{solver}"), "Neg")
@@ -124,7 +128,9 @@ def test_what_is_known_in_part_of_two_ops_is_asked_of_both_at_once(other: int, w
     made = with_op(dialect(), "Neg", solver="mistaken:one_unknown", evaluate=lambda d, a: 0)
     made.ops = {**made.ops, "Other": op("Other", 1, lambda d, a: other, solver="mistaken:one_unknown")}
     assert meanings_of(made, "Neg") == meanings_of(made, "Other") == []
-    found = list(shared_mistakes(made, theory_of(made), [*made.ops.values()], {"sat": [0, 1, -1], "bool": [False, True]}))
+    found = list(
+        shared_mistakes(made, theory_of(made), [*made.ops.values()], {"sat": [0, 1, -1], "bool": [False, True]})
+    )
     assert [(m.op, m.field) for m in found] == [("Other", "evaluate")] * wrong
     assert all("is 1, which it cannot be to the solver where Neg(" in m.message for m in found)
 
@@ -175,7 +181,11 @@ def trials_of(made: Saturating, name: str) -> set[tuple[str, str]]:
 
 SMALL = {"classes": {"small": frozenset({"sat"}), "any": frozenset({"sat", "bool"}), "int": frozenset({"sat"})}}
 TEMPLATES: dict[str, tuple[dict[str, Any], str, str]] = {
-    "value of a node": ({"inline": {"const_value": "({n}[2] if {n}[0] == 'const' else len({n}))"}}, "", "inline['const_value']"),
+    "value of a node": (
+        {"inline": {"const_value": "({n}[2] if {n}[0] == 'const' else len({n}))"}},
+        "",
+        "inline['const_value']",
+    ),
     "value of what is nested": (
         {"inline": {"const_value": "({n}[2] if {n}[0] == 'const' else 0 if {n}[1][0] == 'add' else None)"}},
         "",
@@ -186,9 +196,17 @@ TEMPLATES: dict[str, tuple[dict[str, Any], str, str]] = {
         "",
         "inline['operands']",
     ),
-    "class of a node": ({"inline": {"in.small": "({n}[0] == 'const' and {n}[1] == 'sat')"}, **SMALL}, "", "inline['in.small']"),
+    "class of a node": (
+        {"inline": {"in.small": "({n}[0] == 'const' and {n}[1] == 'sat')"}, **SMALL},
+        "",
+        "inline['in.small']",
+    ),
     "dtype of a node": ({"inline": {"scalar": "({n}[1] if {n}[0] == 'const' else 'bool')"}}, "", "inline['scalar']"),
-    "one operand": ({"inline": {"pointwise1": "({op}, {a}) if {a}[0] != 'add' else {a}"}}, "Neg", "inline['pointwise1']"),
+    "one operand": (
+        {"inline": {"pointwise1": "({op}, {a}) if {a}[0] != 'add' else {a}"}},
+        "Neg",
+        "inline['pointwise1']",
+    ),
     "two operands": ({"inline": {"pointwise2": "({op}, {b}, {a})"}}, "Sub", "inline['pointwise2']"),
     "nodes of an op": ({"inline": {"build.Neg": "('neg', ('const', 'sat', 77))"}}, "Neg", "inline['build.Neg']"),
 }
@@ -223,9 +241,15 @@ def test_templates_that_say_what_the_methods_say_are_no_mistake() -> None:
 
 @pytest.mark.parametrize(
     ("template", "wrong"),
-    [("('const', {d}, {v})", True), ("('const', {d}, max(-100, min(100, int({v}))))", False), ("_d.const({d}, {v})", False)],
+    [
+        ("('const', {d}, {v})", True),
+        ("('const', {d}, max(-100, min(100, int({v}))))", False),
+        ("_d.const({d}, {v})", False),
+    ],
 )
-def test_the_template_of_constants_makes_what_the_method_makes_of_numbers_beyond_the_dtype(template: str, wrong: bool) -> None:
+def test_the_template_of_constants_makes_what_the_method_makes_of_numbers_beyond_the_dtype(
+    template: str, wrong: bool
+) -> None:
     made = dialect()
     made.inline = {"const": template}
     assert [m.field for m in template_of_constants(made, "sat", [LOW, 0, HIGH])] == ["inline['const']"] * wrong

@@ -45,7 +45,9 @@ def test_contracts_are_tested_by_what_ops_of_the_dialect_mean(
     d = dialect(ops={**OPS, **OTHERS})
     head = f'dialect {d.name}\nhelpers "two_sizes"\n\nextern chosen(x: big, y: big) -> (q: big)\n    ensures '
     group = '\n\ngroup g "g"\n\nr: Mul(x: big, y: big) let q = chosen(x, y) => Mul(x, q)\n'
-    sound, unsound = (next(check_text(head + promise + group).rules()).externs["chosen"] for promise in (promised, broken))
+    sound, unsound = (
+        next(check_text(head + promise + group).rules()).externs["chosen"] for promise in (promised, broken)
+    )
     result = term(d, *made)
     check_call(sound, d, given, result)
     with pytest.raises(HelperContractError, match="breaks what it ensures"):
@@ -89,7 +91,10 @@ def test_constants_that_are_no_numbers_of_python_s_own_are_not_matched() -> None
     """Nodes come from elsewhere than from `const`, which verification tries."""
     d = dialect()
     for value, fires in ((0, True), (Wrapping(90), False)):
-        assert rewritten(d, "Add(x: big, @const(a)) if a + 100 <= 100 ~> x", term(d, "Add", X, ("const", BIG, value))) == fires
+        assert (
+            rewritten(d, "Add(x: big, @const(a)) if a + 100 <= 100 ~> x", term(d, "Add", X, ("const", BIG, value)))
+            == fires
+        )
 
 
 def looking_through(self: Any, n: Term) -> Any:
@@ -108,7 +113,10 @@ NOTES: dict[str, dict[Any, Any]] = {}
         ({"same": lambda self, a, b: a == b or (a[0] == b[0] == "const" and a[2] == b[2])}, "same"),
         ({"const_value": looking_through}, "const_value"),
         ({"recall": lambda self, n: NOTES.setdefault(n[0], {})}, "recall"),
-        ({"recall": lambda self, n: NOTES.setdefault("Mul", {}) if n[0] == "Mul" else NOTES.setdefault(str(n), {})}, "recall"),
+        (
+            {"recall": lambda self, n: NOTES.setdefault("Mul", {}) if n[0] == "Mul" else NOTES.setdefault(str(n), {})},
+            "recall",
+        ),
         ({"recall": lambda self, n: {}}, "recall"),
     ],
 )
@@ -142,12 +150,15 @@ def test_dtypes_are_compared_by_equality_where_nodes_are_by_identity() -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("written", "verdict"), [("Add(x, zero(x))", "broken"), ("Add(x, const(0, big))", "broken"), ("Mul(x, one(x))", "proved")]
+    ("written", "verdict"),
+    [("Add(x, zero(x))", "broken"), ("Add(x, const(0, big))", "broken"), ("Mul(x, one(x))", "proved")],
 )
 def test_numbers_that_a_rule_writes_as_zero_or_const(written: str, verdict: str) -> None:
     """The solver's 0 is no value of a dtype that begins with 1: the dialect's is 1."""
     ops = {name: OPS[name] for name in ("Add", "Mul")}
-    d = dialect(ops=ops, theory="two_sizes:Positive", const=lambda self, kind, v: ("const", kind, max(1, min(kind[1], int(v)))))
+    d = dialect(
+        ops=ops, theory="two_sizes:Positive", const=lambda self, kind, v: ("const", kind, max(1, min(kind[1], int(v))))
+    )
     assert verify(d) == []
     rule = f"r: Add(x: big, y) ~> Add({written}, y)"
     (found,) = prove(list(check_text(f'dialect {d.name}\n\ngroup g "g"\n\n{rule}\n').rules()), jobs=1, contracts=False)

@@ -13,7 +13,11 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 
 def run(code: str, tmp_path: Path) -> str:
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(EXAMPLES), *sys.path]), "MOROK_CACHE_DIR": str(tmp_path)}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([str(EXAMPLES), *sys.path]),
+        "MOROK_CACHE_DIR": str(tmp_path),
+    }
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout

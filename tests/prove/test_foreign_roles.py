@@ -33,9 +33,15 @@ print(found.verdict, "declares no role" in found.message)
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("role", "expected"), [("", "unknown True"), ("take", "proved False"), ("fold", "unknown True")])
+@pytest.mark.parametrize(
+    ("role", "expected"), [("", "unknown True"), ("take", "proved False"), ("fold", "unknown True")]
+)
 def test_an_op_called_gep_takes_lanes_only_if_it_says_so(role: str, expected: str, tmp_path: Path) -> None:
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(EXAMPLES), *sys.path]), "MOROK_CACHE_DIR": str(tmp_path)}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([str(EXAMPLES), *sys.path]),
+        "MOROK_CACHE_DIR": str(tmp_path),
+    }
     command = [sys.executable, "-c", CODE.format(role=role)]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     assert done.returncode == 0, done.stderr

@@ -39,7 +39,12 @@ EDITS = {
         PLAIN,
         "LIMIT = 5\n",
     ),
-    "a module imported in the body": ("def h(x):\n    import beside\n    return beside.K\n", "beside.py", "K = 1\n", "K = 2\n"),
+    "a module imported in the body": (
+        "def h(x):\n    import beside\n    return beside.K\n",
+        "beside.py",
+        "K = 1\n",
+        "K = 2\n",
+    ),
     "a module that a text names, to whatever function": (
         "import pkgutil\ndef h(x):\n    return pkgutil.resolve_name('beside:K')\n",
         "beside.py",
@@ -58,7 +63,12 @@ EDITS = {
         "K = 1\n",
         "K = 2\n",
     ),
-    "a module of a package": ("import hp.limits\ndef h(x):\n    return hp.limits.LIMIT\n", LIMITS, PLAIN, "LIMIT = 5\n"),
+    "a module of a package": (
+        "import hp.limits\ndef h(x):\n    return hp.limits.LIMIT\n",
+        LIMITS,
+        PLAIN,
+        "LIMIT = 5\n",
+    ),
     "the contents of slots": (
         "from hp.limits import MADE\ndef h(x):\n    return MADE.n\n",
         LIMITS,
@@ -259,10 +269,10 @@ SITE = {
     "needed_by_it-2.0.dist-info/RECORD": "needed/__init__.py,,\n",
     "needed_by_it-2.0.dist-info/METADATA": "Name: needed-by-it\nVersion: 2.0\n",
 }
-ASK = (
-    "import site, sys; sys.path.append('site'); known = site.getsitepackages(); site.getsitepackages = lambda: [*known, 'site']; "
+ASK = "import site, sys; sys.path.append('site'); old = site.getsitepackages(); site.getsitepackages = lambda: [*old, 'site']; "
+ASK += (
+    "import hp.helper; from morok.prove.function_digest import code_of; print(code_of(hp.helper.h, 'hp.helper').digest)"
 )
-ASK += "import hp.helper; from morok.prove.function_digest import code_of; print(code_of(hp.helper.h, 'hp.helper').digest)"
 
 
 def digest(folder: Path) -> str:
@@ -278,7 +288,9 @@ def test_an_edit_of_what_a_function_refers_to_is_seen(name: str, tmp_path: Path)
     (tmp_path / "hp").mkdir()
     (tmp_path / "hp/__init__.py").write_text("")
     (tmp_path / "hp/helper.py").write_text(helper)
-    (tmp_path / "hp/kinds.py").write_text("class Box:\n    __slots__ = ('n',)\n    def __init__(self, n):\n        self.n = n\n")
+    (tmp_path / "hp/kinds.py").write_text(
+        "class Box:\n    __slots__ = ('n',)\n    def __init__(self, n):\n        self.n = n\n"
+    )
     (tmp_path / "hp/names.py").write_text("from beside import K\n")
     for file, text in SITE.items():
         (tmp_path / "site" / file).parent.mkdir(parents=True, exist_ok=True)
@@ -305,10 +317,23 @@ def test_what_shows_nobody_what_it_holds_is_another_in_each_process(opaque: str)
 
 @pytest.mark.parametrize(
     "plain",
-    ["object()", "threading.Lock()", "sys.__stderr__", "len", "functools.lru_cache(f)", "np.add", "re.compile('a')", "T", "A()"],
+    [
+        "object()",
+        "threading.Lock()",
+        "sys.__stderr__",
+        "len",
+        "functools.lru_cache(f)",
+        "np.add",
+        "re.compile('a')",
+        "T",
+        "A()",
+    ],
 )
 def test_what_holds_nothing_is_the_same_in_each_process(plain: str) -> None:
-    known: dict[str, Any] = {"__name__": "of_a_test", **{m: __import__(m) for m in ("re", "sys", "threading", "functools")}}
+    known: dict[str, Any] = {
+        "__name__": "of_a_test",
+        **{m: __import__(m) for m in ("re", "sys", "threading", "functools")},
+    }
     text = "import abc, typing, numpy as np\nT = typing.TypeVar('T')\ndef f(n): return n\nclass A(abc.ABC): pass\n"
     exec(f"{text}HELD = {plain}\ndef h():\n    return HELD", known)
     with pytest.MonkeyPatch.context() as here:
@@ -419,7 +444,10 @@ HOSTILE = {
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
 def test_no_code_is_run_for_the_digest(text: str) -> None:
     known: dict[str, Any] = {"__name__": "of_a_test", "RAN": []}
-    exec(f"{text}\nHELD = H()\ntry: SET = {{(1, HELD)}}\nexcept TypeError: SET = ()\ndef f(): return HELD.LIMIT, SET", known)
+    exec(
+        f"{text}\nHELD = H()\ntry: SET = {{(1, HELD)}}\nexcept TypeError: SET = ()\ndef f(): return HELD.LIMIT, SET",
+        known,
+    )
     found, again = (function_digest.code_of(known["f"], "of_a_test") for _ in range(2))
     assert found == again
     assert not known["RAN"]

@@ -57,7 +57,9 @@ def test_an_op_with_a_tolerance_is_read_as_one(op: object) -> None:
     y, more = (", @const(d)", ", d") if name == "Pow" else ("", "")
     text = f"{name}(@const(c): f16{y}) let v = eval({name}, c{more}) ~> Neg(Neg(v))"
     below = f"Lt({name}(@const(c): f16{y}), x) let v = eval({name}, c{more}) ~> Lt(v, x)"
-    kept = f"And(Lt(e @ {name}(@const(c): f16{y}), x), Le(e, x)) let v = eval({name}, c{more}) ~> And(Lt(v, x), Le(e, x))"
+    kept = (
+        f"And(Lt(e @ {name}(@const(c): f16{y}), x), Le(e, x)) let v = eval({name}, c{more}) ~> And(Lt(v, x), Le(e, x))"
+    )
     gone, *stays = (next(iter(check_text(f'group g "g"\n\nrule: {t}\n', "g").rules())) for t in (text, below, kept))
     assert name not in kept_ops(gone)
     assert judge(gone, QUICK, False).verdict == "proved"

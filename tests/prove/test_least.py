@@ -35,7 +35,11 @@ def refuted(rule: str) -> dict[str, Any]:
         ("Max(x: u8, y) ~> y", {"x": 1, "y": 0}, (1, 0)),
         ("Cast(Cast(x: i32, i8), i32) ~> x", {"x": 128}, (-128, 128)),
         ("Mod(x: index, @const(n)) if n > 5 ~> x", {"x": 6, "n": 6}, (0, 6)),
-        ("Idiv(x: index, @const(d)) if d > 0 and vmin(x) > 100 ~> zero(x)", {"x": 101, "d": 1, "vmin.x": 101}, (101, 0)),
+        (
+            "Idiv(x: index, @const(d)) if d > 0 and vmin(x) > 100 ~> zero(x)",
+            {"x": 101, "d": 1, "vmin.x": 101},
+            (101, 0),
+        ),
         ("Mul(x: f32, 2.0) ~> x", {"x": 1.0}, (2.0, 1.0)),
         ("Lt(x: f32, 1000.0) ~> true", {"x": 1000.0}, (False, True)),
         # a value and a bound of it that the rule asks for are others: with its value for both, no rule that holds there is false
@@ -55,7 +59,9 @@ def refuted(rule: str) -> dict[str, Any]:
         ),
     ],
 )
-def test_the_least_values_at_which_a_rule_is_false(rule: str, bindings: dict[str, Any], values: tuple[Any, Any]) -> None:
+def test_the_least_values_at_which_a_rule_is_false(
+    rule: str, bindings: dict[str, Any], values: tuple[Any, Any]
+) -> None:
     found = refuted(rule)
     assert found["bindings"] == bindings
     assert (found["lhs"], found["rhs"]) == values
@@ -112,7 +118,9 @@ def test_sizes_of_a_counterexample_are_small(rule: str, is_small: str) -> None:
 
 
 def test_the_search_for_a_lesser_graph_is_bounded_and_the_same_every_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    (rule,) = check_text('group g "one"\n\nr: Vectorize(xs..) ~> Vectorize(xs[min(i, 2)] for i in 0..len(xs))\n').rules()
+    (rule,) = check_text(
+        'group g "one"\n\nr: Vectorize(xs..) ~> Vectorize(xs[min(i, 2)] for i in 0..len(xs))\n'
+    ).rules()
     first = differential.counterexample(rule, differential.Trials(rule, rule.instances, large=True))
     assert first is not None
     judged: list[UOp] = []
@@ -154,7 +162,14 @@ def test_whatever_leaves_a_rule_without_a_proof_has_graphs_searched(monkeypatch:
 
 def test_small_is_by_absolute_value_and_by_digits() -> None:
     assert sorted([5, -3, 0, 3, -1], key=least.weight) == [0, -1, 3, -3, 5]
-    assert sorted([0.1234, 2.0, 0.5, 1e300, math.inf, 0.0], key=least.weight) == [0.0, 2.0, 0.5, 1e300, 0.1234, math.inf]
+    assert sorted([0.1234, 2.0, 0.5, 1e300, math.inf, 0.0], key=least.weight) == [
+        0.0,
+        2.0,
+        0.5,
+        1e300,
+        0.1234,
+        math.inf,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -167,7 +182,9 @@ def test_small_is_by_absolute_value_and_by_digits() -> None:
         ("bool", {"x": True, "y": True}, {"x": False, "y": True}, lambda v: v["y"]),
     ],
 )  # fmt: skip
-def test_what_is_left_is_false_and_no_larger(dtype: str, given: dict[str, Any], wanted: dict[str, Any], false: Any) -> None:
+def test_what_is_left_is_false_and_no_larger(
+    dtype: str, given: dict[str, Any], wanted: dict[str, Any], false: Any
+) -> None:
     asked: list[Mapping[str, Any]] = []
 
     def false_at(values: Mapping[str, Any]) -> bool:

@@ -337,7 +337,12 @@ def test_a_packs_ledger_vouches_for_the_rules_that_stayed_whatever_the_pack_is_c
 def test_a_rule_is_called_the_same_before_and_after_it_was_proved(pack: Path) -> None:
     """And as the set of rules calls it, whoever proved it."""
     first = [v.name for v in api.prove(pack)]
-    assert first == [v.name for v in api.prove(pack)] == list(load_rules(pack).names) == ["pack.pack.double", "pack.pack.bounded"]
+    assert (
+        first
+        == [v.name for v in api.prove(pack)]
+        == list(load_rules(pack).names)
+        == ["pack.pack.double", "pack.pack.bounded"]
+    )
     folder = [v.name for v in api.prove(pack.parent)]
     assert folder == [v.name for v in api.prove(pack.parent)] == list(load_rules(pack.parent).names)
     assert folder == [f"{pack.parent.name}.pack.double", f"{pack.parent.name}.pack.bounded"]

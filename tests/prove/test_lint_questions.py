@@ -73,7 +73,9 @@ def test_a_rule_that_gets_its_turn(rules: str) -> None:
 
 
 def test_a_rule_that_applies_to_its_own_result() -> None:
-    assert said("a: Add(x: index, y) if vmin(x) < vmax(y) ~> Add(y, x)", "MRK115") == []  # it need not hold the other way round
+    assert (
+        said("a: Add(x: index, y) if vmin(x) < vmax(y) ~> Add(y, x)", "MRK115") == []
+    )  # it need not hold the other way round
     rules = "a: Add(x: index, y) if vmin(x) < vmax(y) or vmin(y) <= vmax(x) ~> Add(y, x)"  # that one of the two holds always does
     assert said(rules, "MRK115") == [(3, "`a` applies to its own result, again and again")]
     rules = "a: Add(x, y) if dtype(x) == dtype(y) ~> Add(y, x)"
@@ -90,7 +92,9 @@ def test_guards_that_decide_nothing() -> None:
     assert said(rules, "MRK116") == [(3, f"`vmin(x) <= vmax(x)`{always}"), (3, f"`c >= 1`{always}")]
     rules = "a: Mod(x: int, @const(c)) if c > 0 and (vmin(x) > vmax(x) or vmax(x) == 3) ~> x"
     assert said(rules, "MRK116") == [(3, "`vmin(x) > vmax(x)` never holds here")]
-    assert said("a: Mod(x: int, @const(c)) if c != 0 ~> x", "MRK116") == [(3, f"`c != 0`{always}")]  # x % 0 has no value
+    assert said("a: Mod(x: int, @const(c)) if c != 0 ~> x", "MRK116") == [
+        (3, f"`c != 0`{always}")
+    ]  # x % 0 has no value
 
 
 def test_guards_that_decide() -> None:
@@ -121,7 +125,9 @@ def test_measures() -> None:
     assert left("a: FloorMod(x: int, y) ~> Sub(x, Mul(FloorDiv(x, y), y))\nb: FloorDiv(x: int, x) ~> one(x)") == []
     assert left("a: Add(x: int, y) ~> Add(y, x)") == ["g.a"]
     assert left("a: Neg(x: int) ~> Neg(Neg(Neg(x)))") == ["g.a"]
-    assert left("a: Mul(Neg(x: int), @const(c)) ~> Shl(x, where(c > 4, 2, 1))") == []  # whichever number that is, a constant
+    assert (
+        left("a: Mul(Neg(x: int), @const(c)) ~> Shl(x, where(c > 4, 2, 1))") == []
+    )  # whichever number that is, a constant
     assert left("a: Mul(Neg(x: int), @vconst(vs)) ~> Mul(x, VConst { values: [0 - v for v in vs] })") == []
     # each of the three is smaller by some measure, all of them by none
     assert len(left("a: Not(x: int) ~> Neg(Abs(x))\nb: Neg(x: int) ~> Not(Not(x))\nc: Abs(x: int) ~> Not(x)")) == 1
@@ -131,7 +137,13 @@ def test_an_op_that_gives_one_of_its_operands_is_told_by_its_operands() -> None:
     """Whatever it is called: where it stands, a part may be Invalid that the variables of another rule do not match."""
     assert [name for name, info in find("morok").ops.items() if chooses(info)] == ["Where"]
     operands = tuple(OperandInfo(c) for c in "cxy")
-    of: dict[str, Any] = {"name": "Pick", "key": "pick", "operands": operands, "result": "T", "domains": {"T": ("i32",)}}
+    of: dict[str, Any] = {
+        "name": "Pick",
+        "key": "pick",
+        "operands": operands,
+        "result": "T",
+        "domains": {"T": ("i32",)},
+    }
     assert chooses(OpInfo(params=("bool", "T", "T"), **of))
     assert not chooses(OpInfo(params=("T", "T", "T"), **of))
 
@@ -146,7 +158,9 @@ def test_a_reason_to_end() -> None:
     assert said(turn, "MRK117", reason.format("a")) == []
     assert [m for _, m in said(turn, "MRK117", reason.format("a, b"))] == ["there is no rule `b` in the group g"]
     neg = "a: Neg(Neg(x)) ~> x"
-    assert [m for _, m in said(neg, "MRK117", reason.format("a"))] == ["`a` needs no reason to end: a measure orders it"]
+    assert [m for _, m in said(neg, "MRK117", reason.format("a"))] == [
+        "`a` needs no reason to end: a measure orders it"
+    ]
     block = "for op in binary [Add, Mul] {\n    a: op(x: index, y) if vmin(x) > vmax(y) ~> op(y, x)\n}"
     assert len(said(block, "MRK117")) == 1
     assert said(block, "MRK117", reason.format("a")) == []
@@ -156,7 +170,9 @@ def test_a_reason_to_end() -> None:
 def test_an_unchanged_file_needs_no_solver(tmp_path: Path) -> None:
     file = tmp_path / "my.rules"
     file.write_text("group g\n\na: Mod(x: int, @const(c)) if c != 0 ~> x\n")
-    program = "import sys; from morok.tools.cli import main; print(main(sys.argv[1:]), 'morok.prove.solve' in sys.modules)"
+    program = (
+        "import sys; from morok.tools.cli import main; print(main(sys.argv[1:]), 'morok.prove.solve' in sys.modules)"
+    )
     ran = [
         subprocess.run(
             [sys.executable, "-c", program, "check", "--strict", str(file)], capture_output=True, text=True, check=True

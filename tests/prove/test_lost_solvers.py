@@ -130,7 +130,9 @@ def test_a_rule_whose_counterexample_is_lost_is_unknown_and_never_recorded() -> 
 
 
 def test_a_measure_that_is_lost_orders_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    rules = check_text("group g\n\na: Cast(Where(c, x: A, y: A), B) ~> Where(c, Cast(x, B), Cast(y, B))\n").groups[0].rules
+    rules = (
+        check_text("group g\n\na: Cast(Where(c, x: A, y: A), B) ~> Where(c, Cast(x, B), Cast(y, B))\n").groups[0].rules
+    )
     assert unordered(rules) == []
     found = best
 
@@ -166,7 +168,9 @@ def test_bounds_that_are_refuted_by_a_model_that_is_lost_are_refuted() -> None:
 
 
 @pytest.mark.long
-def test_a_dialect_is_not_believed_while_nobody_answers_and_asked_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_dialect_is_not_believed_while_nobody_answers_and_asked_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("MOROK_CACHE_DIR", str(tmp_path))
 
     def lost(*_: object) -> bool:

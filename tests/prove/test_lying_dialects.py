@@ -126,7 +126,9 @@ LIES: Mapping[str, Mapping[str, Any]] = {
     "facts.vmin": answered("vmin", lambda n: 1),
     "facts.vmax": answered("vmax", lambda n: 99),
     "facts.lanes": answered("lanes", lambda n: min(3, len(lanes_of(None, n)))),
-    "facts.lanes of some size": answered("lanes", lambda n: 23 if len(lanes_of(None, n)) == 24 else len(lanes_of(None, n))),
+    "facts.lanes of some size": answered(
+        "lanes", lambda n: 23 if len(lanes_of(None, n)) == 24 else len(lanes_of(None, n))
+    ),
     "facts.lanes of pointwise ops": answered("lanes", lambda n: 1 if n[0] == "Add" else len(lanes_of(None, n))),
     "facts.no_overflow": answered("no_overflow", lambda n: True),
     "facts.is_int": answered("is_int", lambda d: False),
@@ -163,7 +165,13 @@ def said_by_dialects() -> set[str]:
     methods = [n for n, v in vars(Dialect).items() if callable(v) and not n.startswith("_")]
     templates = [*declared._HOLES, *declared._WORDS, *declared._BUILDS, "build.", "attr.", "in."]
     facts = MEANT | {"lanes"}
-    return {*optional, *methods, *Dialect.__annotations__, *(f"inline.{t}" for t in templates), *(f"facts.{f}" for f in facts)}
+    return {
+        *optional,
+        *methods,
+        *Dialect.__annotations__,
+        *(f"inline.{t}" for t in templates),
+        *(f"facts.{f}" for f in facts),
+    }
 
 
 def test_everything_that_a_dialect_may_say_has_a_lie_that_is_found() -> None:

@@ -134,8 +134,12 @@ KINDS = {
     "theory whose bounds are turned round": Kind(having(theory="mistaken:Turned"), "", "theory", ALL),
     "theory with other values for several ops": Kind(having(theory="mistaken:TwoFaced"), "", "theory", ALL),
     "solver that sees no unknowns": Kind(changed("Lt", solver="mistaken:seen_less"), "Lt", "evaluate", frozenset()),
-    "solver that takes two unknowns for one": Kind(changed("Sub", solver="mistaken:seen_equal"), "Sub", "evaluate", SUBS),
-    "fields of an op with params": Kind(changed("Max", fields=("how",), field_kinds={"how": "int?"}), "Max", "fields", MAXES),
+    "solver that takes two unknowns for one": Kind(
+        changed("Sub", solver="mistaken:seen_equal"), "Sub", "evaluate", SUBS
+    ),
+    "fields of an op with params": Kind(
+        changed("Max", fields=("how",), field_kinds={"how": "int?"}), "Max", "fields", MAXES
+    ),
     "solver missing": Kind(changed("Max", solver="mistaken:solve_maximum"), "Max", "solver", MAXES),
     "solver's module missing": Kind(changed("Max", solver="mistaken_not:solve_max"), "Max", "solver", MAXES),
     "solver empty": Kind(changed("Max", solver=""), "Max", "solver", MAXES),
@@ -151,7 +155,9 @@ KINDS = {
     "result without domain": Kind(changed("Max", result="R"), "Max", "result", MAXES),
     "no result": Kind(changed("Max", result=""), "Max", "result", MAXES),
     "domain of a dtype that the theory lacks": Kind(
-        lambda: with_op(having(dtypes={"sat": "sat", "bool": "bool", "wide": "wide"})(), "Max", domains={"T": ("sat", "wide")}),
+        lambda: with_op(
+            having(dtypes={"sat": "sat", "bool": "bool", "wide": "wide"})(), "Max", domains={"T": ("sat", "wide")}
+        ),
         "Max",
         "domains",
         MAXES,
@@ -159,16 +165,26 @@ KINDS = {
     "params too short": Kind(changed("Max", params=("T",)), "Max", "params", MAXES),
     "params too long": Kind(changed("Neg", params=("T", "T")), "Neg", "params", only("neg")),
     "params of any number of operands": Kind(
-        changed("Max", operands=(OperandInfo("x", many=True),), params=("T",), kind="", commutative=False), "Max", "params", MAXES
+        changed("Max", operands=(OperandInfo("x", many=True),), params=("T",), kind="", commutative=False),
+        "Max",
+        "params",
+        MAXES,
     ),
     "kind of another arity": Kind(changed("Neg", kind="binary"), "Neg", "kind", only("neg")),
-    "const_value None": Kind(method(const_value=lambda self, n: n[2] if n[0] == "const" else None), "", "const_value", ALL),
+    "const_value None": Kind(
+        method(const_value=lambda self, n: n[2] if n[0] == "const" else None), "", "const_value", ALL
+    ),
     "const_value None for constants": Kind(method(const_value=lambda self, n: None), "", "const_value", CONSTANTS),
     "const_value of another": Kind(
-        method(const_value=lambda self, n: n[2] + 1 if n[0] == "const" and n[1] == "sat" else NOT_CONST), "", "const", CONSTANTS
+        method(const_value=lambda self, n: n[2] + 1 if n[0] == "const" and n[1] == "sat" else NOT_CONST),
+        "",
+        "const",
+        CONSTANTS,
     ),
     "const that raises": Kind(method(const=lambda self, d, v: {}[v]), "", "const", CONSTANTS),
-    "const of narrower values": Kind(method(const=lambda self, d, v: ("const", d, max(-50, v))), "", "const", CONSTANTS),
+    "const of narrower values": Kind(
+        method(const=lambda self, d, v: ("const", d, max(-50, v))), "", "const", CONSTANTS
+    ),
     "type of constants": Kind(method(type=lambda self, n: "other" if n[0] == "const" else "sat"), "", "type", ALL),
     "undeclared fact": Kind(having(facts={}), "", "facts['vmin']", only("bound")),
     "unknown fact": Kind(having(facts={"vmim": lambda n: LOW}), "", "facts['vmin']", only("bound")),
@@ -187,11 +203,15 @@ KINDS = {
         "facts['no_overflow']",
         frozenset(),
     ),
-    "value that is not there": Kind(having(facts={**BOUNDS, "defined": lambda n: True}), "", "facts['defined']", frozenset()),
+    "value that is not there": Kind(
+        having(facts={**BOUNDS, "defined": lambda n: True}), "", "facts['defined']", frozenset()
+    ),
     "bound of constants": Kind(
         having(facts={**BOUNDS, "vmax": lambda n: 0 if n[0] == "const" else HIGH}), "", "facts['vmax']", frozenset()
     ),
-    "template of a fact that has no function": Kind(having(facts={}, inline={"vmin": "0"}), "", "facts['vmin']", only("bound")),
+    "template of a fact that has no function": Kind(
+        having(facts={}, inline={"vmin": "0"}), "", "facts['vmin']", only("bound")
+    ),
     "template of lanes": Kind(having(inline={"lanes": "2"}), "", "inline['lanes']", ALL),
     "template typo": Kind(having(inline={"opkye": "{n}[0]"}), "", "inline['opkye']", ALL),
     "template of another hole": Kind(having(inline={"opkey": "{m}[0]"}), "", "inline['opkey']", ALL),
@@ -208,7 +228,9 @@ KINDS = {
     "evaluator that raises": Kind(changed("Sub", evaluate=lambda d, a, b: a.bits), "Sub", "evaluate", SUBS),
     "evaluator of nothing": Kind(changed("Sub", evaluate=lambda d, a, b: None), "Sub", "evaluate", SUBS),
     "evaluator off by one": Kind(changed("Sub", evaluate=lambda d, a, b: clip(a - b + 1)), "Sub", "evaluate", SUBS),
-    "evaluator that wraps": Kind(changed("Sub", evaluate=lambda d, a, b: (a - b + 100) % 201 - 100), "Sub", "evaluate", SUBS),
+    "evaluator that wraps": Kind(
+        changed("Sub", evaluate=lambda d, a, b: (a - b + 100) % 201 - 100), "Sub", "evaluate", SUBS
+    ),
     "evaluator wrong at one number": Kind(
         changed("Sub", evaluate=lambda d, a, b: clip(a - b) if a != 57 else 3), "Sub", "evaluate", SUBS
     ),
@@ -220,7 +242,9 @@ KINDS = {
     ),
     "evaluator against solver": Kind(changed("Max", solver="mistaken:one_more"), "Max", "evaluate", MAXES),
     "evaluator that remembers": Kind(changed("Sub", evaluate=counting), "Sub", "evaluate", SUBS),
-    "evaluator that ends the process": Kind(changed("Sub", evaluate=lambda d, a, b: os._exit(3)), "Sub", "evaluate", SUBS),
+    "evaluator that ends the process": Kind(
+        changed("Sub", evaluate=lambda d, a, b: os._exit(3)), "Sub", "evaluate", SUBS
+    ),
     "evaluator that exits": Kind(changed("Sub", evaluate=lambda d, a, b: sys.exit(0)), "Sub", "evaluate", SUBS),
     "evaluator that reads a table with one wrong entry": Kind(
         changed("Neg", evaluate=lambda d, a: TABLE[a + 100]), "Neg", "evaluate", only("neg")
@@ -232,7 +256,9 @@ KINDS = {
     "commutativity of one operand": Kind(changed("Neg", commutative=True), "Neg", "commutative", only("neg")),
     "fresh operand lists": Kind(
         method(
-            operands=lambda self, n: [(*o,) if o[0] != "const" else (*list(o),) for o in n[1:]] if n[0] in mistaken.KEYS else ()
+            operands=lambda self, n: (
+                [(*o,) if o[0] != "const" else (*list(o),) for o in n[1:]] if n[0] in mistaken.KEYS else ()
+            )
         ),
         "",
         "operands",
@@ -253,16 +279,27 @@ KINDS = {
         method(build=lambda self, op, o, a, d: (op.lower(), *o[::-1])), "", "operands", SUBS | {"quotient"}
     ),
     "build of another value": Kind(
-        method(build=lambda self, op, o, a, d: ("const", "sat", 0) if op == "Sub" else (op.lower(), *o)), "Sub", "build", SUBS
+        method(build=lambda self, op, o, a, d: ("const", "sat", 0) if op == "Sub" else (op.lower(), *o)),
+        "Sub",
+        "build",
+        SUBS,
     ),
     "type of nodes": Kind(method(type=lambda self, n: n[1] if n[0] in ("const", "var") else "bool"), "", "type", ALL),
     "const_value of what is nested": Kind(
-        method(const_value=lambda self, n: n[2] if n[0] == "const" else 0 if depth(n) > 1 else NOT_CONST), "", "const_value", ALL
+        method(const_value=lambda self, n: n[2] if n[0] == "const" else 0 if depth(n) > 1 else NOT_CONST),
+        "",
+        "const_value",
+        ALL,
     ),
     "fact that does not hold of what is nested": Kind(
-        having(facts={"vmin": lambda n: LOW if depth(n) < 2 else 50, "vmax": lambda n: HIGH}), "", "facts['vmin']", only("bound")
+        having(facts={"vmin": lambda n: LOW if depth(n) < 2 else 50, "vmax": lambda n: HIGH}),
+        "",
+        "facts['vmin']",
+        only("bound"),
     ),
-    "the same if nested": Kind(method(same=lambda self, a, b: a == b or (depth(a) > 1 and depth(b) > 1)), "", "same", ALL),
+    "the same if nested": Kind(
+        method(same=lambda self, a, b: a == b or (depth(a) > 1 and depth(b) > 1)), "", "same", ALL
+    ),
     "the same in another order": Kind(
         method(same=lambda self, a, b: a == b or (a[0] == b[0] == "sub" and set(a[1:]) == set(b[1:]))), "", "same", ALL
     ),
@@ -274,14 +311,20 @@ KINDS = {
     ),
     "operands of another for what is nested": Kind(
         method(
-            operands=lambda self, n: (n[1], n[1]) if n[0] == "sub" and depth(n) > 1 else n[1:] if n[0] in mistaken.KEYS else ()
+            operands=lambda self, n: (
+                (n[1], n[1]) if n[0] == "sub" and depth(n) > 1 else n[1:] if n[0] in mistaken.KEYS else ()
+            )
         ),
         "",
         "operands",
         ALL,
     ),
     "build of another value over what is nested": Kind(
-        method(build=lambda self, op, o, a, d: ("const", "sat", 0) if op == "Sub" and o[0][0] == "add" else (op.lower(), *o)),
+        method(
+            build=lambda self, op, o, a, d: (
+                ("const", "sat", 0) if op == "Sub" and o[0][0] == "add" else (op.lower(), *o)
+            )
+        ),
         "Sub",
         "build",
         SUBS,
@@ -293,11 +336,15 @@ KINDS = {
         SUBS,
     ),
     "all the same": Kind(method(same=lambda self, a, b: True), "", "same", ALL),
-    "the same by op": Kind(method(same=lambda self, a, b: (a[0] == b[0] and a[0] != "const") or a == b), "", "same", ALL),
+    "the same by op": Kind(
+        method(same=lambda self, a, b: (a[0] == b[0] and a[0] != "const") or a == b), "", "same", ALL
+    ),
     "key clash": Kind(clashing, "Max", "key", MAXES | {"add"}),
     "another name": Kind(another("Greatest", key="greatest"), "Greatest", "name", frozenset()),
     "dtype that no rule could name": Kind(
-        lambda: with_op(having(dtypes={"sat": "sat", "bool": "bool", "a b": "a b"})(), "Max", domains={"T": ("sat", "a b")}),
+        lambda: with_op(
+            having(dtypes={"sat": "sat", "bool": "bool", "a b": "a b"})(), "Max", domains={"T": ("sat", "a b")}
+        ),
         "Max",
         "domains",  # and, of the rule at both dtypes, the name
         MAXES,
@@ -318,7 +365,10 @@ def verdicts_of(made: Saturating, texts: Mapping[str, str]) -> dict[str, tuple[s
         try:
             rules += check_text(f'dialect {made.name}\n\ngroup g "g"\n\n{name}: {text}\n').rules()
         except RuleError as refused:
-            found[name] = "mistake" if all(isinstance(e, DialectError) for e in refused.errors) else "error", str(refused)
+            found[name] = (
+                "mistake" if all(isinstance(e, DialectError) for e in refused.errors) else "error",
+                str(refused),
+            )
     for verdict in prove(rules, jobs=1, use_cache=False, contracts=False):
         found[verdict.name.rpartition(".")[2]] = verdict.verdict, verdict.message
     assert set(found) == set(texts)
@@ -403,7 +453,9 @@ def test_encodings_are_told_apart_by_what_they_hold(held: str, folder: Path) -> 
 @pytest.mark.long
 def test_a_file_of_rules_with_mistakes_and_without(folder: Path) -> None:
     """What `prove` says of the file: a verdict on each rule, and each rule that nothing spoils is proved."""
-    made = with_op(with_op(dialect(), "Max", domains={"T": ("sat16",)}), "Sub", evaluate=lambda d, a, b: clip(a - b - 1))
+    made = with_op(
+        with_op(dialect(), "Max", domains={"T": ("sat16",)}), "Sub", evaluate=lambda d, a, b: clip(a - b - 1)
+    )
     file = folder / "mixed.rules"
     text = "".join(f"{n}: {t}\n" for n, (t, _, _) in RULES.items())
     file.write_text(f'dialect {made.name}\n\ngroup g "g"\n\n{text}')
@@ -427,13 +479,18 @@ LIES: dict[str, tuple[Callable[[Any, Any], Any], Any]] = {
         lambda d, n: "sub" if n[0] == "add" and n[1] == n[2] and depth(n) > 1 else n[0],
         ("add", NEGATED, NEGATED),
     ),
-    "of equal operands of one op": (lambda d, n: "sub" if n[0] == "add" and n[1] == n[2] and n[1][0] == "add" else n[0], TWICE),
+    "of equal operands of one op": (
+        lambda d, n: "sub" if n[0] == "add" and n[1] == n[2] and n[1][0] == "add" else n[0],
+        TWICE,
+    ),
 }
 
 
 @pytest.mark.long
 @pytest.mark.parametrize(("opkey", "term"), LIES.values(), ids=LIES.keys())
-def test_a_rule_of_an_op_does_not_fire_at_another_whose_key_lies(folder: Path, opkey: Callable[..., Any], term: Any) -> None:
+def test_a_rule_of_an_op_does_not_fire_at_another_whose_key_lies(
+    folder: Path, opkey: Callable[..., Any], term: Any
+) -> None:
     """`Sub(x, x) ~> zero(x)` is true, and would make 0 of a node that says it is a difference and is none."""
     made = dialect(opkey=opkey)
     file = folder / "difference.rules"
@@ -451,7 +508,9 @@ def unlisted(closed: bool) -> Saturating:
     made = dialect()
     made.ops = {
         **made.ops,
-        "Xor": op("Xor", 2, lambda d, a, b: a != b, domains={"T": ("bool",)}, commutative=True, solver="mistaken:solve_xor"),
+        "Xor": op(
+            "Xor", 2, lambda d, a, b: a != b, domains={"T": ("bool",)}, commutative=True, solver="mistaken:solve_xor"
+        ),
     }
     if closed:
         made.closed_types = True  # type: ignore[attr-defined]
@@ -460,7 +519,9 @@ def unlisted(closed: bool) -> Saturating:
 
 @pytest.mark.long
 def test_a_rule_of_the_bools_fires_at_nothing_else(folder: Path) -> None:
-    made = dialect(type=lambda self, n: n[1] if n[0] in ("const", "var") else "bool" if n[0] == "lt" else self.type(n[1]))
+    made = dialect(
+        type=lambda self, n: n[1] if n[0] in ("const", "var") else "bool" if n[0] == "lt" else self.type(n[1])
+    )
     made.ops = unlisted(False).ops
     file = folder / "xor.rules"
     file.write_text(f'dialect {made.name}\n\ngroup g "g"\n\nself: Xor(x, x) ~> zero(x)\nsum: Sub(x, x) ~> zero(x)\n')
@@ -476,7 +537,9 @@ def test_a_rule_of_the_bools_fires_at_nothing_else(folder: Path) -> None:
 def test_types_that_are_said_to_be_closed_and_are_not(folder: Path) -> None:
     mistaken.KEYS["xor"] = 2
     made = unlisted(True)
-    made.__class__.type = lambda self, n: n[1] if n[0] in ("const", "var") else "bool" if n[0] == "lt" else self.type(n[1])  # type: ignore[method-assign,misc]
+    made.__class__.type = lambda self, n: (
+        n[1] if n[0] in ("const", "var") else "bool" if n[0] == "lt" else self.type(n[1])
+    )  # type: ignore[method-assign,misc]
     assert ("Xor", "closed_types") in {(e.op, e.field) for e in verify(made)}
     assert verdict_of(made, "r", "Xor(x, x) ~> zero(x)")[0] == "broken"
 

@@ -52,7 +52,10 @@ def test_every_format_has_every_mistake_and_every_verdict(wrong: Path, capsys: C
     found = json.loads(said["json"])
     assert [(e["code"], e["line"], e["column"]) for e in found["errors"]] == MISTAKES
     assert {e["file"] for e in found["errors"]} == {str(wrong)}
-    assert {r["name"].removeprefix("wrong."): r["verdict"] for r in found["rules"]} == {"g.good": "proved", "g.wrong": "refuted"}
+    assert {r["name"].removeprefix("wrong."): r["verdict"] for r in found["rules"]} == {
+        "g.good": "proved",
+        "g.wrong": "refuted",
+    }
     assert found["files"] == files
     assert found["summary"]["mistakes"] == 2
 
@@ -90,7 +93,9 @@ def test_a_report_is_there_where_nothing_could_be_proved(tmp_path: Path, capsys:
     assert "does not exist" in capsys.readouterr().err
 
 
-def test_the_sound_rules_of_a_file_with_mistakes_are_recorded_and_the_file_is_not(wrong: Path, capsys: Captured) -> None:
+def test_the_sound_rules_of_a_file_with_mistakes_are_recorded_and_the_file_is_not(
+    wrong: Path, capsys: Captured
+) -> None:
     wrong.write_text(TEXT.replace("wrong: Sub(x: i32, y) ~> Sub(y, x)\n", ""))
     assert main(["prove", "--write", "--json", str(wrong)]) == 2
     (rule,) = json.loads(capsys.readouterr().out)["rules"]
@@ -138,7 +143,9 @@ def test_no_code_is_that_of_two_errors() -> None:
 
 
 def test_check_looks_at_the_sound_rules_of_a_file_with_mistakes(wrong: Path, capsys: Captured) -> None:
-    wrong.write_text(TEXT + "unused: And(x: i32, y) ~> x\nshown: Neg(Neg(x: i32)) ~> x\n    example Neg(Neg(y: i32)) ~> 3\n")
+    wrong.write_text(
+        TEXT + "unused: And(x: i32, y) ~> x\nshown: Neg(Neg(x: i32)) ~> x\n    example Neg(Neg(y: i32)) ~> 3\n"
+    )
     assert main(["check", "--json", str(wrong)]) == 2
     said = json.loads(capsys.readouterr().out)
     assert [(e["code"], e["line"], e["column"]) for e in said["errors"]][:2] == MISTAKES

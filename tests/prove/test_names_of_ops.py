@@ -42,7 +42,11 @@ FORMS: dict[str, tuple[OpInfo, tuple[str, ...]]] = {
     ),
     "with a field": (
         OpInfo("", "", (X,), types="result ~ x", **FIELD),
-        ("OP { x: OP { x: z, f: a }, f: b } ~> OP { x: z, f: b }", "OP { x: z, f: [0] } ~> z", "Add(x: big, y) ~> OP(x, [0, 0])"),
+        (
+            "OP { x: OP { x: z, f: a }, f: b } ~> OP { x: z, f: b }",
+            "OP { x: z, f: [0] } ~> z",
+            "Add(x: big, y) ~> OP(x, [0, 0])",
+        ),
     ),
     "with constants": (
         OpInfo("", "", (), types="result in big", **LIST),

@@ -31,7 +31,14 @@ def value(a: Arithmetic, n: Num) -> int:
 def test_operators_are_pythons(integers: bool, x: int, y: int) -> None:
     a = MorokWorld("test", integers=integers, builtin=True).numbers
     m, n = a.const(x), a.const(y)
-    for op, want in (("+", x + y), ("-", x - y), ("*", x * y), ("min", min(x, y)), ("max", max(x, y)), ("gcd", math.gcd(x, y))):
+    for op, want in (
+        ("+", x + y),
+        ("-", x - y),
+        ("*", x * y),
+        ("min", min(x, y)),
+        ("max", max(x, y)),
+        ("gcd", math.gcd(x, y)),
+    ):
         assert value(a, a.binary(op, m, n)) == want
     for op in ("//", "%", "tdiv", "tmod"):
         got = a.binary(op, m, n)

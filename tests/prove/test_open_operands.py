@@ -49,7 +49,10 @@ def test_the_names_of_what_is_left_open_match_what_the_pattern_matches(text: str
     before, after = ({f.name for f in S.walk(r.syntax.pattern) if isinstance(f, S.PField)} for r in (of, filled))
     assert after - before == named
     assert (filled is of) == (not named)
-    fires = [[RuleSet.of([r], unproved=True).rewrite_node(n) is not None for n in NODES[text.split()[2]]] for r in (of, filled)]
+    fires = [
+        [RuleSet.of([r], unproved=True).rewrite_node(n) is not None for n in NODES[text.split()[2]]]
+        for r in (of, filled)
+    ]
     assert fires[0] == fires[1]
 
 

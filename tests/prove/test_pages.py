@@ -68,7 +68,9 @@ def test_a_record_under_another_rules_name_vouches_for_its_own_rule_only(pack: P
     pack.write_text(TRUE + FALSE)
     api.prove(pack, jobs=1, write=True)
     known = saved(pack).records
-    renamed = {"pack.wrong": Record(**{**{n: getattr(known["pack.one"], n) for n in Record.__slots__}, "name": "pack.wrong"})}
+    renamed = {
+        "pack.wrong": Record(**{**{n: getattr(known["pack.one"], n) for n in Record.__slots__}, "name": "pack.wrong"})
+    }
     page.write(ledger.page_path(pack), Page(pack.name, {**known, **renamed}))
     with another_machine(pack), pytest.raises(UnprovedRuleError, match=r"pack\.wrong"):
         morok.load_rules(pack, prove=False, trust_ledger=True)
@@ -134,7 +136,9 @@ def of_an_older_format(path: Path) -> str:
     return written
 
 
-@pytest.mark.parametrize("how", [{"frozen": True}, {"use_cache": False, "differs": print}, {"use_cache": False, "write": True}])
+@pytest.mark.parametrize(
+    "how", [{"frozen": True}, {"use_cache": False, "differs": print}, {"use_cache": False, "write": True}]
+)
 def test_whatever_reads_a_page_of_an_older_format_says_so(pack: Path, how: dict[str, Any]) -> None:
     api.prove(pack, jobs=1, write=True)
     path = ledger.page_path(pack)
@@ -194,7 +198,10 @@ DAMAGED: dict[str, Callable[[dict[str, Any]], Any]] = {
     "negative resources": lambda data: changed(data, resources=-1),
     "resources that are no number": lambda data: changed(data, resources=True),
     "a field more": lambda data: changed(data, line=3),
-    "a field less": lambda data: {**data, "rules": [{k: v for k, v in r.items() if k != "solver"} for r in data["rules"]]},
+    "a field less": lambda data: {
+        **data,
+        "rules": [{k: v for k, v in r.items() if k != "solver"} for r in data["rules"]],
+    },
     "no checksum": lambda data: changed(data, check=""),
 }
 
@@ -280,7 +287,9 @@ def test_the_seal_is_of_the_present_rules_pages_and_sources() -> None:
         content = file.read_bytes()
         assert ledger.sealed(file, content) is not None, f"{file}: `morok prove --write` seals the ledger"
         records = saved(file).records
-        assert {r.own: ledger.rule_digest(r) for r in check_file(file).rules()} == {n: r.digest for n, r in records.items()}
+        assert {r.own: ledger.rule_digest(r) for r in check_file(file).rules()} == {
+            n: r.digest for n, r in records.items()
+        }
 
 
 def test_the_sources_that_the_seal_covers_are_all_that_digests_are_made_from() -> None:
@@ -357,7 +366,9 @@ def test_rules_of_a_sealed_file_have_limits_unless_they_are_listed(copied: Path)
     read_too.write_bytes((library.rules_dir() / "target" / "decompose.rules").read_bytes())
     file = copied.parent / "movement.rules"
     file.write_bytes((library.rules_dir() / "tensor" / "movement.rules").read_bytes())
-    (folders.proofs_folder() / "movement.json").write_bytes((library.proofs_dir() / "tensor" / "movement.json").read_bytes())
+    (folders.proofs_folder() / "movement.json").write_bytes(
+        (library.proofs_dir() / "tensor" / "movement.json").read_bytes()
+    )
     bounded = {n for n, r in saved(file).records.items() if r.verdict == "bounded"}
     assert "nested_index.nested" in bounded
     seal_now(file)

@@ -226,7 +226,9 @@ def test_lists_of_the_same_axes_have_the_same_iterations() -> None:
     instance = laws.folded_in_any_order(a, b, *folds)
     met = 0
     for x, y, e in itertools.product(LISTS, LISTS, ITERATIONS):
-        unknowns = {a: x, b: y} | {f: sorted(moved(z, k, e) for k in range(width(z))) for f, z in zip(folds, (x, y), strict=True)}
+        unknowns = {a: x, b: y} | {
+            f: sorted(moved(z, k, e) for k in range(width(z))) for f, z in zip(folds, (x, y), strict=True)
+        }
         assert valued(instance, unknowns), (x, y, e)
         met += x != y and valued(instance.args[0], unknowns)
     assert met
@@ -254,7 +256,16 @@ def test_the_place_in_a_shape_of_parts_is_that_of_its_parts() -> None:
     place = laws.place_in_parts(laws.FLAT(whole, at), digits, lengths)
     for one, two, size, index in itertools.product(SHAPES, SHAPES, range(4), (-1, 0, 2)):
         first, last = tuple(range(len(one))), tuple(2 - k for k in range(len(two)))
-        known = {whole: (*one, size, *two), a: one, b: two, n: size, i: index, v: first, w: last, at: (*first, index, *last)}
+        known = {
+            whole: (*one, size, *two),
+            a: one,
+            b: two,
+            n: size,
+            i: index,
+            v: first,
+            w: last,
+            at: (*first, index, *last),
+        }
         known |= {lengths[0].term: len(one), lengths[1].term: len(two)}
         assert valued(elements, known), known
         assert valued(place, known), known
@@ -318,7 +329,9 @@ def test_places_do_not_depend_on_where_axes_of_length_1_stand(rank: int) -> None
             MEANINGS[f] = lambda k, known=known: known[k] if 0 <= k < len(known) else 9
         unknowns = {one: shape, other: permuted, n.term: rank}
         pairs = [unknowns | {early.term: i, late.term: j} for i, j in itertools.product(axes_and_more, repeat=2)]
-        told = next((pair for pair in pairs if valued(turned, pair)), pairs[0])  # of two unknown axes nothing more is said
+        told = next(
+            (pair for pair in pairs if valued(turned, pair)), pairs[0]
+        )  # of two unknown axes nothing more is said
         assert valued(elements, told)
         for p, j, x in itertools.product(range(-1, math.prod(shape) + 1), axes_and_more, range(rank)):
             assert valued(digits, told | {place.term: p, k.term: j, axis.term: x}), (shape, axes, p, j, x)
@@ -363,7 +376,9 @@ def test_where_vectors_begin_behind_those_before() -> None:
     for counts in (c for n in range(5) for c in itertools.product(range(4), repeat=n)):
         firsts = dict(enumerate(itertools.accumulate(counts, initial=0)))
         known = {length: len(counts), total: sum(counts)}
-        assert holds(laws.ends_of_all(length, total, first, following), known | {first: 0, following: firsts[len(counts)]})
+        assert holds(
+            laws.ends_of_all(length, total, first, following), known | {first: 0, following: firsts[len(counts)]}
+        )
         for q in range(-1, len(counts) + 2):
             its = known | {
                 k: q,
@@ -375,7 +390,9 @@ def test_where_vectors_begin_behind_those_before() -> None:
             for n in range(4):
                 law = laws.behind_alike(k, length, each, first, other, count)
                 others = range(-1, len(counts) + 1)
-                assert any(holds(law, its | {each: n, other: j, count: dict(enumerate(counts)).get(j, 95)}) for j in others), (
+                assert any(
+                    holds(law, its | {each: n, other: j, count: dict(enumerate(counts)).get(j, 95)}) for j in others
+                ), (
                     counts,
                     q,
                     n,
@@ -387,13 +404,17 @@ def test_where_vectors_begin_behind_those_before() -> None:
 
 
 def test_vectors_begin_where_a_sequence_is_whose_differences_their_lanes_are() -> None:
-    k, length, first, then, before = (integer(smt.Int(Symbol("fixed", n))) for n in ("k", "length", "first", "then", "before"))
+    k, length, first, then, before = (
+        integer(smt.Int(Symbol("fixed", n))) for n in ("k", "length", "first", "then", "before")
+    )
     instance = laws.sum_of_differences(k, length, first, then, before)
     for c in itertools.product(range(4), repeat=4):
         counts = [b - a for a, b in itertools.pairwise(c)]
         for at in range(-1, 6):
             begin = sum(counts[:at]) if 0 <= at <= 3 else 99
-            assert holds(instance, {k: at, length: 3, first: begin, then: c[at] if 0 <= at <= 3 else 0, before: c[0]}), (c, at)
+            assert holds(
+                instance, {k: at, length: 3, first: begin, then: c[at] if 0 <= at <= 3 else 0, before: c[0]}
+            ), (c, at)
 
 
 def test_vectors_behind_others_of_the_same_lanes_are_not_said_to_begin_elsewhere() -> None:
@@ -410,7 +431,9 @@ def test_vectors_behind_others_of_the_same_lanes_are_not_said_to_begin_elsewhere
 def test_how_many_items_are_at_most_a_number() -> None:
     """All sequences of up to four items: of an ordered one the law tells the number, of any other it says nothing."""
     smt.forget()
-    n, count, length, last, following, other, one, next_one = (integer(smt.Int(Symbol("fixed", f"n{i}"))) for i in range(8))
+    n, count, length, last, following, other, one, next_one = (
+        integer(smt.Int(Symbol("fixed", f"n{i}"))) for i in range(8)
+    )
     for xs in (c for m in range(5) for c in itertools.product(range(3), repeat=m)):
         for most in range(-1, 4):
             true = sum(x <= most for x in xs)
@@ -458,7 +481,13 @@ def test_polynomials_are_what_their_terms_are() -> None:
     assert q.same(b * c + b * 4)
     assert r.same(c)
     assert isinstance(q, Integer)
-    for dividend, divisor in (((a * b - a + c), (b - 1)), (a * b * b - c, b * b), (a + b, c), (a * b, a + b), (a * b, b * 2)):
+    for dividend, divisor in (
+        ((a * b - a + c), (b - 1)),
+        (a * b * b - c, b * b),
+        (a + b, c),
+        (a * b, a + b),
+        (a * b, b * 2),
+    ):
         q, r = dividend.divided_by(divisor)
         assert (q * divisor + r).same(dividend)
     assert (a * b - a).divided_by(b - 1)[0].same(a)
@@ -469,7 +498,9 @@ def test_polynomials_are_what_their_terms_are() -> None:
 
 
 def rule(text: str) -> CheckedRule:
-    return next(iter(check_text(f'{AXES}\ngroup g "a group"\n@context AxisOrder;\n\nr: {text}\n    "a rule"\n').rules()))
+    return next(
+        iter(check_text(f'{AXES}\ngroup g "a group"\n@context AxisOrder;\n\nr: {text}\n    "a rule"\n').rules())
+    )
 
 
 AXES = """helpers "morok.passes.axis_expansion"
@@ -746,7 +777,9 @@ def test_a_rule_is_shown_and_its_false_twin_is_not(name: str) -> None:
 def test_rules_that_work_lane_by_lane() -> None:
     """Two lanes stand for all where nothing asks for several lanes at once."""
     place = "Index { buffer: b, indices: [i: index], gate: None }"
-    assert lane_by_lane(rule(f"{place} if vmin(i) >= 0 and vmax(i) < 9 ~> Index {{ buffer: b, indices: [Cast(i, i32)] }}"))
+    assert lane_by_lane(
+        rule(f"{place} if vmin(i) >= 0 and vmax(i) < 9 ~> Index {{ buffer: b, indices: [Cast(i, i32)] }}")
+    )
     assert lane_by_lane(rule(f"n @ {place} ~> Load(n)"))
     for text in (
         f"{place} if lanes(i) < 4 ~> Index {{ buffer: b, indices: [Cast(i, i32)] }}",
@@ -779,7 +812,9 @@ def test_products_of_matrices_are_one_value_in_every_lane() -> None:
 def test_an_operand_that_may_be_absent_is_not_taken_to_be_there() -> None:
     """A bare name for it matches both; a rule that says which is shown."""
     assert not shown(rule("Load { index: p, alt: _ } ~> Load { index: p, alt: None }"))
-    assert not shown(rule("Index { buffer: b, indices: [i: index], gate: _ } ~> Index { buffer: b, indices: [i], gate: None }"))
+    assert not shown(
+        rule("Index { buffer: b, indices: [i: index], gate: _ } ~> Index { buffer: b, indices: [i], gate: None }")
+    )
     place = "Index { buffer: b: ptr(any), indices: [i: index], gate: Some(g) }"
     assert shown(rule(f"PtrCat {{ sources: [x @ {place}] }} ~> x"))
     assert not shown(rule(f"PtrCat {{ sources: [x @ {place}] }} ~> x".replace("Some(g)", "_g")))
@@ -808,14 +843,25 @@ UP_TO_EIGHT = "(rank(x) > 8 or all(not f for f in a)) => x"  # true of so many a
         (f"Flip {{ src: x: f32, axes: a }} if f(rank(x)) != 1 and {UP_TO_EIGHT}", True),
         (f"Flip {{ src: x: f32, axes: a }} if (rank(x) > 8 or f(rank(x)) == 1) and {UP_TO_EIGHT}", False),
         (f"Flip {{ src: x: f32, axes: a }} let l = f(rank(x)) if l > 0 and {UP_TO_EIGHT}", True),
-        (f"Flip {{ src: x: f32, axes: a }} let l = [f(rank(x)) for _k in 0..0] if len(l) == 0 and {UP_TO_EIGHT}", False),
-        (f"Flip {{ src: x: f32, axes: a }} let l = [size(rank(x)) for _k in 0..0] if len(l) == 0 and {UP_TO_EIGHT}", False),
-        ("Flip { src: x: f32, axes: _a } let p = Permute { src: x, axes: [0 for _k in 0..rank(x)] } if rank(x) == 0 ~> p", True),
+        (
+            f"Flip {{ src: x: f32, axes: a }} let l = [f(rank(x)) for _k in 0..0] if len(l) == 0 and {UP_TO_EIGHT}",
+            False,
+        ),
+        (
+            f"Flip {{ src: x: f32, axes: a }} let l = [size(rank(x)) for _k in 0..0] if len(l) == 0 and {UP_TO_EIGHT}",
+            False,
+        ),
+        (
+            "Flip { src: x: f32, axes: _a } let p = Permute { src: x, axes: [0 for _k in 0..rank(x)] } if rank(x) == 0 ~> p",
+            True,
+        ),
     ],
 )
 def test_what_may_not_be_reached_leaves_nothing_behind(text: str, sound: bool) -> None:
     """A guard that is not read to its end, helpers that need not be called, items of which there are none."""
-    assert shown(next(iter(check_text(f'{HELPED if "=>" in text else ""}\ngroup g "g"\n\nr: {text}\n').rules()))) is sound
+    assert (
+        shown(next(iter(check_text(f'{HELPED if "=>" in text else ""}\ngroup g "g"\n\nr: {text}\n').rules()))) is sound
+    )
 
 
 def built_in() -> Iterator[CheckedRule]:

@@ -66,7 +66,9 @@ COMPUTED = """group g "folds"
 r: n @ Reduce { src: PATTERN, ranges: [], op: FOLD } if lanes(n) == 1 ~> TARGET
 """
 DTYPES = {"int": "i8", "float": "f16", "bool": "bool"}
-TAKEN = [(kind, fold, op, of) for kind, folds in TAKEN_OUT.items() for fold, ops in folds.items() for op, of in ops.items()]
+TAKEN = [
+    (kind, fold, op, of) for kind, folds in TAKEN_OUT.items() for fold, ops in folds.items() for op, of in ops.items()
+]
 
 
 def computed_of_the_fold(kind: str, fold: str, op: str, of: str) -> str:
@@ -98,7 +100,12 @@ def test_of_no_other_fold(kind: str, fold: str, op: str, of: str) -> None:
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("kind", "fold", "op", "of"),
-    [("int", "Max", "Neg", "Min"), ("float", "Add", "Neg", "Add"), ("float", "Add", "Mul", "Add"), ("bool", "Max", "Or", "Max")],
+    [
+        ("int", "Max", "Neg", "Min"),
+        ("float", "Add", "Neg", "Add"),
+        ("float", "Add", "Mul", "Add"),
+        ("bool", "Max", "Or", "Max"),
+    ],
 )
 def test_what_is_no_law_is_not_shown(kind: str, fold: str, op: str, of: str) -> None:
     """The least number has no negative; floats round; a truth may decide where another has no value."""

@@ -62,7 +62,10 @@ FALSE = {
     "runs that are none": ("load", without(RUN)),
     "runs of places that are none": ("store", without(RUN)),
     "gates that are not alike": ("load_gates", without("all(g[k] == g[same[k]] for k in 0..len(same))")),
-    "the next elements": ("load_chunks", changed(("indices: [Add(i, ls[0])] }, dtype", "indices: [Add(i, ls[0] + 1)] }, dtype"))),
+    "the next elements": (
+        "load_chunks",
+        changed(("indices: [Add(i, ls[0])] }, dtype", "indices: [Add(i, ls[0] + 1)] }, dtype")),
+    ),
     "any lane of one place": (
         "store",
         changed(("at[l] == at[k] and l >= k and (len(same)", "at[l] == at[k] and (len(same)")),
@@ -73,9 +76,14 @@ FALSE = {
     ),
     "the last lane not behind the others": (
         "store_last",
-        changed(("Store { index: Index { buffer: After(b, others), indices", "Store { index: Index { buffer: b, indices")),
+        changed(
+            ("Store { index: Index { buffer: After(b, others), indices", "Store { index: Index { buffer: b, indices")
+        ),
     ),
-    "a lane for the last": ("store_last", changed(("indices: [Gep(i, [last])] }, value", "indices: [Gep(i, [0])] }, value"))),
+    "a lane for the last": (
+        "store_last",
+        changed(("indices: [Gep(i, [last])] }, value", "indices: [Gep(i, [0])] }, value")),
+    ),
     "lanes in any order": (
         "load_bases",
         without(
@@ -98,7 +106,9 @@ def test_false_twins_are_not(what: str) -> None:
     assert not shown(rule(*FALSE[what]))
 
 
-STORED = "Store { index: Index { buffer: b: ptr(any), indices: [i: index x 1], gate: None }, value: v: any x 1, ranges: [] }"
+STORED = (
+    "Store { index: Index { buffer: b: ptr(any), indices: [i: index x 1], gate: None }, value: v: any x 1, ranges: [] }"
+)
 ZERO = "Store { index: Index { buffer: b, indices: [i] }, value: zero(v) }"
 BEHIND = "Store { index: Index { buffer: After(b, s), indices: [i] }, value: v }"
 ELSEWHERE = "Store { index: Index { buffer: b, indices: [Add(i, 1)], gate: c }, value: v }"
@@ -141,5 +151,7 @@ def test_stores_beside_each_other_may_read_what_the_others_store() -> None:
     turned = held[0].store(UOp.new(Op.Cat, (held[1].load(), held[0].load())))
     made = RuleSet.of([found], unproved=True).rewrite_node(turned)
     assert made is not None
-    after = [[evaluate(UOp.new(Op.After, (place(k).src[0], s)).index(k).load()) for k in range(2)] for s in (turned, made[0])]
+    after = [
+        [evaluate(UOp.new(Op.After, (place(k).src[0], s)).index(k).load()) for k in range(2)] for s in (turned, made[0])
+    ]
     assert after == [[2, 1], [2, 2]]

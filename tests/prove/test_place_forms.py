@@ -20,7 +20,9 @@ from morok.prove.trust.differential import Trial
 from morok.rewrite.ruleset import RuleSet
 
 GATED = "Index { buffer: b: ptr(i32), indices: [i: index x 1], gate: Some(g: bool x 1) }"
-NOT_ZERO = f"{GATED} ~> Index {{ buffer: b, indices: [i], gate: And(g, Ne(Index {{ buffer: b, indices: [i], gate: g }}, 0)) }}"
+NOT_ZERO = (
+    f"{GATED} ~> Index {{ buffer: b, indices: [i], gate: And(g, Ne(Index {{ buffer: b, indices: [i], gate: g }}, 0)) }}"
+)
 LOST = {
     "chosen": "Index(b: ptr(i32), Where(g: bool, i: index, j: index)) ~> Where(g, Index(b, i), Index(b, j))",
     "by what is there": NOT_ZERO,

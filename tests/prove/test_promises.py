@@ -66,7 +66,9 @@ def tested(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.Fixt
         (tmp_path / f"{name}.py").write_text(
             f"import morok\nfrom morok import UOp, dtypes\ncount = 0\n\n@morok.helper{mark}\n{body}\n"
         )
-        rules = list(check_text(f'helpers "{name}"\n{pack[0]}\ngroup g "d"\n{group}\n{pack[1]}\n    "a rule"\n').rules())
+        rules = list(
+            check_text(f'helpers "{name}"\n{pack[0]}\ngroup g "d"\n{group}\n{pack[1]}\n    "a rule"\n').rules()
+        )
         return promises.of_rules(rules, trust_helpers=True)[id(rules[0])]
 
     return run
@@ -212,7 +214,9 @@ def test_a_result_hangs_on_what_it_was_given(
         ),
     ],
 )
-def test_what_no_calls_show_is_untested(tested: Callable[..., State], pack: tuple[str, str], body: str, said: str) -> None:
+def test_what_no_calls_show_is_untested(
+    tested: Callable[..., State], pack: tuple[str, str], body: str, said: str
+) -> None:
     found = tested(pack, body)
     assert found.state == "untested", found
     assert said in found.message
@@ -285,7 +289,9 @@ group g "one"
 r: Mul(x: index, @const(c)) if c % 2 == 0 let h = f(c) => Mul(Mul(x, 2), h)
     "halved"
 """
-GOOD = "import morok\n\nSTEP = 2\n\ndef inner(n):\n    return n // STEP\n\n@morok.helper\ndef f(n):\n    return inner(n)\n"
+GOOD = (
+    "import morok\n\nSTEP = 2\n\ndef inner(n):\n    return n // STEP\n\n@morok.helper\ndef f(n):\n    return inner(n)\n"
+)
 
 
 @pytest.fixture
@@ -346,7 +352,9 @@ def test_a_result_of_other_lanes_than_its_place_has_makes_no_node(pack: tuple[Pa
 
 
 @pytest.mark.long
-def test_rules_tested_together_are_tested_each(pack: tuple[Path, Path, str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_rules_tested_together_are_tested_each(
+    pack: tuple[Path, Path, str], capsys: pytest.CaptureFixture[str]
+) -> None:
     rules, _, name = pack
     other = 'q: Sub(x: index, @const(c)) if c % 2 == 0 let h = f(c) => Sub(Sub(x, h), h)\n    "and taken away"\n'
     rules.write_text(rules.read_text() + other)
@@ -378,7 +386,9 @@ def test_a_tested_contract_is_remembered_until_its_code_changes(
     monkeypatch.setenv("MOROK_CACHE_DIR", str(module.parent / "cache"))
     for old, new in (("STEP = 2", "STEP = 3"), ("n // STEP", "n // STEP + 1")):
         module.write_text(GOOD.replace(old, new))
-        shutil.rmtree(module.parent / "__pycache__", ignore_errors=True)  # Python takes a text of the same second for the same
+        shutil.rmtree(
+            module.parent / "__pycache__", ignore_errors=True
+        )  # Python takes a text of the same second for the same
         sys.modules.pop(name, None)
         importlib.invalidate_caches()
         assert main(["prove", str(rules)]) == 1, "its text is another, and this process trusts it by now"
@@ -388,7 +398,8 @@ def test_a_tested_contract_is_remembered_until_its_code_changes(
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    "change", ["STEP = 3", "inner = lambda n: 7", "f = morok.helper(lambda n: 7)", "f.__code__ = (lambda n: 7).__code__"]
+    "change",
+    ["STEP = 3", "inner = lambda n: 7", "f = morok.helper(lambda n: 7)", "f.__code__ = (lambda n: 7).__code__"],
 )
 def test_what_changes_between_test_and_use_does_not_run(pack: tuple[Path, Path, str], change: str) -> None:
     rules, _, name = pack
@@ -404,14 +415,18 @@ def test_what_changes_between_test_and_use_does_not_run(pack: tuple[Path, Path, 
 def test_a_constant_that_is_another_in_each_process(pack: tuple[Path, Path, str]) -> None:
     rules, module, _ = pack
     module.write_text(
-        GOOD.replace("STEP = 2\n", "import os\nSTEP = 2\nPROCESS = os.getpid()\n").replace("// STEP", "// STEP + 0 * PROCESS")
+        GOOD.replace("STEP = 2\n", "import os\nSTEP = 2\nPROCESS = os.getpid()\n").replace(
+            "// STEP", "// STEP + 0 * PROCESS"
+        )
     )
     loaded = morok.load_rules(rules, trust_helpers=True)  # tested again, as this process has it
     assert loaded["g.r"].apply(UOp.var("x", dtypes.index, 0, 9) * 6) is not None
 
 
 @pytest.mark.sampled(3)
-@pytest.mark.parametrize("end", ["import os\nos._exit(3)\n", "raise SystemExit(3)\n", "1 // 0\n", "del f\n", "f = print\n"])
+@pytest.mark.parametrize(
+    "end", ["import os\nos._exit(3)\n", "raise SystemExit(3)\n", "1 // 0\n", "del f\n", "f = print\n"]
+)
 def test_modules_that_do_not_survive_their_import(pack: tuple[Path, Path, str], end: str) -> None:
     rules, module, name = pack
     module.write_text(GOOD + (f"exec({end!r})\n"))
@@ -421,7 +436,9 @@ def test_modules_that_do_not_survive_their_import(pack: tuple[Path, Path, str], 
 
 
 @pytest.mark.long
-def test_rules_of_a_pack_that_name_morok_s_own_helpers_are_tested_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rules_of_a_pack_that_name_morok_s_own_helpers_are_tested_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("MOROK_CACHE_DIR", str(tmp_path / "cache"))
     text = """helpers "morok.ir.sums"
 
@@ -489,11 +506,15 @@ def test_nodes_of_foreign_dialects_and_code_of_other_modules(tmp_path: Path, mon
 
 
 @pytest.mark.long
-def test_helpers_of_a_rule_about_axes_are_called_where_it_is_tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_helpers_of_a_rule_about_axes_are_called_where_it_is_tried(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """While nobody trusts them no graph can be tried, and what is shown of every size does not count; nor is that remembered."""
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setenv("MOROK_CACHE_DIR", str(tmp_path / "cache"))
-    (tmp_path / "turned_here.py").write_text("import morok\n\n@morok.helper\ndef f(ls):\n    return tuple(reversed(ls))\n")
+    (tmp_path / "turned_here.py").write_text(
+        "import morok\n\n@morok.helper\ndef f(ls):\n    return tuple(reversed(ls))\n"
+    )
     pack = tmp_path / "turned.rules"
     pack.write_text(
         'helpers "turned_here"\nextern f(ls: seq) -> (b: seq)\n'

@@ -84,7 +84,8 @@ def test_a_fold_of_folds_is_one_over_the_axes_of_both(op: str) -> None:
         for axes in axis_lists(len(shape)):
             left = [k for k in range(len(shape)) if k not in axes]
             rest = {
-                i: folded(op, [x[_sum(j, _spread(i, left, len(shape)))] for j in along(shape, axes)]) for i in _left(shape, left)
+                i: folded(op, [x[_sum(j, _spread(i, left, len(shape)))] for j in along(shape, axes)])
+                for i in _left(shape, left)
             }
             for outer in axis_lists(len(left)):
                 among = [*axes, *(left[k] for k in outer)]
@@ -121,7 +122,9 @@ def test_products_with_sums() -> None:
         for x in itertools.product((None, 0, 3), repeat=rows * columns):
             for factors in itertools.product((None, 2, 5), repeat=rows):
                 table = [x[k * columns : (k + 1) * columns] for k in range(rows)]
-                total = folded("Add", [combined("Mul", c, folded("Add", row)) for c, row in zip(factors, table, strict=True)])
+                total = folded(
+                    "Add", [combined("Mul", c, folded("Add", row)) for c, row in zip(factors, table, strict=True)]
+                )
                 if columns:
                     assert total == folded(
                         "Add", [combined("Mul", c, e) for c, row in zip(factors, table, strict=True) for e in row]
@@ -206,7 +209,9 @@ def test_what_are_no_axes_has_no_others() -> None:
 
 def test_places_do_not_depend_on_axes_of_one() -> None:
     for shape in SHAPES:
-        for gone in itertools.chain.from_iterable(itertools.combinations(range(len(shape)), n) for n in range(len(shape) + 1)):
+        for gone in itertools.chain.from_iterable(
+            itertools.combinations(range(len(shape)), n) for n in range(len(shape) + 1)
+        ):
             if all(shape[k] == 1 for k in gone):
                 left = [k for k in range(len(shape)) if k not in gone]
                 short = [shape[k] for k in left]

@@ -68,7 +68,9 @@ def test_a_template_is_expanded_over_the_ops_that_there_are(file: Path) -> None:
 
 
 @pytest.mark.long
-def test_rules_of_an_index_with_other_names_than_records_are_refused(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rules_of_an_index_with_other_names_than_records_are_refused(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     saying(file, of_ops("Max", "Add"), TEMPLATE)
     make = files.RuleFile._make_index
 
@@ -92,7 +94,9 @@ def test_rules_that_are_others_once_they_are_compiled_are_refused(file: Path) ->
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("joined", [RuleSet.__add__, lambda a, b: RuleSet.of([*a.rules, *b.rules])], ids=["sum", "list"])
+@pytest.mark.parametrize(
+    "joined", [RuleSet.__add__, lambda a, b: RuleSet.of([*a.rules, *b.rules])], ids=["sum", "list"]
+)
 def test_rules_of_two_dialects_of_one_name_are_not_put_together(
     file: Path, joined: Callable[[RuleSet, RuleSet], RuleSet]
 ) -> None:

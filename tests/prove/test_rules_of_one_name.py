@@ -49,12 +49,16 @@ def refused(file: Path) -> None:
 @pytest.mark.sampled(6)
 @pytest.mark.parametrize("texts", [(TRUE, FALSE), (FALSE, TRUE)], ids=["true first", "false first"])
 @pytest.mark.parametrize("kept", [{}, {"write": True}, {"use_cache": False, "remember": True}], ids=str)
-def test_two_rules_of_one_file_and_name_have_a_verdict_each(file: Path, texts: tuple[str, str], kept: dict[str, Any]) -> None:
+def test_two_rules_of_one_file_and_name_have_a_verdict_each(
+    file: Path, texts: tuple[str, str], kept: dict[str, Any]
+) -> None:
     heard: list[Verdict] = []
     rules = [rule(text, file) for text in texts]
     found = prove(rules, done=heard.append, **kept)
     assert [v.verdict for v in found] == [RIGHT[text] for text in texts]
-    assert {v.verdict: v.digest for v in heard} == {RIGHT[t]: ledger.rule_digest(r) for t, r in zip(texts, rules, strict=True)}
+    assert {v.verdict: v.digest for v in heard} == {
+        RIGHT[t]: ledger.rule_digest(r) for t, r in zip(texts, rules, strict=True)
+    }
     assert [v.verdict for v in prove(rules)] == [v.verdict for v in found]
     refused(file)
 
@@ -70,7 +74,10 @@ def test_an_interrupted_run_keeps_each_verdict_for_the_rule_that_it_is_of(file: 
 
 @pytest.mark.long
 def test_each_dialect_of_one_name_is_verified() -> None:
-    wrong, right = mistaken.with_op(mistaken.dialect(), "Neg", evaluate=lambda d, a: mistaken.clip(1 - a)), mistaken.dialect()
+    wrong, right = (
+        mistaken.with_op(mistaken.dialect(), "Neg", evaluate=lambda d, a: mistaken.clip(1 - a)),
+        mistaken.dialect(),
+    )
     wrong.name = right.name
     text = f'dialect {right.name}\n\ngroup g "of one of two dialects"\n\nr: Neg(Neg(x)) ~> x\n'
     for dialects in ([right, wrong], [wrong, right]):

@@ -58,7 +58,9 @@ def test_a_second_run_asks_nothing(pack: Path, asked: list[str]) -> None:
     assert len(asked) == 3
     again = api.prove(pack, jobs=1, budget=1)
     assert len(asked) == 3
-    assert [(v.name, v.verdict, v.message, v.scope) for v in again] == [(v.name, v.verdict, v.message, v.scope) for v in first]
+    assert [(v.name, v.verdict, v.message, v.scope) for v in again] == [
+        (v.name, v.verdict, v.message, v.scope) for v in first
+    ]
     assert again[1].counterexample == first[1].counterexample
 
 
@@ -192,7 +194,9 @@ def test_a_limit_of_time_makes_unknown_what_it_ends_and_nothing_is_recorded(
     assert len(asked) == 3
 
 
-def test_the_time_of_all_rules_begins_with_reading(pack: Path, monkeypatch: pytest.MonkeyPatch, asked: list[str]) -> None:
+def test_the_time_of_all_rules_begins_with_reading(
+    pack: Path, monkeypatch: pytest.MonkeyPatch, asked: list[str]
+) -> None:
     read = api.read_bytes
 
     def slow(file: Path) -> bytes:

@@ -127,12 +127,31 @@ def test_solver_agrees_with_evaluator(entry: OpDef) -> None:
 
 @pytest.mark.parametrize("d", [d for d in BY_NAME.values() if d.is_float], ids=str)
 def test_a_number_of_a_guard_as_a_float_is_the_nearest_one(d: DType) -> None:
-    for v in (0, 1, -3, 255, 449, 65504, 65519, 65520, -65520, 2**24 + 1, 2**53 + 1, -(2**63) + 1, 2**64 - 1, 2**64 - 2**10 - 1):
+    for v in (
+        0,
+        1,
+        -3,
+        255,
+        449,
+        65504,
+        65519,
+        65520,
+        -65520,
+        2**24 + 1,
+        2**53 + 1,
+        -(2**63) + 1,
+        2**64 - 1,
+        2**64 - 2**10 - 1,
+    ):
         world = MorokWorld("test")
         number = smt.BitVec(Symbol("v"), 66)
         term = world.constant_of(d.name, Num(number))
-        found = ask([number == smt.BitVecVal(v, 66), term.value == world.constant(d.name, coerce(d, v)).value], DEFAULT_BUDGET)
-        other = ask([number == smt.BitVecVal(v, 66), term.value != world.constant(d.name, coerce(d, v)).value], DEFAULT_BUDGET)
+        found = ask(
+            [number == smt.BitVecVal(v, 66), term.value == world.constant(d.name, coerce(d, v)).value], DEFAULT_BUDGET
+        )
+        other = ask(
+            [number == smt.BitVecVal(v, 66), term.value != world.constant(d.name, coerce(d, v)).value], DEFAULT_BUDGET
+        )
         assert (found.answer, other.answer) == (Answer.SAT, Answer.UNSAT), v
 
 

@@ -122,10 +122,14 @@ def applications(rng: random.Random, head: str, operand: Any) -> Iterator[Expr]:
     elif head == "fp.to_real":
         yield smt.fpToReal(operand(form))
     else:
-        count = {"fp.fma": 3}.get(head, 2 if head[3:] in ("add", "sub", "mul", "div", "lt", "leq", "gt", "geq", "eq") else 1)
+        count = {"fp.fma": 3}.get(
+            head, 2 if head[3:] in ("add", "sub", "mul", "div", "lt", "leq", "gt", "geq", "eq") else 1
+        )
         rounds = head in ("fp.add", "fp.sub", "fp.mul", "fp.div", "fp.fma", "fp.sqrt", "fp.roundToIntegral")
         computes = rounds or head in ("fp.neg", "fp.abs")
-        yield make(head, tuple(operand(form) for _ in range(count)), form if computes else BOOL, mode if rounds else None)
+        yield make(
+            head, tuple(operand(form) for _ in range(count)), form if computes else BOOL, mode if rounds else None
+        )
 
 
 @pytest.mark.sampled(8)
@@ -245,20 +249,39 @@ def test_normal_forms_of_floats_are_equal_at_all_values(head: str) -> None:
 @pytest.mark.parametrize("factor", EVERY, ids=str)
 def test_normal_forms_of_fused_products_are_equal_at_all_values(factor: Expr) -> None:
     x, y = (smt.Const(named(n), SMALLEST) for n in "xy")
-    for e in (smt.fpFMA("RNE", factor, x, y), smt.fpFMA("RNE", smt.fpNeg(x), factor, y), smt.fpFMA("RNE", x, y, factor)):
+    for e in (
+        smt.fpFMA("RNE", factor, x, y),
+        smt.fpFMA("RNE", smt.fpNeg(x), factor, y),
+        smt.fpFMA("RNE", x, y, factor),
+    ):
         simple = smt.simplify(e)
         for a, b in itertools.product(EVERY, EVERY):
             assert computed(e, (x, a), (y, b)).data == computed(simple, (x, a), (y, b)).data, (e, simple, a, b)
 
 
 NARROW = bits(3)
-ON_BITS = ("bvadd", "bvsub", "bvmul", "bvneg", "bvnot", "bvshl", "bvlshr", "bvashr", "bvand", "bvudiv", "bvurem", "bvsrem")
+ON_BITS = (
+    "bvadd",
+    "bvsub",
+    "bvmul",
+    "bvneg",
+    "bvnot",
+    "bvshl",
+    "bvlshr",
+    "bvashr",
+    "bvand",
+    "bvudiv",
+    "bvurem",
+    "bvsrem",
+)
 
 
 def bit_term(rng: random.Random, depth: int) -> Expr:
     """A term of three bits over two unknowns: ring operations, shifts and masks by numerals as often as not, choices, parts."""
     if depth == 0:
-        return smt.BitVecVal(rng.getrandbits(3), NARROW) if rng.random() < 0.4 else smt.BitVec(named(rng.choice("xy")), 3)
+        return (
+            smt.BitVecVal(rng.getrandbits(3), NARROW) if rng.random() < 0.4 else smt.BitVec(named(rng.choice("xy")), 3)
+        )
     parts = [bit_term(rng, depth - 1) for _ in range(2)]
     kind = rng.randrange(len(ON_BITS) + 3)
     if kind == len(ON_BITS):
@@ -323,7 +346,9 @@ def test_the_solver_reads_every_term_and_agrees_about_its_value(seed: int) -> No
     script = smtlib.Script()
     before, (said, *equations) = script.conditions([e, *(c == v for c, v in there)])
     over = session()
-    printed = over.send("\n".join([*before, *(f"(assert {q})" for q in equations), f"(check-sat)(eval {said} :completion true)"]))
+    printed = over.send(
+        "\n".join([*before, *(f"(assert {q})" for q in equations), f"(check-sat)(eval {said} :completion true)"])
+    )
     over.close()
     assert "error" not in printed, printed
     if value.head == "value":

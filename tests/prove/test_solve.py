@@ -285,7 +285,10 @@ def test_a_rule_costs_the_same_under_another_order_of_rules() -> None:
 @pytest.mark.long
 def test_a_question_costs_the_same_in_another_process() -> None:
     program = "import sys; sys.path.insert(0, 'tests/prove'); from test_solve import costs; print(costs([3, 1, 2]))"
-    said = [subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout for _ in range(2)]
+    said = [
+        subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout
+        for _ in range(2)
+    ]
     assert said == [f"{costs([3, 1, 2])}\n"] * 2
 
 
@@ -401,7 +404,9 @@ def test_processes_end_with_whoever_asks() -> None:
 )
 def test_nothing_is_left_open_when_a_process_ends(program: str) -> None:
     begin = "import gc, sys; sys.path.insert(0, 'tests/prove'); from test_solve import *\n"
-    done = subprocess.run([sys.executable, "-W", "default", "-c", begin + program], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-W", "default", "-c", begin + program], capture_output=True, text=True, check=False
+    )
     assert (done.returncode, done.stderr) == (0, "")
 
 

@@ -50,14 +50,20 @@ def operands() -> tuple[IntegerWorld, list[Term]]:
 
 
 @pytest.mark.parametrize(
-    ("ours", "theirs"), [(clipped, clipped_in_z3), (divided, divided_in_z3), (either_way, either_in_z3)], ids=lambda f: f.__name__
+    ("ours", "theirs"),
+    [(clipped, clipped_in_z3), (divided, divided_in_z3), (either_way, either_in_z3)],
+    ids=lambda f: f.__name__,
 )
 def test_both_spellings_are_one_meaning(ours: Callable[..., Any], theirs: Callable[..., Any]) -> None:
     world, given = operands()
     one, other = (meaning_of(f)(world, "sat", *given) for f in (ours, theirs))
     for part in ("value", "defined", "invalid"):
         assert smt.simplify(getattr(one, part)) is smt.simplify(getattr(other, part))
-    values = [(given[0].value, smt.IntVal(7)), (given[1].value, smt.IntVal(-2)), *((t.defined, smt.TRUE) for t in given)]
+    values = [
+        (given[0].value, smt.IntVal(7)),
+        (given[1].value, smt.IntVal(-2)),
+        *((t.defined, smt.TRUE) for t in given),
+    ]
     there = smt.Substitution(values)
     assert there(one.value) is there(other.value)
     assert there(one.value).head == "value"

@@ -145,7 +145,9 @@ def python(folder: Path, code: str, cache: str = "cache") -> list[str]:
         "MOROK_CACHE_DIR": str(folder / cache),
         "PYTHONDONTWRITEBYTECODE": "1",
     }
-    done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, env=environment, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, env=environment, check=False
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
 
@@ -180,7 +182,13 @@ EDITS = [
     ("a limit in another module", "satnumbers.py", "-100, 100", "-100, 90", set(RULES)),  # `const` clips too
     ("a callee in another module", "satnumbers.py", "min(HIGH, v)", "min(HIGH, v + 0)", set(RULES)),
     ("a key", "satdialect.py", "key=name.lower()", "key=name.lower() + '_'", set(RULES)),
-    ("what builds nodes", "satdialect.py", "(self.lower(op), *operands)", "(self.lower(op), *operands[::-1])", set(RULES)),
+    (
+        "what builds nodes",
+        "satdialect.py",
+        "(self.lower(op), *operands)",
+        "(self.lower(op), *operands[::-1])",
+        set(RULES),
+    ),
     ("what that calls", "satdialect.py", "return op.lower()", "return op.upper()", set(RULES)),
     ("a fact", "satdialect.py", '"vmin": lambda n: -100', '"vmin": lambda n: -99', {"bound"}),
     ("another fact", "satdialect.py", '"low": lambda n: -100', '"low": lambda n: -99', set()),
@@ -365,7 +373,11 @@ def another_fact(made: Saturating) -> None:
 
 
 LOOKED_UP = {
-    "evaluators": ("rebuild", lambda self, node, operands: self.ops["Neg"].evaluate("sat", operands[0]), another_evaluator),
+    "evaluators": (
+        "rebuild",
+        lambda self, node, operands: self.ops["Neg"].evaluate("sat", operands[0]),
+        another_evaluator,
+    ),
     "keys": ("opkey", lambda self, node: self.ops[node[0]].key, another_key),
     "facts": ("type", lambda self, node: self.facts["low"](node), another_fact),
     "by a name that is made": ("same", lambda self, a, b: getattr(self, "o" + "ps")["Neg"] == b, another_evaluator),
@@ -498,11 +510,17 @@ SOLVED = {
     "a name that is set": ("import sys, {k}\nsetattr(sys.modules[__name__], 'f', lambda w, d, a: {k}.K)", "k"),
     "a constant that is set from here": ("import {k}, {o}\n{k}.L = {o}.L\ndef f(w, d, a): return {k}.L", "o"),
     "a constant that another module sets": ("import {k}, {p}\ndef f(w, d, a): return {k}.K", "p"),
-    "a pattern": ("import types, {k}\ndef f(w, d, a):\n    match {k}:\n        case types.ModuleType(K=n): return n", "k"),
+    "a pattern": (
+        "import types, {k}\ndef f(w, d, a):\n    match {k}:\n        case types.ModuleType(K=n): return n",
+        "k",
+    ),
     "a default argument": ("import {k}\ndef f(w, d, a, m={k}): return m.K", "k"),
     "the modules that are loaded": ("import sys, {k}\ndef f(w, d, a): return sys.modules['{k}'].K", "k"),
     "a docstring": ("from {o} import g\ndef f(w, d, a): return g.__doc__", "o"),
-    "a module beside, called as one of Python's": ("import turtledemo\ndef f(w, d, a): return turtledemo.K", "turtledemo"),
+    "a module beside, called as one of Python's": (
+        "import turtledemo\ndef f(w, d, a): return turtledemo.K",
+        "turtledemo",
+    ),
 }
 
 

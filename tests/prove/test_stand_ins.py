@@ -33,7 +33,11 @@ def lying(**state: Any) -> Saturating:
         (lying(theory="mistaken:Deep"), f"{DEEP} ~> Add(w, Add(Add(y, x), z))", "proved"),
         (lying(theory="mistaken:Wrapped"), f"{DEEP} ~> Add(Add(Add(y, x), z), z)", "refuted"),
         (with_op(dialect(), "Add", solver="mistaken:less_where_deep"), f"Add({DEEP}, {DEEP}) ~> 0", "refuted"),
-        (with_op(dialect(), "Add", solver="mistaken:less_where_deep"), f"{DEEP} ~> Add(w, Add(Add(y, x), z))", "proved"),
+        (
+            with_op(dialect(), "Add", solver="mistaken:less_where_deep"),
+            f"{DEEP} ~> Add(w, Add(Add(y, x), z))",
+            "proved",
+        ),
     ],
 )
 def test_terms_are_said_by_their_values(made: Saturating, rule: str, expected: str) -> None:
@@ -43,7 +47,8 @@ def test_terms_are_said_by_their_values(made: Saturating, rule: str, expected: s
 
 
 @pytest.mark.parametrize(
-    ("rule", "expected"), [("Sub(Neg(x), Neg(y)) ~> 0", "refuted"), ("Sub(Neg(Add(x, y)), Neg(Add(y, x))) ~> 0", "proved")]
+    ("rule", "expected"),
+    [("Sub(Neg(x), Neg(y)) ~> 0", "refuted"), ("Sub(Neg(Add(x, y)), Neg(Add(y, x))) ~> 0", "proved")],
 )
 def test_an_unknown_of_each_operand(rule: str, expected: str) -> None:
     """An assumption of a result is one about its own operand."""

@@ -171,7 +171,25 @@ def test_what_variables_are_called_changes_no_verdict(name: str) -> None:
 
 
 def test_symbols_are_equal_only_when_all_their_parts_are() -> None:
-    atoms: list[str | int] = ["", "a", "a1", "1", 1, 11, -1, "x.y", "a,b", "a(b)", "#1", "a b", "%2c%", "|", "\\", "é", "a#1"]
+    atoms: list[str | int] = [
+        "",
+        "a",
+        "a1",
+        "1",
+        1,
+        11,
+        -1,
+        "x.y",
+        "a,b",
+        "a(b)",
+        "#1",
+        "a b",
+        "%2c%",
+        "|",
+        "\\",
+        "é",
+        "a#1",
+    ]
     symbols = [Symbol("variable", a) for a in atoms] + [Symbol("ignored", a) for a in atoms]
     symbols += [Symbol("item", a, b) for a in atoms for b in atoms]
     symbols += [Symbol("lane", Symbol("item", a, b), c) for a in atoms[:6] for b in atoms[:6] for c in atoms[:6]]
@@ -211,7 +229,11 @@ def test_the_prover_makes_unknowns_in_one_place() -> None:
         if name.startswith("smt/") or name in ALONE:
             continue
         for call in ast.walk(ast.parse(path.read_text())):
-            if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute) or call.func.attr not in MAKERS:
+            if (
+                not isinstance(call, ast.Call)
+                or not isinstance(call.func, ast.Attribute)
+                or call.func.attr not in MAKERS
+            ):
                 continue
             if not isinstance(call.func.value, ast.Name) or call.func.value.id not in ("z3", "smt"):
                 continue

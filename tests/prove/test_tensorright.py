@@ -29,7 +29,10 @@ TWINS = {
     "dyupslice.rule02": ("ends: e }, v)", "ends: e }, zero(x))"),
     "dyslice.rule05": ("Add(i, j) for i, j in zip(b, c)", "Add(i, i) for i, j in zip(b, c)"),
     "reduce.rule01": ("0..rank(x) + rank(y)", "0..rank(x) + rank(x)"),
-    "reduce.rule08": ("[shape(x)[k] for k in others([a[k] for k in c], rank(x))]", "[shape(x)[k] for k in others(c, rank(x))]"),
+    "reduce.rule08": (
+        "[shape(x)[k] for k in others([a[k] for k in c], rank(x))]",
+        "[shape(x)[k] for k in others(c, rank(x))]",
+    ),
     "reduce.rule04": ("axes: [a[k] for k in c]", "axes: c"),
     "reduce.rule05": ("[others(c, rank(x))[k] for k in d]..", "d.."),
     "relabel.rule01": ("a[k] for k in b", "b[k] for k in a"),

@@ -320,7 +320,9 @@ MERGE = """Reduce {
         ("n * m", "Idiv(r, n)", "Mod(r, n)", False),  # the other length
     ],
 )
-def test_ranges_are_merged_by_an_index_map_that_keeps_the_order(length: str, outer: str, inner: str, usable: bool) -> None:
+def test_ranges_are_merged_by_an_index_map_that_keeps_the_order(
+    length: str, outer: str, inner: str, usable: bool
+) -> None:
     text = MERGE.replace("LENGTH", length).replace("OUTER", outer).replace("INNER", inner)
     assert verdict(text, EXTERNS, budget=300_000).usable is usable
 
@@ -461,11 +463,16 @@ def test_a_helper_inside_an_expression_says_how_to_mend_it() -> None:
     found = verdict("Mul(x: index, @const(c)) if c % 2 == 0 => Mul(Mul(x, 2), half(c))", HALVES)
     assert found.verdict == "unknown"
     assert "`let h = half(c)` before it" in found.message
-    assert verdict("Mul(x: index, @const(c)) if c % 2 == 0 let h = half(c) => Mul(Mul(x, 2), h)", HALVES).verdict == "proved"
+    assert (
+        verdict("Mul(x: index, @const(c)) if c % 2 == 0 let h = half(c) => Mul(Mul(x, 2), h)", HALVES).verdict
+        == "proved"
+    )
 
 
 def test_the_least_number_is_tried_where_the_solver_gives_up() -> None:
-    found = verdict("Mod(x: i32, Neg(y)) ~> Mod(x, y)", budget=100_000)  # the remainder of the least number by -1 has no value
+    found = verdict(
+        "Mod(x: i32, Neg(y)) ~> Mod(x, y)", budget=100_000
+    )  # the remainder of the least number by -1 has no value
     assert found.verdict == "refuted"
     assert found.counterexample is not None
     assert found.counterexample["confirmed"] is True
@@ -476,7 +483,9 @@ def test_the_least_number_is_tried_where_the_solver_gives_up() -> None:
 @pytest.mark.parametrize("then", ["ls == [0]", "all(x[k] == x[0] + k for k in ls)"])
 def test_a_helper_is_not_taken_to_decline_where_its_answer_hangs_on_values(said: str, then: str) -> None:
     extern = f"extern lower(x: index) -> (ls: seq)?\n    ensures len(x) == 1 or {said}\n    ensures {then}\n"
-    found = verdict("Gep(x: index, is) if len(is) == 1 let ls = lower(x) => Gep(x, ls)", f'helpers "promised"\n{extern}\n')
+    found = verdict(
+        "Gep(x: index, is) if len(is) == 1 let ls = lower(x) => Gep(x, ls)", f'helpers "promised"\n{extern}\n'
+    )
     assert found.verdict == "unknown", found.scope
 
 
@@ -484,7 +493,11 @@ def test_a_helper_is_not_taken_to_decline_where_its_answer_hangs_on_values(said:
 def test_what_trust_in_its_helpers_would_show_is_said_of_a_rule() -> None:
     """It is shown at every size, and no graph is tried; that the other readings cannot say it was all that was told."""
     head = 'helpers "promised"\n\nextern unused(x: any) -> (k: int)\n\n'
-    found = verdict("Gep { vector: Neg(x: i32), indices: is } if all(unused(x) >= i for i in is) ~> Neg(Gep(x, is))", head)
+    found = verdict(
+        "Gep { vector: Neg(x: i32), indices: is } if all(unused(x) >= i for i in is) ~> Neg(Gep(x, is))", head
+    )
     assert found.verdict == "unknown"
     assert not found.final
-    assert found.message.startswith("at every size: no helper of its is called to try it: `morok prove --trust-helpers`")
+    assert found.message.startswith(
+        "at every size: no helper of its is called to try it: `morok prove --trust-helpers`"
+    )

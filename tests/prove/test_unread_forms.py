@@ -22,13 +22,20 @@ FORMS = {
     "Wmma { a, b, c, meta } ~> Wmma { a: b, b: a, c, meta }": {"unknown", "refuted"},
     "Wmma { a: Xor(x: i32, Xor(y, x)), b, c, meta } ~> Wmma { a: y, b, c, meta }": {"unknown", "proved"},
     "Flip { src: x, axes: a } ~> Flip { src: x, axes: [not i for i in a] }": {"unknown", "refuted"},
-    "Add(Sub(k: i16, Reduce { src: v, ranges: [r], op: _o }), Reduce { src: v, ranges: [r], op: _o }) ~> k": {"refuted"},
-    "Reduce { src: x: index, ranges: [r @ Range(e: index)], op: Detach } if free_of(x, r) and vmin(e) >= 1 ~> x": {"unknown"},
+    "Add(Sub(k: i16, Reduce { src: v, ranges: [r], op: _o }), Reduce { src: v, ranges: [r], op: _o }) ~> k": {
+        "refuted"
+    },
+    "Reduce { src: x: index, ranges: [r @ Range(e: index)], op: Detach } if free_of(x, r) and vmin(e) >= 1 ~> x": {
+        "unknown"
+    },
     "Lt(Unroll(x: i32), 0) ~> false": {"unknown", "refuted"},
     "Min(Unroll(@one: f16), x) ~> Mul(0.0, x)": {"unknown", "refuted"},
     "Lt(End(x: index, @const(d)), @const(c)) if d > 0 ~> Lt(x, c * d)": {"unknown", "refuted"},
     "Reshape { src: x: i32, shape: s } ~> Mul(Reshape { src: x, shape: s }, min(len(s), 1))": {"unknown", "refuted"},
-    "Reshape { src: x: i32, shape: [s..] } ~> Mul(Reshape { src: x, shape: [s..] }, min(len(s), 1))": {"unknown", "refuted"},
+    "Reshape { src: x: i32, shape: [s..] } ~> Mul(Reshape { src: x, shape: [s..] }, min(len(s), 1))": {
+        "unknown",
+        "refuted",
+    },
     "Vectorize(Load(Index(b: ptr(i32), i: index)), Load(Index(b, Add(i, 2)))) ~> Load { index: Index(b, i), dtype: i32x2 }": {
         "refuted"
     },
@@ -64,7 +71,9 @@ FORMS = {
 
 def test_a_field_is_no_node() -> None:
     with pytest.raises(RuleError) as why:
-        check_text('group g "forms"\n\nr: Unroll { src: x: i32, axes: a } if vmax(a) < 2 ~> Unroll { src: x, axes: a }\n')
+        check_text(
+            'group g "forms"\n\nr: Unroll { src: x: i32, axes: a } if vmax(a) < 2 ~> Unroll { src: x, axes: a }\n'
+        )
     assert why.value.code == "MRK102"
     assert "a node is expected" in why.value.message
 
@@ -73,7 +82,10 @@ def test_an_index_has_no_least_value() -> None:
     (rule,) = check_text('group g "g"\n\nr: Add[x: (i32 | index), @zero] ~> Max(x, identity(Max, x))\n').rules()
     assert judge(rule, DEFAULT_BUDGET, False).verdict == "proved"
     rules = RuleSet.of([rule], unproved=True)
-    found = [rules.rewrite_node(UOp.new(Op.Add, (UOp.var("x", d), UOp.const(0, d))), None) for d in (dtypes.index, dtypes.i32)]
+    found = [
+        rules.rewrite_node(UOp.new(Op.Add, (UOp.var("x", d), UOp.const(0, d))), None)
+        for d in (dtypes.index, dtypes.i32)
+    ]
     assert found[0] is None
     assert found[1] is not None
     assert found[1][0].op is Op.Max

@@ -122,7 +122,8 @@ def test_a_circle_through_a_nest_names_its_rules() -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("made", "gathered"), [pytest.param("Add(Add(x, y), 3)", 0, marks=pytest.mark.long), ("Add(3, Add(y, Add(x, y)))", 1)]
+    ("made", "gathered"),
+    [pytest.param("Add(Add(x, y), 3)", 0, marks=pytest.mark.long), ("Add(3, Add(y, Add(x, y)))", 1)],
 )
 def test_a_nest_that_a_rule_made_is_gathered_where_it_is_not_in_order(made: str, gathered: int) -> None:
     found = rules_of(f"make: Max(x: index, y) ~> {made}")

@@ -75,7 +75,9 @@ class Writer:
                 lambda: f"Vectorize({p(below)}, {p(0)})",
                 lambda: f"Cat({self.sequence()})",
                 lambda: f"Cat({p(below)}, {self.sequence()})",
-                lambda: f"{rng.choice(('Cat', 'Vectorize'))}({self.sequence('bs', '_bs', 'xs')}, {p(below)}, {self.sequence()})",
+                lambda: (
+                    f"{rng.choice(('Cat', 'Vectorize'))}({self.sequence('bs', '_bs', 'xs')}, {p(below)}, {self.sequence()})"
+                ),
                 lambda: f"{rng.choice(('Cat', 'Vectorize'))}({p(0)}, {self.sequence()}, {p(below)})",
                 lambda: f"Gep {{ vector: {p(below)}, .. }}",
                 lambda: f"Reduce {{ src: {p(below)}, ranges: {rng.choice(RANGES)}, op }}",
@@ -101,7 +103,9 @@ class Writer:
                 f"indices: [{self.sequence('ks', '_ks')}, {self.leaf()}, {self.sequence()}]",
             )
         )
-        gate = rng.choice(("", ", ..", ", gate: None", ", gate: g", ", gate: _", f", gate: Some({self.annotated('g')})"))
+        gate = rng.choice(
+            ("", ", ..", ", gate: None", ", gate: g", ", gate: _", f", gate: Some({self.annotated('g')})")
+        )
         return f"Index {{ buffer: _b, {where}{gate} }}"
 
 
@@ -124,7 +128,9 @@ class Grower:
             made = UOp.const(rng.choice((0, 1, 2)) if not d.is_float else rng.choice((0.0, -0.0, 1.0)), d)
         elif d.is_index and rng.random() < 0.3:
             made = (
-                UOp.invalid_at(d) if rng.random() < 0.3 else UOp.var("p", dtypes.bool).where(UOp.var("v", d), UOp.invalid_at(d))
+                UOp.invalid_at(d)
+                if rng.random() < 0.3
+                else UOp.var("p", dtypes.bool).where(UOp.var("v", d), UOp.invalid_at(d))
             )
         else:
             made = UOp.var(f"v{rng.randrange(3)}", d)
@@ -286,7 +292,12 @@ def test_a_number_of_lanes_and_a_dtype_that_only_a_sequence_has() -> None:
     text = "r: Gep { vector: Cat(xs..: any x n), .. } if n == 2 and bits(dtype(xs[0])) == 32 ~> Gep(xs[0], [1])"
     two, three = UOp.var("x", dtypes.f32.vec(2)), UOp.var("y", dtypes.f32.vec(3))
     half = UOp.var("z", dtypes.f16.vec(2))
-    for operands, expected in (((two, two), two.gep(1)), ((three, three), None), ((two, three), None), ((half, half), None)):
+    for operands, expected in (
+        ((two, two), two.gep(1)),
+        ((three, three), None),
+        ((two, three), None),
+        ((half, half), None),
+    ):
         hit = rules(text).rewrite_node(UOp.new(Op.Cat, operands).gep(0))
         assert (None if hit is None else hit[0]) is expected
 

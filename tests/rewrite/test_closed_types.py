@@ -142,7 +142,12 @@ def test_and_at_no_others(term: Term) -> None:
 
 def test_where_types_are_closed_what_follows_from_ops_is_not_tested() -> None:
     assert graph_rewrite(("xor", "i7", var("i7"), var("i7")), rules("typed_closed")) == ("const", "i7", 0)
-    assert graph_rewrite(("add", "i8", var("i8"), var("i8")), rules("typed_closed")) == ("add", "i8", var("i8"), var("i8"))
+    assert graph_rewrite(("add", "i8", var("i8"), var("i8")), rules("typed_closed")) == (
+        "add",
+        "i8",
+        var("i8"),
+        var("i8"),
+    )
 
 
 def test_malformed_nodes_are_left_alone() -> None:
@@ -160,7 +165,14 @@ f: Xor(Add(x, y), Not { x: y }) ~> x
 g: Xor { x: Add { x, .. }, .. } ~> x
 """
     made = RuleSet.of(list(check_text(text).rules()), unproved=True)
-    leaves: list[Term] = [var("i1"), ("const", "i1", 0), ("xor", "i1", var("i1")), ("xor", "i1"), ("not", "i1"), ("add", "i1")]
+    leaves: list[Term] = [
+        var("i1"),
+        ("const", "i1", 0),
+        ("xor", "i1", var("i1")),
+        ("xor", "i1"),
+        ("not", "i1"),
+        ("add", "i1"),
+    ]
     for op in ("add", "xor", "not"):
         for a in leaves:
             for operands in ((), (a,), (a, ("not", "i1")), (a, a, a)):
@@ -186,5 +198,8 @@ def test_a_float_operand_is_none_of_8_bits() -> None:
     text = "r: Max(Cast(x: float, f64), y: f64) if bits(dtype(x)) < 16 or same(y, Cast(x, f64)) ~> y"
     made = RuleSet.of(list(check_text(f'group g "g"\n\n{text}\n').rules()), unproved=True)
     for d in (dtypes.f8e4m3, dtypes.f8e5m2):
-        x, y = UOp.new(Op.DefineGlobal, (), 0, d.ptr(4)).index(UOp.const(1)).load().cast(dtypes.f64), UOp.var("y", dtypes.f64)
+        x, y = (
+            UOp.new(Op.DefineGlobal, (), 0, d.ptr(4)).index(UOp.const(1)).load().cast(dtypes.f64),
+            UOp.var("y", dtypes.f64),
+        )
         assert made.rewrite_node(UOp.new(Op.Max, (x, y))) is None

@@ -69,7 +69,9 @@ class Maker:
             other = rng.choice([dtypes.index, dtypes.i8, dtypes.u8, dtypes.f32])
             return UOp.new(rng.choice(COMPARISONS), (self.node(other, depth - 1), self.node(other, depth - 1)))
         if kind < 0.18 and not d.is_bool:
-            return self.node(rng.choice([dtypes.i8, dtypes.u8, dtypes.bool, dtypes.index, dtypes.f32]), depth - 1).cast(d)
+            return self.node(rng.choice([dtypes.i8, dtypes.u8, dtypes.bool, dtypes.index, dtypes.f32]), depth - 1).cast(
+                d
+            )
         op = rng.choice(OPS[d])
         a = self.node(d, depth - 1)
         if len(TABLE[op].operands) == 1:

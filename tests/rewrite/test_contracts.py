@@ -27,7 +27,9 @@ SPLIT = "r: Idiv(x: index, @const(d)) if d > 0 let (q, r) = split(x, d) => Add(M
 
 
 def test_a_kept_promise():
-    declaration = "extern split(x: index, d: const) -> (q: index, r: index)?\n    requires d > 0\n    ensures x == d * q + r\n"
+    declaration = (
+        "extern split(x: index, d: const) -> (q: index, r: index)?\n    requires d > 0\n    ensures x == d * q + r\n"
+    )
     assert fires(declaration, SPLIT, X.idiv(4)) is X.idiv(4) * 4 + X % 4
 
 
@@ -39,7 +41,9 @@ def test_a_broken_promise():
 
 
 def test_a_broken_requirement():
-    declaration = "extern split(x: index, d: const) -> (q: index, r: index)?\n    requires d > 5\n    ensures x == d * q + r\n"
+    declaration = (
+        "extern split(x: index, d: const) -> (q: index, r: index)?\n    requires d > 5\n    ensures x == d * q + r\n"
+    )
     with pytest.raises(HelperContractError, match="breaks what it requires"):
         fires(declaration, SPLIT, X.idiv(4))
 

@@ -45,7 +45,8 @@ def test_declarations_of_ops_that_cannot_be(wrong: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"name": None}, {"position": "anywhere"}, {"position": 1}, {"many": "no"}, {"optional": []}, {"holds": "gold"}]
+    "wrong",
+    [{"name": None}, {"position": "anywhere"}, {"position": 1}, {"many": "no"}, {"optional": []}, {"holds": "gold"}],
 )
 def test_declarations_of_operands_that_cannot_be(wrong: dict[str, Any]) -> None:
     with pytest.raises(UsageError):

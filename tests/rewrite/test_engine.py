@@ -222,7 +222,9 @@ def test_what_a_rule_puts_in_the_place_of_a_binder_names_loops():
     )
     everywhere = frozenset({"value", "place", "order", "binder"})
     value = outer * 2 + inner
-    assert graph_rewrite(out, split, positions=everywhere) is OUT.index(value).store(value.cast(dtypes.i32)).end(outer, inner)
+    assert graph_rewrite(out, split, positions=everywhere) is OUT.index(value).store(value.cast(dtypes.i32)).end(
+        outer, inner
+    )
 
 
 def test_no_rule_of_values_changes_which_loops_are_closed():

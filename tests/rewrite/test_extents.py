@@ -106,7 +106,10 @@ def test_a_fold_that_forgets_lanes(pack: Pack, lanes: int) -> None:
 @pytest.mark.parametrize(
     ("text", "kind"),
     [
-        ("r: Mul(x: index, @const(c)) if c >= 0 and (1 << c) >> c == 1 and c < 100000 ~> Neg(Mul(x, const(-c, index)))", "shift"),
+        (
+            "r: Mul(x: index, @const(c)) if c >= 0 and (1 << c) >> c == 1 and c < 100000 ~> Neg(Mul(x, const(-c, index)))",
+            "shift",
+        ),
         ("r: Mul(x: index, @const(c)) if is_pow2(c) and c > 0 ~> Neg(Mul(x, const(-c, index)))", "power"),
         ("r: Mul(x: index, @const(c)) if c > 0 let k = log2(c) ~> Neg(Mul(x, const(-c, index)))", "power"),
     ],
@@ -233,7 +236,9 @@ class Lanes(Saturating):
             types="result ~ vector",
             role="take",
         )
-        join = OpInfo(name="Join", key="join", operands=(OperandInfo("parts", many=True),), types="result ~ parts", role="join")
+        join = OpInfo(
+            name="Join", key="join", operands=(OperandInfo("parts", many=True),), types="result ~ parts", role="join"
+        )
         self.ops = {**self.ops, "Take": take, "Join": join}
 
     def operands(self, node: Term) -> Sequence[Term]:
@@ -254,7 +259,9 @@ class Lanes(Saturating):
         return tuple([(node[0], *lanes) for lanes in zip(*given, strict=True)]) if given else (node,)
 
     def build(self, op: str, operands: Sequence[Term], attrs: Mapping[str, Any], dtype: Hashable | None) -> Term:
-        return ("take", *operands, tuple(attrs["indices"])) if op == "Take" else super().build(op, operands, attrs, dtype)
+        return (
+            ("take", *operands, tuple(attrs["indices"])) if op == "Take" else super().build(op, operands, attrs, dtype)
+        )
 
     def rebuild(self, node: Term, operands: Sequence[Term]) -> Term:
         return ("take", *operands, node[2]) if node[0] == "take" else super().rebuild(node, operands)
@@ -364,7 +371,9 @@ def test_what_lies_within() -> None:
     assert not any(axes_within(a, 0, 2, each) for a in (((0, 3),), ((0, 2), (0, 2)), ((7, 2),), 5, (0, 2)))
     assert numbers_within((0, 2, 1), 3, 0, 2)
     assert numbers_within(((0, 2), (1,)), 3, 0, 2)
-    assert not any(numbers_within(v, 3, 0, 2) for v in ((0, 3), (0, 0, 0, 0), ((0,), ()), (0, (1,)), (True,), (0.0,), None))
+    assert not any(
+        numbers_within(v, 3, 0, 2) for v in ((0, 3), (0, 0, 0, 0), ((0,), ()), (0, (1,)), (True,), (0.0,), None)
+    )
     assert trips(lambda n: n, [2, 3]) == 6
     assert trips(lambda n: n, [2, -3]) == 0
     assert trips(lambda n: n, [2, float("inf")]) == float("inf")

@@ -153,5 +153,9 @@ register(NamedLists())
 
 def test_templates_may_name_what_the_engine_has_another_use_for():
     named = rules(RULES.replace("dialect lists", "dialect named_lists"))
-    term = ["plus", ["times", ["const", 3], ["plus", X, ["const", 0]]], ["minus", ["minus", ["times", X, ["const", 4]]]]]
+    term = [
+        "plus",
+        ["times", ["const", 3], ["plus", X, ["const", 0]]],
+        ["minus", ["minus", ["times", X, ["const", 4]]]],
+    ]
     assert graph_rewrite(term, named) == graph_rewrite(term, rules()) == ["times", X, ["const", 7]]

@@ -101,7 +101,9 @@ def test_what_the_ledger_vouches_for_passes_however_it_is_put_together(tmp_path:
     assert RuleSet(RuleFile(file, TRUE.encode(), "mine").parts()).rewrite_node(X + X) == (X << 1, "mine.double.shift")
 
 
-def test_a_pack_that_its_own_ledger_vouches_for_fires_rule_by_rule(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pack_that_its_own_ledger_vouches_for_fires_rule_by_rule(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     file = tmp_path / "mine.rules"
     file.write_text(TRUE)
     morok.prove(file, write=True)

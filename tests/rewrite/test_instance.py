@@ -61,7 +61,9 @@ def test_a_tree_of_floats_is_in_its_own_order() -> None:
         again = UOp.new(Op.Add, (reduced(x.gep(0, 2)), reduced(x.gep(1, 3))))
         assert (finding(UOp.new(Op.Neg, (again,)), UOp.new(Op.Neg, (pairs,)), x) is Finding.SAME) is same
         assert finding(UOp.new(Op.Neg, (reduced(x),)), UOp.new(Op.Neg, (other,)), x) is Finding.SAME
-        assert finding(UOp.new(Op.Neg, (pairs,)), UOp.new(Op.Neg, (reduced(x),)), x) is not Finding.SAME or d is dtypes.i32
+        assert (
+            finding(UOp.new(Op.Neg, (pairs,)), UOp.new(Op.Neg, (reduced(x),)), x) is not Finding.SAME or d is dtypes.i32
+        )
 
 
 def test_axes_are_followed_iteration_by_iteration() -> None:

@@ -61,7 +61,11 @@ CASES = {
     "not the same node": ("r: Idiv(x, x) ~> one(x)", X.idiv(Y), None),
     "ignored": ("r: Mul[_x: !float, @zero] ~> 7", X * 0, c(7)),
     "ignored twice is not the same": ("r: Sub(_: index, _) ~> 7", X - Y, c(7)),
-    "bound whole": ("r: Max[n @ Max[x, _y], x] ~> n", UOp.new(Op.Max, (X, UOp.new(Op.Max, (X, Y)))), UOp.new(Op.Max, (X, Y))),
+    "bound whole": (
+        "r: Max[n @ Max[x, _y], x] ~> n",
+        UOp.new(Op.Max, (X, UOp.new(Op.Max, (X, Y)))),
+        UOp.new(Op.Max, (X, Y)),
+    ),
     "depth four": ("r: Neg(Neg(Neg(Neg(x)))) ~> x", neg(neg(neg(neg(X)))), X),
     # constants
     "zero": ("r: Add[x, @zero] ~> x", J + 0, J),
@@ -88,7 +92,11 @@ CASES = {
         c(200, U.dtype).cast(J.dtype) + -56,
         None,
     ),
-    "one NaN": ("r: Sub(@const(v): f32, @const(v)) ~> v", c(math.nan, F.dtype) - c(math.nan, F.dtype), c(math.nan, F.dtype)),
+    "one NaN": (
+        "r: Sub(@const(v): f32, @const(v)) ~> v",
+        c(math.nan, F.dtype) - c(math.nan, F.dtype),
+        c(math.nan, F.dtype),
+    ),
     "two zeros": ("r: Sub(@const(v): f32, @const(v)) ~> v", c(0.0, F.dtype) - c(-0.0, F.dtype), None),
     "any constant": ("r: Add(x: index, @const) ~> x", X + 5, X),
     "no constant": ("r: Add(x: index, @const) ~> x", X + Y, None),
@@ -102,7 +110,11 @@ CASES = {
         neg(UOp.const(1.0, dtypes.f32.vec(4))),
         UOp.const(1.0, dtypes.f32.vec(4)),
     ),
-    "either kind, scalar": ("r: Neg(v @anyconst(vs)) if len(vs) == 1 ~> v", neg(c(2.5, dtypes.f32)), c(2.5, dtypes.f32)),
+    "either kind, scalar": (
+        "r: Neg(v @anyconst(vs)) if len(vs) == 1 ~> v",
+        neg(c(2.5, dtypes.f32)),
+        c(2.5, dtypes.f32),
+    ),
     # literals
     "integer": ("r: Add[x, 3] ~> x", X + 3, X),
     "integer at i32": ("r: Add[x, 3] ~> x", J + 3, J),
@@ -110,7 +122,11 @@ CASES = {
     "negative integer": ("r: Mul[x: sint, -1] ~> x", J * -1, J),
     "float": ("r: Add[x, 2.5] ~> x", F + 2.5, F),
     "float rounded to the dtype": ("r: Mul[x: f32, 0.1] ~> x", F * 0.1, F),
-    "float at another dtype": ("r: Mul[x: (f16 | f32), 0.1] ~> x", UOp.var("h", dtypes.f16) * 0.1, UOp.var("h", dtypes.f16)),
+    "float at another dtype": (
+        "r: Mul[x: (f16 | f32), 0.1] ~> x",
+        UOp.var("h", dtypes.f16) * 0.1,
+        UOp.var("h", dtypes.f16),
+    ),
     "minus zero": ("r: Add[x, -0.0] ~> x", F + -0.0, F),
     "minus zero is not zero": ("r: Add[x, -0.0] ~> x", F + 0.0, None),
     "exponent": ("r: Add[x: f32, 1e-3] ~> x", F + 1e-3, F),
@@ -142,7 +158,11 @@ CASES = {
     "cast to the same": ("r: Cast(x: A, A) ~> x", F.cast(dtypes.f32), F),
     "cast to another": ("r: Cast(x: A, A) ~> x", F.cast(dtypes.f16), None),
     "there and back": ("r: Cast(Cast(x: A, B), A) if safe_cast(A, B) ~> x", J.cast(dtypes.i64).cast(dtypes.i32), J),
-    "there and back, narrower": ("r: Cast(Cast(x: A, B), A) if safe_cast(A, B) ~> x", J.cast(dtypes.i8).cast(dtypes.i32), None),
+    "there and back, narrower": (
+        "r: Cast(Cast(x: A, B), A) if safe_cast(A, B) ~> x",
+        J.cast(dtypes.i8).cast(dtypes.i32),
+        None,
+    ),
     "cast in the target": (
         "r: Cast(Cast(x: A, B), C) if safe_cast(A, B) ~> Cast(x, C)",
         U.cast(dtypes.i16).cast(dtypes.f32),
@@ -174,7 +194,11 @@ CASES = {
     ),
     "division by zero": ("r: Add(x: index, @const(v)) if 8 // v == 4 ~> x", X + c(0), None),
     "division by zero in let": ("r: Add(x: index, @const(v)) let w = 8 // v ~> Mul(x, w)", X + c(0), None),
-    "division by zero where the left decides": ("r: Add(x: index, @const(v)) if v == 0 or 8 // v == 4 ~> x", X + c(0), X),
+    "division by zero where the left decides": (
+        "r: Add(x: index, @const(v)) if v == 0 or 8 // v == 4 ~> x",
+        X + c(0),
+        X,
+    ),
     "division by zero on the left": ("r: Add(x: index, @const(v)) if 8 // v == 4 or v == 0 ~> x", X + c(0), None),
     "division by zero, negated": ("r: Add(x: index, @const(v)) if not 8 // v == 4 ~> x", X + c(0), None),
     "a negative shift": ("r: Add(x: index, @const(v)) if 1 << v > 0 ~> x", X + c(-1), None),
@@ -223,15 +247,31 @@ CASES = {
     "a constant wraps": ("r: Add(x: u8, @const(v)) ~> Mul(x, v + 250)", U + 10, U * 4),
     "a constant takes the dtype of its place": ("r: Lt(x: f32, _y) ~> Lt(x, 0.1)", F < G, F < 0.1),
     "a constant as target": ("r: Lt(x, x) ~> false", V < V, UOp.const(False, dtypes.bool.vec(4))),
-    "const, zero, one": ("r: Sub(x: index, _y) ~> Add(Add(zero(x), one(x)), const(3, dtype(x)))", X - Y, (c(0) + 1) + 3),
-    "eval wraps": ("r: Add(@const(a), @const(b)) let v = eval(Add, a, b) ~> v", c(200, dtypes.u8) + 100, c(44, dtypes.u8)),
+    "const, zero, one": (
+        "r: Sub(x: index, _y) ~> Add(Add(zero(x), one(x)), const(3, dtype(x)))",
+        X - Y,
+        (c(0) + 1) + 3,
+    ),
+    "eval wraps": (
+        "r: Add(@const(a), @const(b)) let v = eval(Add, a, b) ~> v",
+        c(200, dtypes.u8) + 100,
+        c(44, dtypes.u8),
+    ),
     "eval rounds": (
         "r: Add(@const(a), @const(b)) let v = eval(Add, a, b) ~> v",
         c(0.1, dtypes.f32) + 0.2,
         c(0.30000001192092896, dtypes.f32),
     ),
-    "eval has no value": ("r: Idiv(@const(a), @const(b)) let v = eval(Idiv, a, b) ~> v", c(1, dtypes.i32).idiv(0), None),
-    "eval of a comparison": ("r: Lt(@const(a), @const(b)) let v = eval(Lt, a, b) ~> v", c(1, dtypes.i32) < 2, UOp.const(True)),
+    "eval has no value": (
+        "r: Idiv(@const(a), @const(b)) let v = eval(Idiv, a, b) ~> v",
+        c(1, dtypes.i32).idiv(0),
+        None,
+    ),
+    "eval of a comparison": (
+        "r: Lt(@const(a), @const(b)) let v = eval(Lt, a, b) ~> v",
+        c(1, dtypes.i32) < 2,
+        UOp.const(True),
+    ),
     "eval of a cast": (
         "r: Cast(@const(v): A, B) let w = eval(Cast, v, B) ~> const(w, B)",
         c(300, dtypes.i32).cast(dtypes.u8),
@@ -512,7 +552,9 @@ def test_two_sequences_share_the_operands_evenly() -> None:
     image = UOp.new(Op.Reshape, (place, c(8), c(8)))
     edges = (c(1), c(2), c(6), c(7))
     cut = UOp.new(Op.Shrink, (image, *edges))
-    halves = rules("cut: Shrink(x, bs.., es..) if len(bs) == 2 and len(es) == 2 and vmin(bs[1]) == 2 and vmin(es[0]) == 6 ~> x")
+    halves = rules(
+        "cut: Shrink(x, bs.., es..) if len(bs) == 2 and len(es) == 2 and vmin(bs[1]) == 2 and vmin(es[0]) == 6 ~> x"
+    )
     hit = halves.rewrite_node(cut)
     assert hit is not None
     assert hit[0] is image
@@ -543,7 +585,11 @@ def test_a_pointer_with_a_dtype_is_one_pointer_to_numbers() -> None:
 
 def test_what_a_node_waits_for_is_named_or_not_there() -> None:
     """`..` passes over values, and over no effects."""
-    store = UOp.new(Op.DefineReg, (), 0, dtypes.i32.ptr(1, AddrSpace.REG)).index(UOp.const(0)).store(UOp.const(5, dtypes.i32))
+    store = (
+        UOp.new(Op.DefineReg, (), 0, dtypes.i32.ptr(1, AddrSpace.REG))
+        .index(UOp.const(0))
+        .store(UOp.const(5, dtypes.i32))
+    )
     waits, free = (UOp.new(Op.Range, (UOp.const(4), *more), (0, AxisType.Loop, True)) for more in ((store,), ()))
     for text in (
         "r @ Range { end: _e, .. } ~> zero(r)",

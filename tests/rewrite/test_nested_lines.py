@@ -128,7 +128,22 @@ def two_loads() -> list[UOp]:
     one, other = b.index(r + r), b.index(shifted(r))
     v, w = UOp.new(Op.Load, (one,)), UOp.new(Op.Load, (other,))
     last = b.index(number(3)).store(w + v)
-    return [x, b, r, r + r, shifted(r), one, other, v, one.store(x), w, w + v, last.src[0], last, UOp.new(Op.End, (last, r))]
+    return [
+        x,
+        b,
+        r,
+        r + r,
+        shifted(r),
+        one,
+        other,
+        v,
+        one.store(x),
+        w,
+        w + v,
+        last.src[0],
+        last,
+        UOp.new(Op.End, (last, r)),
+    ]
 
 
 @pytest.mark.parametrize(

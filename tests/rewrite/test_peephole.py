@@ -55,7 +55,13 @@ def test_a_gated_store_becomes_a_branch_in_its_place() -> None:
 
 
 def test_what_others_use_stays() -> None:
-    out, other, gate, place, value = buffer(0), buffer(1), UOp.var("g", dtypes.bool), UOp.const(3, i32), UOp.const(7, i32)
+    out, other, gate, place, value = (
+        buffer(0),
+        buffer(1),
+        UOp.var("g", dtypes.bool),
+        UOp.const(3, i32),
+        UOp.const(7, i32),
+    )
     gated = out.index(place, gate=gate)
     read = UOp.new(Op.Load, (gated,))
     plain = other.index(place)

@@ -38,7 +38,11 @@ def value(node: UOp, environment: Mapping[UOp, Any]) -> Any:
             values[n] = None if c is None else values[n.src[1] if c else n.src[2]]
         else:
             operands = [values[s] for s in n.src]
-            if n.op in (Op.And, Op.Or) and n.dtype.is_bool and (n.op is Op.Or) in [o for o in operands if o is not None]:
+            if (
+                n.op in (Op.And, Op.Or)
+                and n.dtype.is_bool
+                and (n.op is Op.Or) in [o for o in operands if o is not None]
+            ):
                 values[n] = n.op is Op.Or  # one operand decides: the other need not have a value
                 continue
             if None in operands:
@@ -131,7 +135,9 @@ def expressions() -> st.SearchStrategy[UOp]:
 
     def grow(inner: st.SearchStrategy[UOp]) -> st.SearchStrategy[UOp]:
         divisor = st.one_of(DIVISOR.map(constant), st.sampled_from((-2, -3, -8)).map(constant), st.just(Y + 1))
-        comparison = st.builds(lambda a, b, op: UOp.new(op, (a, b)), inner, inner, st.sampled_from((Op.Lt, Op.Le, Op.Eq, Op.Ne)))
+        comparison = st.builds(
+            lambda a, b, op: UOp.new(op, (a, b)), inner, inner, st.sampled_from((Op.Lt, Op.Le, Op.Eq, Op.Ne))
+        )
         return st.one_of(
             st.builds(lambda a, b: a + b, inner, inner),
             st.builds(lambda a, b: a - b, inner, inner),

@@ -49,7 +49,9 @@ def sum_of_terms(rng: random.Random, depth: int) -> UOp:
 
 def product_of_sums(rng: random.Random, depth: int) -> UOp:
     """Two to four factors, multiplied in any order, and perhaps divided."""
-    factors = [sum_of_terms(rng, depth) if rng.random() < 0.8 else rng.choice(NAMES) for _ in range(rng.randrange(2, 5))]
+    factors = [
+        sum_of_terms(rng, depth) if rng.random() < 0.8 else rng.choice(NAMES) for _ in range(rng.randrange(2, 5))
+    ]
     while len(factors) > 1:
         at = rng.randrange(len(factors) - 1)
         factors[at : at + 2] = [op(Op.Mul, *factors[at : at + 2])]

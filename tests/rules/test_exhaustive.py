@@ -48,7 +48,11 @@ def test_expressions_of_any_shape(e: UOp) -> None:
 
 @pytest.mark.long
 @settings(max_examples=1200)
-@given(NESTED_SUM, st.sampled_from((1, 2, 3, 4, 6, 8, 12, -2, -5)), st.sampled_from((Op.Idiv, Op.Mod, Op.FloorDiv, Op.FloorMod)))
+@given(
+    NESTED_SUM,
+    st.sampled_from((1, 2, 3, 4, 6, 8, 12, -2, -5)),
+    st.sampled_from((Op.Idiv, Op.Mod, Op.FloorDiv, Op.FloorMod)),
+)
 def test_divisions_of_sums(s: UOp, d: int, op: Op) -> None:
     e = UOp.new(op, (s, UOp.const(d, dtypes.index)))
     after = rw(e)
@@ -64,7 +68,11 @@ def grown(rng: random.Random, depth: int) -> UOp:
     if kind in "+-<mM":
         b = grown(rng, depth - 1)
         return {"+": a + b, "-": a - b, "m": a.min(b), "M": a.max(b), "<": (a < b).where(a, b)}[kind]
-    c = UOp.const(rng.choice((1, 2, 3, 4, 6, 8, 12, 16, -3)), dtypes.index) if rng.random() < 0.8 else Y + rng.randrange(2)
+    c = (
+        UOp.const(rng.choice((1, 2, 3, 4, 6, 8, 12, 16, -3)), dtypes.index)
+        if rng.random() < 0.8
+        else Y + rng.randrange(2)
+    )
     return a * c if kind == "*" else a // c if kind == "/" else a % c
 
 

@@ -48,7 +48,9 @@ def test_rules_fire_at_every_dtype_and_keep_the_value(file: str) -> None:
         assert found.different is None, f"{rule.name}: {found.different}"
         if found.missing:
             unfired[rule.name] = found.missing
-    assert unfired == {name: missing for name, missing in UNFIRED.items() if name in {r.name for r in RULES if r.file == file}}
+    assert unfired == {
+        name: missing for name, missing in UNFIRED.items() if name in {r.name for r in RULES if r.file == file}
+    }
 
 
 def test_a_rule_that_changes_a_value_is_found_out() -> None:
@@ -56,10 +58,15 @@ def test_a_rule_that_changes_a_value_is_found_out() -> None:
     assert fired("Add[x: f16, @zero] ~> x").different is not None
     assert fired("Gep { vector: Vectorize(x, y), indices: [0] } ~> y").different is not None
     assert (
-        fired("Reduce { src: s: i32, ranges: [Range(_e), rest..], op } ~> Reduce { src: s, ranges: rest, op: op }").different
+        fired(
+            "Reduce { src: s: i32, ranges: [Range(_e), rest..], op } ~> Reduce { src: s, ranges: rest, op: op }"
+        ).different
         is not None
     )
-    assert fired("Index(Flip { src: x @ Reshape(_y, n), axes: [true] }, i: index) ~> Index(x, Sub(n, i))").different is not None
+    assert (
+        fired("Index(Flip { src: x @ Reshape(_y, n), axes: [true] }, i: index) ~> Index(x, Sub(n, i))").different
+        is not None
+    )
     assert fired(
         "Store(Index { buffer: b, indices: [i: index], .. }, v) ~> Store(Index { buffer: b, indices: [Add(i, 1)] }, v)"
     ).different

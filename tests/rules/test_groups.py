@@ -242,7 +242,9 @@ def test_comparisons_strip_invalid(op: Op) -> None:
 
 
 @given(
-    st.recursive(st.sampled_from([x, y, INVALID]), lambda inner: st.builds(UOp.where, st.sampled_from([p, q, s]), inner, inner))
+    st.recursive(
+        st.sampled_from([x, y, INVALID]), lambda inner: st.builds(UOp.where, st.sampled_from([p, q, s]), inner, inner)
+    )
 )
 def test_choices_of_invalid_settle(choice: UOp) -> None:
     """Gates inside gates included: at last Invalid stands on the right alone."""
@@ -255,7 +257,15 @@ def test_casts_strip_invalid() -> None:
     assert rw(p.where(x, INVALID).cast(dtypes.i32), "propagate_invalid") is x.cast(dtypes.i32)
 
 
-UNARY = {Op.Neg: -4.0, Op.Sqrt: 2.0, Op.Exp2: 16.0, Op.Log2: 2.0, Op.Sin: -0.7568025, Op.Reciprocal: 0.25, Op.Trunc: 4.0}
+UNARY = {
+    Op.Neg: -4.0,
+    Op.Sqrt: 2.0,
+    Op.Exp2: 16.0,
+    Op.Log2: 2.0,
+    Op.Sin: -0.7568025,
+    Op.Reciprocal: 0.25,
+    Op.Trunc: 4.0,
+}
 
 
 @pytest.mark.parametrize("op", UNARY)
@@ -406,14 +416,18 @@ def test_where_on_load() -> None:
     assert gated is buffer.index((n < 5).where(n, INVALID))
     inverted = rw((n < 5).where(f32(0.0), read), "move_where_on_load")
     assert inverted is buffer.index((~(n < 5)).where(n, INVALID))
-    assert rw((n < 5).where(read, f32(-0.0)), "move_where_on_load") is (n < 5).where(read, f32(-0.0)), "a gate reads +0.0"
+    assert rw((n < 5).where(read, f32(-0.0)), "move_where_on_load") is (n < 5).where(read, f32(-0.0)), (
+        "a gate reads +0.0"
+    )
 
 
 def test_a_clause_about_another_loop_stays_outside() -> None:
     n, other = R(8), R(8, 1)
     both = (n < 5) & (other < 3)
     got = rw(both.where(buffer.index(n), f32(0.0)), "move_where_on_load")
-    assert got is (other < 3).where(buffer.index((n < 5).where(n, INVALID)), f32(0.0)), "and the other one is not asked again"
+    assert got is (other < 3).where(buffer.index((n < 5).where(n, INVALID)), f32(0.0)), (
+        "and the other one is not asked again"
+    )
     again = both.where(buffer.index((n < 5).where(n, INVALID)), f32(0.0))
     assert rw(again, "boolean", "propagate_invalid", "move_where_on_load") is got
     alone = (other < 3).where(buffer.index(n), f32(0.0))

@@ -27,7 +27,9 @@ def of_helper(name: str) -> list[CheckedRule]:
 
 
 HELPERS = sorted({name for r in RULES if r.context is None for name in r.externs})
-PROMISING = [name for name in HELPERS if of_helper(name)[0].externs[name].ensures]  # of the others rules believe nothing
+PROMISING = [
+    name for name in HELPERS if of_helper(name)[0].externs[name].ensures
+]  # of the others rules believe nothing
 
 
 def digits(rng: random.Random) -> Iterator[tuple[Any, ...]]:
@@ -42,7 +44,10 @@ def remainder_pair(rng: random.Random) -> Iterator[tuple[Any, ...]]:
     yield (rng.choice((Y + quotient + remainder, Y + remainder + quotient, quotient + remainder)),)
 
 
-MAKERS: dict[str, Callable[[random.Random], Iterator[tuple[Any, ...]]]] = {"digits": digits, "remainder_pair": remainder_pair}
+MAKERS: dict[str, Callable[[random.Random], Iterator[tuple[Any, ...]]]] = {
+    "digits": digits,
+    "remainder_pair": remainder_pair,
+}
 
 
 def examination(name: str, function: Any) -> Examination:
@@ -56,7 +61,9 @@ def helper(name: str) -> Any:
     return getattr(importlib.import_module(str(of_helper(name)[0].helpers)), name)
 
 
-@pytest.mark.parametrize("name", [pytest.param(n, marks=[] if n == "merged_below" else pytest.mark.long) for n in HELPERS])
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=[] if n == "merged_below" else pytest.mark.long) for n in HELPERS]
+)
 def test_the_contract_is_kept(name: str) -> None:
     made = examination(name, helper(name))
     state, message = made.run()

@@ -16,7 +16,9 @@ from morok.rewrite.library import rules_dir
 
 HERE = Path(__file__).parent
 TOPS = st.one_of(st.integers(0, 300), st.integers(0, 2**31 - 1), st.sampled_from((2**31 - 1, 2**32 - 1, 2**63 - 1)))
-DIVISORS = st.one_of(st.integers(1, 40), st.integers(1, 2**31 - 1), st.sampled_from((1, 2, 3, 7, 641, 2**31 - 1, 2**32 + 1)))
+DIVISORS = st.one_of(
+    st.integers(1, 40), st.integers(1, 2**31 - 1), st.sampled_from((1, 2, 3, 7, 641, 2**31 - 1, 2**32 + 1))
+)
 
 
 @functools.cache

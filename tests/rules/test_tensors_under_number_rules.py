@@ -71,7 +71,9 @@ BUFFERIZED = UOp.new(Op.Bufferize, (UOp.new(Op.Cast, (LOOP,), dtype=dtypes.i32),
 def test_what_no_graph_counts_keeps_its_elements(x: UOp) -> None:
     """The elements of a parameter, or of what is stored of a loop's iterations, are as many as they are."""
     for graph in (x - x, x * 0, (x + 0) * 1, UOp.new(Op.Max, (x, x))):
-        assert interpret.tensor(morok.simplify(graph), {PARAM: [3, 4, 5]}) == interpret.tensor(graph, {PARAM: [3, 4, 5]})
+        assert interpret.tensor(morok.simplify(graph), {PARAM: [3, 4, 5]}) == interpret.tensor(
+            graph, {PARAM: [3, 4, 5]}
+        )
         assert not has_shape(graph)
     assert morok.simplify((x + 0) * 1) is morok.simplify(x) is morok.simplify(UOp.new(Op.Neg, (-x,)))
 

@@ -73,7 +73,9 @@ def test_casts() -> None:
 
 
 @pytest.mark.sampled(12)
-@pytest.mark.parametrize("op", [op for op, e in TABLE.entries.items() if e.pointwise and op not in (Op.Cast, Op.Where)], ids=str)
+@pytest.mark.parametrize(
+    "op", [op for op, e in TABLE.entries.items() if e.pointwise and op not in (Op.Cast, Op.Where)], ids=str
+)
 def test_pointwise_operations(op: Op) -> None:
     rng = random.Random(op.name)
     folded = tried = 0
@@ -95,7 +97,9 @@ def test_choices() -> None:
     for d in (dtypes.bool, dtypes.index, *DTYPES):
         for _ in range(8):
             lanes = vector(rng, dtypes.i32 if d is dtypes.index else d, 4)
-            one, other = (vconst(d, lanes.arg), vconst(d, (1, 2, 3, 4))) if lanes.op is Op.VConst else (vconst(d, (0, 1)),) * 2
+            one, other = (
+                (vconst(d, lanes.arg), vconst(d, (1, 2, 3, 4))) if lanes.op is Op.VConst else (vconst(d, (0, 1)),) * 2
+            )
             condition = vector(rng, dtypes.bool, one.dtype.count)
             node = UOp.new(Op.Where, (condition, one, other))
             assert node.op in CONSTANTS or condition.op is Op.Const or folds(node)

@@ -101,4 +101,6 @@ def test_the_value_stays(name: str, tenth: int) -> None:
             except UndefinedError:
                 continue
             got = evaluate(after, env)
-            assert number.same_value(d, expected, got), f"{before.text()} is {expected}, {after.text()} is {got} at {env}"
+            assert number.same_value(d, expected, got), (
+                f"{before.text()} is {expected}, {after.text()} is {got} at {env}"
+            )

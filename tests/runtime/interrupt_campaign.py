@@ -54,7 +54,11 @@ class Realize:
         self.x = np.arange(shape[0] * shape[1], dtype=np.int32).reshape(shape)
         self.factor = rng.randrange(1 << 20)
         scaled = Tensor(self.x) * self.factor + 1
-        self.tensors = [scaled, scaled.sum(rng.randrange(2)), (scaled @ scaled.permute(1, 0)) if rng.random() < 0.3 else -scaled]
+        self.tensors = [
+            scaled,
+            scaled.sum(rng.randrange(2)),
+            (scaled @ scaled.permute(1, 0)) if rng.random() < 0.3 else -scaled,
+        ]
         self.counter.assign(self.counter + 1)
         self.count += 1
         return lambda: self.counter.realize(*self.tensors)
@@ -80,9 +84,15 @@ class Simplify:
     def grown(self, depth: int) -> UOp:
         rng = self.rng
         if depth == 0:
-            return UOp.var(rng.choice("abc"), dtypes.index, 0, 63) if rng.random() < 0.7 else UOp.const(rng.randrange(1, 9))
+            return (
+                UOp.var(rng.choice("abc"), dtypes.index, 0, 63)
+                if rng.random() < 0.7
+                else UOp.const(rng.randrange(1, 9))
+            )
         a, b = self.grown(depth - 1), UOp.const(rng.randrange(1, 9))
-        return rng.choice([lambda: a + self.grown(depth - 1), lambda: a * b, lambda: a // b, lambda: a % b, lambda: a + b])()
+        return rng.choice(
+            [lambda: a + self.grown(depth - 1), lambda: a * b, lambda: a // b, lambda: a % b, lambda: a + b]
+        )()
 
     def prepare(self) -> Callable[[], Any]:
         self.graph = self.grown(7)

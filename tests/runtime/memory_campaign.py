@@ -138,7 +138,18 @@ class Malloc(ctypes.Structure):
 
     _fields_ = [
         (name, ctypes.c_size_t)
-        for name in ("arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks", "fsmblks", "uordblks", "fordblks", "keepcost")
+        for name in (
+            "arena",
+            "ordblks",
+            "smblks",
+            "hblks",
+            "hblkhd",
+            "usmblks",
+            "fsmblks",
+            "uordblks",
+            "fordblks",
+            "keepcost",
+        )
     ]
 
 
@@ -182,7 +193,10 @@ def left(programs: int, kinds: list[str]) -> None:
                 KINDS[name](next(numbers))
             marks.append(emptied())
         times = [((b - a) / programs, (d - c) / programs) for (a, c), (b, d) in itertools.pairwise(marks)]
-        print(json.dumps({"kind": name, "blocks": min(t[0] for t in times), "bytes": min(t[1] for t in times)}), flush=True)
+        print(
+            json.dumps({"kind": name, "blocks": min(t[0] for t in times), "bytes": min(t[1] for t in times)}),
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

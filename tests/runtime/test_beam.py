@@ -193,7 +193,9 @@ def test_another_process_finds_what_was_found() -> None:
     keys = set()
     for seed in "123":  # of Python's hashes, which give sets their order
         command = [sys.executable, "-c", textwrap.dedent(text)]
-        keys.add(subprocess.run(command, env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, check=True).stdout)
+        keys.add(
+            subprocess.run(command, env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, check=True).stdout
+        )
     assert len(keys) == 1
 
 
@@ -252,13 +254,20 @@ def test_keys_are_structural() -> None:
     a, b = K.matmul(16, 8, 16), K.matmul(16, 8, 24)
     renamed = UOp.new(Op.Sink, a.src, replace(a.arg, name="another"))
     assert tuned.key(a, "x") == tuned.key(renamed, "x")
-    assert len({tuned.key(a, "x"), tuned.key(b, "x"), tuned.key(a, "y"), tuned.key(K.matmul(16, 8, 16, dtypes.f64), "x")}) == 4
+    assert (
+        len({tuned.key(a, "x"), tuned.key(b, "x"), tuned.key(a, "y"), tuned.key(K.matmul(16, 8, 16, dtypes.f64), "x")})
+        == 4
+    )
     code = "from tests.passes import kernels as K; from morok.runtime import tuned; print(tuned.key(K.matmul(16, 8, 16), 'x'))"
     import subprocess
     import sys
 
     other = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env={**os.environ, "PYTHONHASHSEED": "7"}
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "PYTHONHASHSEED": "7"},
     )
     assert other.stdout.strip() == tuned.key(a, "x")
 

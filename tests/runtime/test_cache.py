@@ -86,7 +86,12 @@ def test_a_damaged_entry_is_compiled_again(cache: Path, damage: str) -> None:
         entry.unlink()
         entry.mkdir()
     else:
-        changed = {"truncated": data[:-9], "changed": data[:-9] + b"?" + data[-8:], "empty": b"", "rubbish": b"\x7fELF" * 9}
+        changed = {
+            "truncated": data[:-9],
+            "changed": data[:-9] + b"?" + data[-8:],
+            "empty": b"",
+            "rubbish": b"\x7fELF" * 9,
+        }
         entry.write_bytes(changed[damage])
     before = counted()
     works(CPUDevice(), 2.0)

@@ -234,7 +234,9 @@ def test_a_full_disk_leaves_no_half_page_and_proving_works_once_there_is_room(pa
 
 @pytest.mark.long
 @pytest.mark.parametrize("kept", [False, True])
-def test_a_process_killed_while_it_writes_a_verdict_leaves_what_was_there(pack: Path, tmp_path: Path, kept: bool) -> None:
+def test_a_process_killed_while_it_writes_a_verdict_leaves_what_was_there(
+    pack: Path, tmp_path: Path, kept: bool
+) -> None:
     if kept:
         assert command("prove", "--write", str(pack), cache=tmp_path / "cache").returncode == 0
         pack.write_text(RULES.replace("Shl(x, 1)", "Mul(x, 2)"))

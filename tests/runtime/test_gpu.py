@@ -109,6 +109,8 @@ def test_errors_are_ours(cuda: CUDADevice, monkeypatch: pytest.MonkeyPatch) -> N
     with pytest.raises(OutOfMemoryError):
         cuda.allocate(1 << 40)
     rendered = cuda.render(affine(2.0, 1.0), "affine")
-    monkeypatch.setattr(fake_cupy.RawKernel, "compile", lambda self: (_ for _ in ()).throw(fake_cupy.CompileException("bad")))
+    monkeypatch.setattr(
+        fake_cupy.RawKernel, "compile", lambda self: (_ for _ in ()).throw(fake_cupy.CompileException("bad"))
+    )
     with pytest.raises(CompileError, match="NVRTC rejects the kernel affine: bad"):
         cuda.load(rendered)

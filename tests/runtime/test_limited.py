@@ -80,7 +80,10 @@ def test_no_process_can_be_started(pack: Path, monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="counts addresses as Linux does")
 @pytest.mark.parametrize("megabytes", [200, 300, 330, 400])
 def test_little_memory_is_an_error_of_ours(megabytes: int, tmp_path: Path) -> None:
-    for text in (PROGRAM, PROGRAM.replace("x @ x.permute(1, 0)", "x.reshape(4, 3) @ x").replace("(x * 2", "(x.exp() * 2")):
+    for text in (
+        PROGRAM,
+        PROGRAM.replace("x @ x.permute(1, 0)", "x.reshape(4, 3) @ x").replace("(x * 2", "(x.exp() * 2"),
+    ):
         ran = limited(resource.RLIMIT_AS, megabytes << 20, "-c", textwrap.dedent(text), folder=tmp_path)
         if ran.returncode:
             assert ran.returncode == 1, ran.stderr

@@ -155,7 +155,11 @@ def test_more_memory_than_there_is_is_an_error_and_nothing_else_is_lost() -> Non
     for huge in (Tensor.ones(1 << 45), Tensor.ones(1 << 20, 1 << 20), Tensor.empty(1 << 44) + 1):
         with pytest.raises(OutOfMemoryError, match="bytes cannot be allocated on CPU"):
             huge.contiguous().realize()
-    for read in (lambda: Tensor.ones(1 << 45).numpy(), lambda: np.asarray(Tensor.zeros(1 << 38)), Tensor.ones(1 << 40).tolist):
+    for read in (
+        lambda: Tensor.ones(1 << 45).numpy(),
+        lambda: np.asarray(Tensor.zeros(1 << 38)),
+        Tensor.ones(1 << 40).tolist,
+    ):
         with pytest.raises(OutOfMemoryError, match="bytes cannot be allocated on CPU"):
             read()  # of what has no memory of its own until it is read
     assert (kept + 1).tolist() == [1.0, 2.0, 3.0, 4.0, 5.0]

@@ -224,7 +224,9 @@ while {forever}:
 
 @pytest.mark.long
 def test_interrupts_and_the_end_of_the_program() -> None:
-    ends = subprocess.run([sys.executable, "-c", _LOOP.format(forever=False)], capture_output=True, text=True, timeout=60)
+    ends = subprocess.run(
+        [sys.executable, "-c", _LOOP.format(forever=False)], capture_output=True, text=True, timeout=60
+    )
     assert (ends.returncode, ends.stdout, ends.stderr) == (0, "ready\n", "")
     runs = subprocess.Popen(
         [sys.executable, "-c", _LOOP.format(forever=True)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True

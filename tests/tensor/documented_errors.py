@@ -80,7 +80,14 @@ _ALONG_AN_AXIS = _methods("""
     vector_norm expand_dims unsqueeze flip
 """)
 _MADE = ["Tensor.zeros", "Tensor.ones", "Tensor.empty", "Tensor.rand", "Tensor.randn"]
-_LAYERS = ("Linear(0, 1)", "Embedding(0, 1)", "Conv2d(0, 1, 1)", "ConvTranspose2d(0, 1, 1)", "LayerNorm(0)", "RMSNorm(0)")
+_LAYERS = (
+    "Linear(0, 1)",
+    "Embedding(0, 1)",
+    "Conv2d(0, 1, 1)",
+    "ConvTranspose2d(0, 1, 1)",
+    "LayerNorm(0)",
+    "RMSNorm(0)",
+)
 
 
 def _method(name: str) -> str:

@@ -73,7 +73,9 @@ def test_integers_become_floats(name: str) -> None:
     x = np.array([-3, 0, 2], np.int16)
     ours = getattr(Tensor(x), name)()
     assert ours.dtype is (dtypes.i16 if name in ("relu", "relu6") else dtypes.f32)
-    np.testing.assert_allclose(ours.numpy(), FORMULAS[name](x.astype(np.longdouble)).astype(float), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(
+        ours.numpy(), FORMULAS[name](x.astype(np.longdouble)).astype(float), rtol=1e-5, atol=1e-6
+    )
 
 
 def test_parameters() -> None:

@@ -28,7 +28,10 @@ from morok.runtime.plan import ExecutionPlan
 CPU = device("CPU")
 RNG = np.random.default_rng(1)
 A, B = (RNG.integers(-3, 4, (14, 12)).astype(np.float32) for _ in range(2))
-IMAGE, WEIGHT = RNG.integers(-3, 4, (2, 3, 8, 8)).astype(np.float32), RNG.integers(-3, 4, (4, 3, 3, 3)).astype(np.float32)
+IMAGE, WEIGHT = (
+    RNG.integers(-3, 4, (2, 3, 8, 8)).astype(np.float32),
+    RNG.integers(-3, 4, (4, 3, 3, 3)).astype(np.float32),
+)
 
 PROGRAMS: dict[str, Callable[[], Tensor]] = {
     "elementwise": lambda: (Tensor(A) * 2 + Tensor(B)).relu(),
@@ -57,7 +60,9 @@ def drawn(ast: UOp, draw: random.Random) -> tuple[Opt, ...]:
     more += [Opt(OptOp.STRIP, a, n) for a in range(3) for n in (0, 4)]
     more += [Opt(OptOp.BLOCK, a, n) for a in range(3) for n in (2, 4)]
     more += [Opt(OptOp.LANES, None, n) for n in (2, 3, 5, 7)]
-    choices = [a for a in (*actions(CPU.target), *more) if a.op not in (OptOp.LOCAL, OptOp.GROUP, OptOp.GROUPTOP, OptOp.TC)]
+    choices = [
+        a for a in (*actions(CPU.target), *more) if a.op not in (OptOp.LOCAL, OptOp.GROUP, OptOp.GROUPTOP, OptOp.TC)
+    ]
     for _ in range(40):
         before = scheduler.ast
         try:
@@ -84,7 +89,9 @@ def test_any_legal_optimizations(name: str) -> None:
                 opts = drawn(item.ast, draw)
                 applied.update(o.op for o in opts)
                 ast = UOp.new(Op.Sink, item.ast.src, replace(item.ast.arg, opts=opts))
-                kernels.append(PreparedKernel(CPU.compile(pipeline.lower(ast, CPU.target), "k"), step.buffers, step.fixedvars))
+                kernels.append(
+                    PreparedKernel(CPU.compile(pipeline.lower(ast, CPU.target), "k"), step.buffers, step.fixedvars)
+                )
             again = ExecutionPlan(kernels, plan.parallel_groups, plan.buffers, plan.output_buffer_idx, threads=3)
             again.output.numpy()[:] = -1
             found = again.execute().numpy()

@@ -89,7 +89,9 @@ def test_kernels_compiled_with_and_without_are_told_apart(pack: Path) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("stage", [pytest.param(14, marks=pytest.mark.long), 20])
-def test_appended_rules_do_not_fire_beyond_their_proofs(stage: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_appended_rules_do_not_fire_beyond_their_proofs(
+    stage: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A rule that holds of three lanes and forgets the fourth, in a kernel with more: if nobody asked, the result were wrong.
 
     Graphs of many lanes would refute it; here none is tried.
@@ -100,7 +102,9 @@ def test_appended_rules_do_not_fire_beyond_their_proofs(stage: int, tmp_path: Pa
 
     def is_right(group: str) -> bool:
         file = tmp_path / f"{group}.rules"
-        file.write_text(f"group {group}\n\nr: Vectorize(xs..) if len(xs) > 1 ~> Vectorize(xs[min(i, 2)] for i in 0..len(xs))\n")
+        file.write_text(
+            f"group {group}\n\nr: Vectorize(xs..) if len(xs) > 1 ~> Vectorize(xs[min(i, 2)] for i in 0..len(xs))\n"
+        )
         with morok.settings(cache_dir=tmp_path / group):
             assert morok.prove(file, remember=True)[0].verdict == "bounded"
             with morok.append_rules(stage, morok.load_rules(file)):

@@ -208,4 +208,6 @@ def test_joined_and_rolled_rows_that_were_written_at_places() -> None:
     """The gate of a read implies clauses that it does not have: these are not put there again and again."""
     t, a = Tensor.zeros((17, 1, 7), dtype="u8"), np.zeros((17, 1, 7), np.uint8)
     t[-4, np.array([0]), ::3], a[-4, np.array([0]), ::3] = 3, 3
-    np.testing.assert_array_equal(Tensor.concat([t] * 3, 2).roll(-1, 1).numpy(), np.roll(np.concatenate([a] * 3, 2), -1, 1))
+    np.testing.assert_array_equal(
+        Tensor.concat([t] * 3, 2).roll(-1, 1).numpy(), np.roll(np.concatenate([a] * 3, 2), -1, 1)
+    )

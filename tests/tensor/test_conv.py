@@ -22,7 +22,9 @@ def whole(shape: tuple[int, ...], dtype: str = "float32", seed: int = 0) -> np.n
 pair = st.tuples(st.integers(1, 3), st.integers(1, 3))
 
 
-def conv2d_is_numpys(batch: int, groups: int, per: Any, image: Any, size: Any, stride: Any, padding: Any, dilation: Any) -> None:
+def conv2d_is_numpys(
+    batch: int, groups: int, per: Any, image: Any, size: Any, stride: Any, padding: Any, dilation: Any
+) -> None:
     x = whole((batch, groups * per[0], *image))
     w, b = whole((groups * per[1], per[0], *size), seed=1), whole((groups * per[1],), seed=2)
     if any(n + 2 * p < d * (k - 1) + 1 for n, p, d, k in zip(image, padding, dilation, size, strict=True)):
@@ -31,7 +33,9 @@ def conv2d_is_numpys(batch: int, groups: int, per: Any, image: Any, size: Any, s
         return
     ours = Tensor(x).conv2d(Tensor(w), Tensor(b), stride, padding, dilation, groups)
     assert len(ours.schedule()) <= 1
-    np.testing.assert_array_equal(ours.numpy(), references.conv2d(x, w, stride, padding, dilation, groups) + b[:, None, None])
+    np.testing.assert_array_equal(
+        ours.numpy(), references.conv2d(x, w, stride, padding, dilation, groups) + b[:, None, None]
+    )
 
 
 @pytest.mark.parametrize("examples", [5, pytest.param(25, marks=pytest.mark.long)])

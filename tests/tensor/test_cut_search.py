@@ -83,7 +83,9 @@ PROGRAMS: dict[str, tuple[Callable[[], Tensor], Callable[[], np.ndarray]]] = {
     ),
     "pad, product": (lambda: Tensor(X).pad(((1, 2), (0, 0))) @ Tensor(W), lambda: np.pad(X, ((1, 2), (0, 0))) @ W),
     "joined, gathered": (
-        lambda: Tensor(X).exp().cat(Tensor(X).tanh(), axis=1)[Tensor(np.arange(0, 64, 3))] @ Tensor(np.concatenate((W, V))),
+        lambda: (
+            Tensor(X).exp().cat(Tensor(X).tanh(), axis=1)[Tensor(np.arange(0, 64, 3))] @ Tensor(np.concatenate((W, V)))
+        ),
         lambda: np.concatenate((np.exp(X), np.tanh(X)), 1)[::3] @ np.concatenate((W, V)),
     ),
     "nothing": (lambda: Tensor(np.zeros((0, 256), np.float32)).relu() @ Tensor(W), lambda: np.zeros((0, 128))),

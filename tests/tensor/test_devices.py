@@ -53,7 +53,9 @@ def test_each_has_memory_of_its_own() -> None:
     assert b.to("CPU").numpy()[0].tolist() == [9.0] * 4
     with pytest.raises(DeviceError, match="one device"):
         a + b
-    np.testing.assert_array_equal((b * 2).sum(0).numpy(), np.vstack([np.full((1, 4), 9, np.float32), data(3, 4)[1:]]).sum(0) * 2)
+    np.testing.assert_array_equal(
+        (b * 2).sum(0).numpy(), np.vstack([np.full((1, 4), 9, np.float32), data(3, 4)[1:]]).sum(0) * 2
+    )
 
 
 @pytest.mark.sampled(5)
@@ -89,7 +91,12 @@ def test_all_reduce_at_every_dtype(dtype: str) -> None:
         if dtype == "bool":
             wanted = a | b | c if op in ("sum", "max") else a & b & c
         else:
-            wanted = {"sum": a + b + c, "prod": a * b * c, "max": a.maximum(b).maximum(c), "min": a.minimum(b).minimum(c)}[op]
+            wanted = {
+                "sum": a + b + c,
+                "prod": a * b * c,
+                "max": a.maximum(b).maximum(c),
+                "min": a.minimum(b).minimum(c),
+            }[op]
         assert one.tolist() == three.tolist() == wanted.tolist()
 
 
@@ -126,7 +133,9 @@ def graphs(x: UOp, y: UOp) -> dict[str, UOp]:
         "a total": total,
         "a total of squares": UOp.new(Op.AllReduce, (stack * stack, device_node()), Op.Max),
         "what each has of the total": stack / total,
-        "a total of sums": UOp.new(Op.AllReduce, (UOp.new(Op.ReduceAxis, (stack,), (Op.Add, (0,))), device_node()), Op.Add),
+        "a total of sums": UOp.new(
+            Op.AllReduce, (UOp.new(Op.ReduceAxis, (stack,), (Op.Add, (0,))), device_node()), Op.Add
+        ),
         "a view": UOp.new(Op.Reshape, (stack, six)) + UOp.new(Op.Reshape, (total, six)),
         "a total of a total": UOp.new(Op.AllReduce, (total, device_node()), Op.Mul),
         "a stack of stacks": UOp.new(Op.MStack, (stack * 2.0, stack * 3.0)),
@@ -154,7 +163,10 @@ def test_kernels_compute_what_is_interpreted(name: str) -> None:
 def test_parts_of_one_tensor() -> None:
     tensors = [Tensor(data(2, 3, seed=k), device=NAMES[k]) for k in range(2)]
     contents = {
-        n: data(2, 3, seed=k).ravel().tolist() for k, t in enumerate(tensors) for n in t.uop.toposort() if n.op is Op.Buffer
+        n: data(2, 3, seed=k).ravel().tolist()
+        for k, t in enumerate(tensors)
+        for n in t.uop.toposort()
+        if n.op is Op.Buffer
     }
     for axis in (None, 0, 1):
         node = UOp.new(Op.Multi, tuple(t.uop for t in tensors), axis)

@@ -27,7 +27,9 @@ def numbers(kind: str) -> Array:
     limits = np.finfo(kind)
     edges = [0.0, -0.0, np.inf, -np.inf, np.nan, limits.max, -limits.max, limits.tiny, limits.smallest_subnormal]
     plain = [1.0, -1.0, 2.0, 3.0, -0.1, 0.1, 7.5, -7.5, np.pi, limits.max / 3]
-    bits = np.random.default_rng(11).integers(0, 2**limits.bits, 60, np.uint64).astype(f"u{limits.bits // 8}").view(kind)
+    bits = (
+        np.random.default_rng(11).integers(0, 2**limits.bits, 60, np.uint64).astype(f"u{limits.bits // 8}").view(kind)
+    )
     return np.concatenate([np.array(edges + plain, kind), bits])
 
 

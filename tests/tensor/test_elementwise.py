@@ -75,7 +75,11 @@ COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
     "eq": lambda a, b: a == b,
     "ne": lambda a, b: a != b,
 }
-BITWISE: dict[str, Callable[[Any, Any], Any]] = {"and": lambda a, b: a & b, "or": lambda a, b: a | b, "xor": lambda a, b: a ^ b}
+BITWISE: dict[str, Callable[[Any, Any], Any]] = {
+    "and": lambda a, b: a & b,
+    "or": lambda a, b: a | b,
+    "xor": lambda a, b: a ^ b,
+}
 SHIFTS: dict[str, Callable[[Any, Any], Any]] = {"shl": lambda a, b: a << b, "shr": lambda a, b: a >> b}
 
 
@@ -138,7 +142,9 @@ def test_transcendental_functions(d: DType) -> None:
     x = Tensor(a)
     for name in ("exp", "exp2", "log", "log2", "log10", "sin", "cos", "tan", "tanh", "sqrt", "reciprocal"):
         ours = compute(getattr(x, name)())
-        np.testing.assert_allclose(ours, getattr(np, name)(a), rtol=4 * float(np.finfo(a.dtype).eps), atol=0, err_msg=name)
+        np.testing.assert_allclose(
+            ours, getattr(np, name)(a), rtol=4 * float(np.finfo(a.dtype).eps), atol=0, err_msg=name
+        )
     np.testing.assert_allclose(compute(x.sigmoid()), 1 / (1 + np.exp(-a)), rtol=1e-6)
 
 

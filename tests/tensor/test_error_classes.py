@@ -32,7 +32,9 @@ def put(x: Any, key: Any, value: Any) -> None:
 MISTAKES: dict[str, tuple[Callable[[], Any], Callable[[], Any]]] = {}
 
 
-def mistake(name: str, array: np.ndarray[Any, Any], use: Callable[[Any], Any], ours: Callable[[Any], Any] | None = None) -> None:
+def mistake(
+    name: str, array: np.ndarray[Any, Any], use: Callable[[Any], Any], ours: Callable[[Any], Any] | None = None
+) -> None:
     x, t = both(array)
     MISTAKES[name] = (lambda: use(x), lambda: (ours or use)(t))
 

@@ -47,7 +47,10 @@ METHODS: dict[str, tuple[Callable[[Tensor], Tensor], Callable[[Array], Array]]] 
     "hardtanh": (lambda t: t.hardtanh(-0.3, V), lambda x: np.clip(x, -0.3, V)),
     "vector_norm": (lambda t: t.vector_norm(1, ord=V), lambda x: (np.abs(x) ** V).sum(1) ** (1 / V)),
     "var": (lambda t: t.var(1, correction=V), lambda x: ((x - x.mean(1, keepdims=True)) ** 2).sum(1) / (4 - V)),
-    "std": (lambda t: t.std(1, correction=V), lambda x: np.sqrt(((x - x.mean(1, keepdims=True)) ** 2).sum(1) / (4 - V))),
+    "std": (
+        lambda t: t.std(1, correction=V),
+        lambda x: np.sqrt(((x - x.mean(1, keepdims=True)) ** 2).sum(1) / (4 - V)),
+    ),
     "layernorm": (lambda t: t.layernorm(-1, eps=V), lambda x: norm(x, -1, V)),
     "rms_norm": (lambda t: t.rms_norm(-1, eps=V), lambda x: x / np.sqrt((x * x).mean(-1, keepdims=True) + V)),
     "batchnorm": (lambda t: t.batchnorm(eps=V), lambda x: norm(x, 0, V)),
@@ -103,6 +106,10 @@ def test_numbers_in_kernels_for_cuda() -> None:
 
 
 def test_the_dtype_of_numbers_alone() -> None:
-    assert (Tensor(2**63).dtype, Tensor(2**63 - 1).dtype, Tensor(-(2**63)).dtype) == (dtypes.u64, dtypes.i64, dtypes.i64)
+    assert (Tensor(2**63).dtype, Tensor(2**63 - 1).dtype, Tensor(-(2**63)).dtype) == (
+        dtypes.u64,
+        dtypes.i64,
+        dtypes.i64,
+    )
     assert Tensor(2**64 - 1).item() == np.array(2**64 - 1).item()
     assert Tensor(math.pi).dtype is dtypes.f32

@@ -111,7 +111,9 @@ def test_tensors_of_codes_move(d: DType) -> None:
 @pytest.mark.long
 def test_every_code_on_cuda(tmp_path: Path) -> None:
     """Reading and rounding, by the text that a GPU gets, run on the CPU."""
-    wide = np.concatenate([HALVES[::5], theirs(dtypes.f8e4m3, np.float16), theirs(dtypes.f8e5m2, np.float16)]).astype(np.float32)
+    wide = np.concatenate([HALVES[::5], theirs(dtypes.f8e4m3, np.float16), theirs(dtypes.f8e5m2, np.float16)]).astype(
+        np.float32
+    )
     cases: list[tuple[Program, np.ndarray[Any, Any]]] = []
     for d in KINDS:
         read, rounded = Tensor(CODES).bitcast(d).cast(dtypes.f32), Tensor(wide).cast(d).cast(dtypes.f32)
@@ -128,7 +130,11 @@ def test_numbers_are_not_rounded_to_what_is_only_stored(d: str) -> None:
     """An 8-bit float is computed with as f16, and so is the number beside it: 0.1 as f8e4m3 is off by 1.5 %."""
     x = np.float16([1.0, -2.0, 0.5])
     t = Tensor(x, dtype=d)
-    for ours, theirs in [(t * 0.1, x * np.float16(0.1)), (1.1 - t, np.float16(1.1) - x), (t.maximum(0.3), np.maximum(x, 0.3))]:
+    for ours, theirs in [
+        (t * 0.1, x * np.float16(0.1)),
+        (1.1 - t, np.float16(1.1) - x),
+        (t.maximum(0.3), np.maximum(x, 0.3)),
+    ]:
         assert ours.dtype is dtypes.f16
         np.testing.assert_array_equal(ours.numpy(), theirs.astype(np.float16))
     assert (t > 0).where(t, 0.5).dtype is t.dtype

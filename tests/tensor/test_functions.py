@@ -7,7 +7,28 @@ import pytest
 
 from morok import Tensor
 
-POINTS = [0.0, -0.0, 1e-12, -1e-5, 0.1, -0.3, 0.5, 0.75, -0.999, 1.0, -1.0, 1.5, -3.0, 7.0, 29.5, -31.0, 88.9, 300.0, -1e6, 3e30]
+POINTS = [
+    0.0,
+    -0.0,
+    1e-12,
+    -1e-5,
+    0.1,
+    -0.3,
+    0.5,
+    0.75,
+    -0.999,
+    1.0,
+    -1.0,
+    1.5,
+    -3.0,
+    7.0,
+    29.5,
+    -31.0,
+    88.9,
+    300.0,
+    -1e6,
+    3e30,
+]
 POINTS += [np.inf, -np.inf, np.nan]
 
 
@@ -44,7 +65,17 @@ def test_functions_of_two() -> None:
 def test_operators_by_name() -> None:
     a, b = np.array([6, -7, 3]), np.array([2, 3, 3])
     x, y = Tensor(a), Tensor(b)
-    for name in ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "subtract", "multiply", "remainder"):
+    for name in (
+        "equal",
+        "not_equal",
+        "less",
+        "less_equal",
+        "greater",
+        "greater_equal",
+        "subtract",
+        "multiply",
+        "remainder",
+    ):
         np.testing.assert_array_equal(getattr(x, name)(y).numpy(), getattr(np, name)(a, b))
     for name in ("bitwise_and", "bitwise_or", "bitwise_xor"):
         np.testing.assert_array_equal(getattr(x, name)(y).numpy(), getattr(np, name)(a, b))

@@ -80,7 +80,10 @@ def test_keeping_an_axis_has_two_names(method: str) -> None:
         np.testing.assert_array_equal(getattr(t, method)(1, keepdims=keep).numpy(), expected)
         np.testing.assert_array_equal(getattr(t, method)(dim=1, keepdims=keep).numpy(), expected)
         np.testing.assert_array_equal(getattr(t, method)(keepdim=keep, dim=1).numpy(), expected)
-    for use in (lambda: getattr(t, method)(1, True, keepdims=True), lambda: getattr(t, method)(keepdim=True, keepdims=False)):
+    for use in (
+        lambda: getattr(t, method)(1, True, keepdims=True),
+        lambda: getattr(t, method)(keepdim=True, keepdims=False),
+    ):
         with pytest.raises(TypeError, match="keepdim and keepdims"):
             use()
 

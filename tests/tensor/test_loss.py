@@ -41,7 +41,10 @@ def test_binary_cross_entropy() -> None:
     check(Tensor(LOGITS).sigmoid().binary_cross_entropy(OTHER), theirs.mean())
     sure = Tensor([0.0, 1.0]).binary_cross_entropy(Tensor([0.0, 0.0]), "none")
     assert sure.tolist() == [0.0, 100.0]
-    assert Tensor([1000.0, -1000.0]).binary_cross_entropy_with_logits(Tensor([1.0, 1.0]), "none").tolist() == [0.0, 1000.0]
+    assert Tensor([1000.0, -1000.0]).binary_cross_entropy_with_logits(Tensor([1.0, 1.0]), "none").tolist() == [
+        0.0,
+        1000.0,
+    ]
 
 
 @pytest.mark.long

@@ -20,7 +20,9 @@ from morok.rewrite.trace import Trace, tracing
 
 
 def memory(*shape: int) -> UOp:
-    buffer = UOp.new(Op.Buffer, (UOp.new(Op.Unique, (), 0), UOp.new(Op.Device, (), "CPU")), math.prod(shape), dtypes.f32)
+    buffer = UOp.new(
+        Op.Buffer, (UOp.new(Op.Unique, (), 0), UOp.new(Op.Device, (), "CPU")), math.prod(shape), dtypes.f32
+    )
     return UOp.new(Op.Reshape, (buffer, *map(index_maps.number, shape)))
 
 
@@ -92,7 +94,9 @@ def test_indices_that_are_expressions_are_simplified() -> None:
 
 
 @pytest.mark.parametrize("sizes", [(2, 3, 5, 7, 11, 13), (13, 11, 7, 5, 3, 2), (4, 9, 3, 8, 5, 6, 7, 10)])
-def test_indices_are_simplified_in_the_order_of_their_axes(sizes: tuple[int, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_indices_are_simplified_in_the_order_of_their_axes(
+    sizes: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
     asked: list[list[UOp]] = []
     simplified = index_maps.simplified
     monkeypatch.setattr(index_maps, "simplified", lambda nodes: asked.append(list(nodes)) or simplified(nodes))

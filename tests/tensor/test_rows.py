@@ -61,7 +61,8 @@ def test_exponentials_of_what_is_not_above_0_have_code_of_their_own() -> None:
 def test_softmax_at_the_edges() -> None:
     inf, most = np.inf, np.finfo(np.float32).max
     x = np.array(
-        [[0, -inf, -88, -103, -104, -3e38], [most, -most, 0, most, 1, most], [-inf] * 6, [inf, 0, 1, 2, 3, 4]], np.float32
+        [[0, -inf, -88, -103, -104, -3e38], [most, -most, 0, most, 1, most], [-inf] * 6, [inf, 0, 1, 2, 3, 4]],
+        np.float32,
     )
     odd = np.array([[0x7FC00001, 0, 0, 0, 0, 0], [0xFFFFFFFF, 0, 0, 0, 0, 0]], np.uint32).view(np.float32)
     with np.errstate(all="ignore"):
@@ -274,7 +275,9 @@ def test_merged_ranges_keep_their_place() -> None:
 @pytest.mark.parametrize("operation", ["sum", "max", "cumsum", "cumprod", "cummax"])
 def test_rows_whose_elements_are_all_one(operation: str) -> None:
     """What lies behind a padded or joined column repeated along its rows has one element a row."""
-    a, b, y = (np.random.default_rng(k).integers(-3, 4, s).astype(np.float32) for k, s in enumerate([(3, 1), (2, 1), (5, 8)]))
+    a, b, y = (
+        np.random.default_rng(k).integers(-3, 4, s).astype(np.float32) for k, s in enumerate([(3, 1), (2, 1), (5, 8)])
+    )
     scans = {"cumsum": np.cumsum, "cumprod": np.cumprod, "cummax": np.maximum.accumulate}
     f = scans.get(operation) or getattr(np, operation)
     column, padded = np.concatenate([a, b]), np.pad(a, [(0, 2), (0, 0)])

@@ -79,7 +79,9 @@ def test_the_work_grows_with_the_axis_and_not_with_its_square() -> None:
     assert work(4097) == [[4097]]
     assert len(work(64)) == 1
     in_blocks = [item.ast for item in Tensor.arange(4096.0, device="CUDA").sin().cumsum().schedule()]
-    assert all(math.prod(int(r.src[0].vmax) for r in ast.toposort() if r.op is Op.Range) <= 4096 * 16 for ast in in_blocks)
+    assert all(
+        math.prod(int(r.src[0].vmax) for r in ast.toposort() if r.op is Op.Range) <= 4096 * 16 for ast in in_blocks
+    )
 
 
 def test_a_scan_is_one_pass_whatever_is_scanned_and_made_of_it() -> None:
@@ -125,7 +127,9 @@ def test_masks_written_by_hand_are_scans() -> None:
 
 def test_the_standards_names() -> None:
     x = whole((2, 5))
-    agree(Tensor(x).cumulative_sum(axis=1, include_initial=True), np.concatenate([np.zeros((2, 1), "f"), x.cumsum(1)], 1))
+    agree(
+        Tensor(x).cumulative_sum(axis=1, include_initial=True), np.concatenate([np.zeros((2, 1), "f"), x.cumsum(1)], 1)
+    )
     agree(Tensor(x[0]).cumulative_prod(include_initial=True), np.concatenate([np.ones(1, "f"), x[0].cumprod()]))
     assert Tensor([True, True]).cumulative_sum().dtype is dtypes.i64
     with pytest.raises(ShapeError, match="one axis"):

@@ -52,7 +52,9 @@ def test_one_kernel_stores_them(name: str) -> None:
 
 @pytest.mark.sampled(9)
 @pytest.mark.parametrize("name", PAIRS)
-@pytest.mark.parametrize("values", [{"threads": 3}, {"noopt": True}, {"devectorize": 0}, {"cpu_backend": "interpreter"}], ids=str)
+@pytest.mark.parametrize(
+    "values", [{"threads": 3}, {"noopt": True}, {"devectorize": 0}, {"cpu_backend": "interpreter"}], ids=str
+)
 def test_settings_change_no_value(name: str, values: dict[str, Any]) -> None:
     a, b = data(6, 37), data(6, 37, seed=1)
     with config.settings(**values):

@@ -107,7 +107,13 @@ def test_an_array_is_the_memory_of_its_tensor() -> None:
     x[1] = 5.0
     x.realize()
     assert array.tolist() == [18, 5, 4, 6]
-    for other in (Tensor(frozen), Tensor(wide), Tensor(copied, dtype="f64"), Tensor(copied.copy()), Tensor(copied).clone()):
+    for other in (
+        Tensor(frozen),
+        Tensor(wide),
+        Tensor(copied, dtype="f64"),
+        Tensor(copied.copy()),
+        Tensor(copied).clone(),
+    ):
         other.assign(other * 0).realize()
     assert (frozen.tolist(), copied.tolist()) == ([0, 1, 2, 3], [0, 1, 2, 3])
     assert array.tolist() == [18, 5, 4, 6]

@@ -10,7 +10,14 @@ import pytest
 from morok import Tensor
 from morok.errors import ShapeError
 
-MADE: list[Callable[..., Tensor]] = [Tensor.zeros, Tensor.ones, Tensor.empty, Tensor.rand, Tensor.normal, Tensor.uniform]
+MADE: list[Callable[..., Tensor]] = [
+    Tensor.zeros,
+    Tensor.ones,
+    Tensor.empty,
+    Tensor.rand,
+    Tensor.normal,
+    Tensor.uniform,
+]
 MADE += [Tensor.randint, lambda *shape: Tensor.full(shape, 2.0)]
 
 
@@ -22,7 +29,11 @@ def test_no_size_is_negative(made: Callable[..., Tensor], shape: tuple[int, ...]
 
 
 def test_numbers_of_rows_and_values() -> None:
-    wrongs: list[Callable[[], Tensor]] = [lambda: Tensor.eye(-1), lambda: Tensor.eye(2, -1), lambda: Tensor.linspace(0, 1, -1)]
+    wrongs: list[Callable[[], Tensor]] = [
+        lambda: Tensor.eye(-1),
+        lambda: Tensor.eye(2, -1),
+        lambda: Tensor.linspace(0, 1, -1),
+    ]
     for wrong in wrongs:
         with pytest.raises(ShapeError, match="at least 0"):
             wrong()

@@ -59,7 +59,9 @@ def test_values_that_no_dimension_has(value: Any) -> None:
         Variable("n", 1, 64).bind(value)
 
 
-@pytest.mark.parametrize("given", [("", 1, 2), ("a b", 1, 2), (3, 1, 2), ("n", "1", 2), ("n", 1.5, 2), ("n", 2, 1), ("n", -1, 1)])
+@pytest.mark.parametrize(
+    "given", [("", 1, 2), ("a b", 1, 2), (3, 1, 2), ("n", "1", 2), ("n", 1.5, 2), ("n", 2, 1), ("n", -1, 1)]
+)
 def test_names_and_bounds(given: tuple[Any, Any, Any]) -> None:
     with pytest.raises(BindError):
         Variable(*given)
@@ -75,7 +77,9 @@ def front(v: Variable, n: int) -> Tensor:
 def test_different_variables_of_one_name_are_named() -> None:
     n, wider = Variable("n", 1, 8), Variable("n", 1, 16)
     for value in (5, 6):
-        with pytest.raises(BindError, match=f"different variables are called n, and bound to 5 and to {value}") as caught:
+        with pytest.raises(
+            BindError, match=f"different variables are called n, and bound to 5 and to {value}"
+        ) as caught:
             (front(n, 5).sum() + front(wider, value).sum()).realize()
         assert "1..=8 and 1..=16" in caught.value.hint
     a, b = front(n, 5), front(wider, 5)
@@ -117,7 +121,9 @@ def test_writes_in_steps_with_different_variables_of_one_name() -> None:
 
 
 @pytest.mark.parametrize("elements", [[3.0], [3.5], 3, [1, 2, 3]])
-@pytest.mark.parametrize("name", ["add", "sub", "mul", "floordiv", "mod", "truediv", "lt", "le", "gt", "ge", "eq", "ne"])
+@pytest.mark.parametrize(
+    "name", ["add", "sub", "mul", "floordiv", "mod", "truediv", "lt", "le", "gt", "ge", "eq", "ne"]
+)
 def test_a_bound_variable_on_either_side_of_a_tensor(name: str, elements: Any) -> None:
     at, operate = Variable("n", 0, 8).bind(2), getattr(operator, name)
     t, array = Tensor(elements), Tensor(elements).numpy()

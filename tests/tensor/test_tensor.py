@@ -56,7 +56,14 @@ def test_truth() -> None:
 def test_numbers_on_both_sides() -> None:
     x = np.array([1.0, 2.0, 4.0], np.float32)
     t = Tensor(x)
-    for ours, theirs in [(1 - t, 1 - x), (2 / t, 2 / x), (3 + t, 3 + x), (2**t, 2**x), (7 // t, 7 // x), (7 % t, 7 % x)]:
+    for ours, theirs in [
+        (1 - t, 1 - x),
+        (2 / t, 2 / x),
+        (3 + t, 3 + x),
+        (2**t, 2**x),
+        (7 // t, 7 // x),
+        (7 % t, 7 % x),
+    ]:
         np.testing.assert_allclose(ours.numpy(), theirs, rtol=1e-6)
     assert isinstance(x + t, Tensor)
     np.testing.assert_array_equal((x * t).numpy(), x * x)
@@ -79,7 +86,9 @@ def test_large_reductions() -> None:
     assert Tensor(np.ones(1 << 16, np.int32)).sum().item() == 1 << 16
 
 
-@pytest.mark.parametrize("sizes", [(4, 4, 4), (1, 5, 3), (17, 33, 9), pytest.param((64, 64, 64), marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    "sizes", [(4, 4, 4), (1, 5, 3), (17, 33, 9), pytest.param((64, 64, 64), marks=pytest.mark.long)]
+)
 def test_matrix_products(sizes: tuple[int, int, int]) -> None:
     m, k, n = sizes
     a, b = data(m, k), data(k, n)
@@ -262,7 +271,15 @@ def test_the_null_device_runs_nothing() -> None:
     t = Tensor(data(4), device="NULL") + 1
     assert t.device == "NULL"
     assert len(t.kernels()) == 1
-    for read in (t.numpy, t.tolist, t.sum().item, t.max().__float__, lambda: t.to("CPU"), lambda: np.asarray(t), t.clone):
+    for read in (
+        t.numpy,
+        t.tolist,
+        t.sum().item,
+        t.max().__float__,
+        lambda: t.to("CPU"),
+        lambda: np.asarray(t),
+        t.clone,
+    ):
         with pytest.raises(DeviceError, match="NULL has no elements"):
             read()
     with pytest.raises(DeviceError, match="NULL has no elements"):

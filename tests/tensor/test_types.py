@@ -38,7 +38,14 @@ OF_THE_CLASS = {
 
 @pytest.mark.long
 def test_mypy_shows_a_precise_type_for_every_public_name(tmp_path: Path) -> None:
-    names = [*(n for n in dir(Tensor) if not n.startswith("_")), "__add__", "__radd__", "__getitem__", "__eq__", "__matmul__"]
+    names = [
+        *(n for n in dir(Tensor) if not n.startswith("_")),
+        "__add__",
+        "__radd__",
+        "__getitem__",
+        "__eq__",
+        "__matmul__",
+    ]
     program = tmp_path / "program.py"
     program.write_text(PROGRAM + "".join(f"reveal_type(x.{name})\n" for name in names), encoding="utf-8")
     command = [sys.executable, "-m", "mypy", "--config-file", str(ROOT / "pyproject.toml"), str(program)]

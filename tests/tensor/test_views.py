@@ -33,7 +33,9 @@ def agree(ours: Array, theirs: Any) -> None:
 def step(draw: st.DrawFn, t: Tensor, a: Array) -> tuple[Tensor, Array]:
     """One random view, or an operation in between."""
     shape = a.shape
-    kind = draw(st.sampled_from(["reshape", "permute", "expand", "pad", "shrink", "flip", "slice", "add", "double", "select"]))
+    kind = draw(
+        st.sampled_from(["reshape", "permute", "expand", "pad", "shrink", "flip", "slice", "add", "double", "select"])
+    )
     if kind == "reshape":
         factors = [d for d in shape for d in _factors(d)]
         order = draw(st.lists(st.booleans(), min_size=len(factors), max_size=len(factors)))
@@ -150,7 +152,14 @@ def test_reductions_of_reductions() -> None:
 
 
 def test_dtypes_of_sums() -> None:
-    for source, target in [("i8", "i64"), ("u8", "u64"), ("bool", "i64"), ("f16", "f16"), ("f32", "f32"), ("f64", "f64")]:
+    for source, target in [
+        ("i8", "i64"),
+        ("u8", "u64"),
+        ("bool", "i64"),
+        ("f16", "f16"),
+        ("f32", "f32"),
+        ("f64", "f64"),
+    ]:
         assert Tensor.ones(3, dtype=source).sum().dtype.name == target
     assert compute(Tensor(np.full(40, 127, np.int8)).sum()) == 40 * 127
     assert compute(Tensor(np.full(3000, 1.0, np.float16)).sum()) == 3000

@@ -182,7 +182,12 @@ WRONG: list[tuple[Any, Any, type[MorokError], str]] = [
     (slice(None, None, 0), 0.0, ShapeError, "not a slice"),
     ([0, 7], 0.0, ShapeError, "outside axis 0"),
     (np.ones((5, 2), bool), 0.0, ShapeError, "a mask of shape"),
-    (slice(0, 2), np.zeros((3, 6, 7), np.float32), ShapeError, r"values of shape \(3, 6, 7\) for elements of shape \(2, 6, 7\)"),
+    (
+        slice(0, 2),
+        np.zeros((3, 6, 7), np.float32),
+        ShapeError,
+        r"values of shape \(3, 6, 7\) for elements of shape \(2, 6, 7\)",
+    ),
     (slice(3, 3), np.zeros((2, 6, 7), np.float32), ShapeError, "values of shape"),
     ([0, 1], np.zeros((3, 6, 7), np.float32), ShapeError, "values of shape"),
     ([], np.zeros((3, 6, 7), np.float32), ShapeError, "values of shape"),
@@ -227,7 +232,13 @@ def test_views_are_those_of_tensors_not_of_equal_graphs(stored: bool) -> None:
 
     x = base()
     view, again, alike = x.flip(0), x.reshape(-1).reshape(x.shape), x.contiguous()
-    for wrong in (x.contiguous().flip(0), x.contiguous().reshape(-1), x.detach()[1:], Tensor(x).reshape(-1), again.flip(1)):
+    for wrong in (
+        x.contiguous().flip(0),
+        x.contiguous().reshape(-1),
+        x.detach()[1:],
+        Tensor(x).reshape(-1),
+        again.flip(1),
+    ):
         with pytest.raises(UsageError, match="view of another tensor"):
             wrong[0] = 1.0
     for own in (again, alike, x.flip(0).contiguous(), x.flip(0).realize()):

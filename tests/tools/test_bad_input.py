@@ -147,7 +147,9 @@ def test_a_damaged_ledger(good: str, capsys: Captured) -> None:
 
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("folder", ["/proc/none", f"{os.devnull}/none"])
-def test_a_cache_folder_that_cannot_be(folder: str, good: str, monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
+def test_a_cache_folder_that_cannot_be(
+    folder: str, good: str, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
     """It costs time, and nothing else: what cannot be remembered is proved again."""
     monkeypatch.setenv("MOROK_CACHE_DIR", folder)
     assert main(["prove", good]) == 0
@@ -186,7 +188,13 @@ def test_ctrl_c_ends_a_proof_and_its_workers() -> None:
     # a shell's job in the background ignores the signal, and so would what it starts
     undo = functools.partial(signal.signal, signal.SIGINT, signal.default_int_handler)
     with subprocess.Popen(
-        line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True, preexec_fn=undo, env=environment
+        line,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=undo,
+        env=environment,
     ) as process:
         children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
         for _ in range(600):
@@ -200,7 +208,9 @@ def test_ctrl_c_ends_a_proof_and_its_workers() -> None:
     # Interrupted while it executes text, as when a dataclass is made, `python -m` ends by the signal: to a shell that is 130 too.
     status = process.returncode if process.returncode >= 0 else 128 - process.returncode
     assert (status, out, err) == (130, "", "interrupted\n")
-    deadline = time.monotonic() + 20  # the process that asks the solver ends when it sees that nobody is left who could ask
+    deadline = (
+        time.monotonic() + 20
+    )  # the process that asks the solver ends when it sees that nobody is left who could ask
     while [pid for pid in workers if Path(f"/proc/{pid}").exists()] and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not [pid for pid in workers if Path(f"/proc/{pid}").exists()]

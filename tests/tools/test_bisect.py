@@ -92,7 +92,10 @@ def test_false_code(program: str, monkeypatch: pytest.MonkeyPatch, capsys: pytes
         here.setattr(cpu, "render", wrong)
         here.setattr(cpu, "compile", lambda self, instructions, name: self.load(self.render(instructions, name)))
         assert main(["bisect", program]) == 1
-        assert "right after every stage and wrong on the machine: in code generation: element 0 of" in capsys.readouterr().out
+        assert (
+            "right after every stage and wrong on the machine: in code generation: element 0 of"
+            in capsys.readouterr().out
+        )
         assert main(["bisect", "--json", program]) == 1
         (change,) = json.loads(capsys.readouterr().out)["changes"]
         assert (change["stage"], change["name"], change["culprit"]) == (23, "code generation", None)
@@ -110,7 +113,9 @@ def test_false_code(program: str, monkeypatch: pytest.MonkeyPatch, capsys: pytes
 
 
 def test_every_dtype_goes_to_the_machine_and_back(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    lines = [f"(Tensor([1.0, 2.0, 0.5], dtype=dtypes.{d}) * 2 + 1).realize()" for d in ("f8e4m3", "bf16", "f16", "f64", "u8")]
+    lines = [
+        f"(Tensor([1.0, 2.0, 0.5], dtype=dtypes.{d}) * 2 + 1).realize()" for d in ("f8e4m3", "bf16", "f16", "f64", "u8")
+    ]
     file = tmp_path / "program.py"
     file.write_text("\n".join(["from morok import Tensor, dtypes", *lines, "(Tensor([True, False]) & True).realize()"]))
     assert main(["bisect", str(file)]) == 0
@@ -198,7 +203,10 @@ def test_what_the_machine_makes_wrong(
     monkeypatch.setattr(cpu, "render", wrong)
     monkeypatch.setattr(cpu, "compile", lambda self, instructions, name: self.load(self.render(instructions, name)))
     assert main(["bisect", whole, "--expect", saved(tmp_path)]) == 1
-    assert "right after every stage and wrong on the machine: in code generation: element (0, 0)" in capsys.readouterr().out
+    assert (
+        "right after every stage and wrong on the machine: in code generation: element (0, 0)"
+        in capsys.readouterr().out
+    )
 
 
 def test_references_that_fit_nothing(whole: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,7 +17,8 @@ ROOT: Final = Path(__file__).resolve().parents[2]
 TEXT: Final = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 BLOCK: Final = re.compile(r"^```(\w+) ?([^\n]*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 WALKS: Final = {
-    title: BLOCK.findall(body) for title, body in re.findall(r"^## (An? .*?)\n(.*?)(?=^## |\Z)", TEXT, re.MULTILINE | re.DOTALL)
+    title: BLOCK.findall(body)
+    for title, body in re.findall(r"^## (An? .*?)\n(.*?)(?=^## |\Z)", TEXT, re.MULTILINE | re.DOTALL)
 }
 
 

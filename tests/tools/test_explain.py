@@ -28,7 +28,11 @@ def test_premises_lemmas_sources_and_use(capsys: Captured) -> None:
 def test_assumptions_and_orders(capsys: Captured) -> None:
     assert main(["explain", "identity_and_zero.add_zero_float"]) == 0
     said = capsys.readouterr().out
-    lines = ("verdict: proved, by z3", "the sign of a zero does not matter", "Add does not depend on the order of its operands")
+    lines = (
+        "verdict: proved, by z3",
+        "the sign of a zero does not matter",
+        "Add does not depend on the order of its operands",
+    )
     for line in (*lines, "repaired from the texts' id.add0"):
         assert line in said
 
@@ -43,7 +47,9 @@ def test_what_was_measured_has_no_premises(capsys: Captured) -> None:
 
 def test_names_for_parts_and_for_values(tmp_path: Path, capsys: Captured) -> None:
     file = tmp_path / "my.rules"
-    file.write_text("group g\n\na: Sub(x: int, @const(c)) let d = 0 - c, y = Add(x, d) if d > 0 ~> Add(y, 0)\n", encoding="utf-8")
+    file.write_text(
+        "group g\n\na: Sub(x: int, @const(c)) let d = 0 - c, y = Add(x, d) if d > 0 ~> Add(y, 0)\n", encoding="utf-8"
+    )
     assert main(["explain", "g.a", "--rules", str(file), "--json"]) == 0
     (row,) = json.loads(capsys.readouterr().out)["rules"]
     assert row["premises"] == ["the pattern has a value", "d has a value: 0 - c", "y stands for Add(x, d)", "d > 0"]
@@ -51,7 +57,9 @@ def test_names_for_parts_and_for_values(tmp_path: Path, capsys: Captured) -> Non
 
 def test_which_nodes_have_which_dtypes(tmp_path: Path, capsys: Captured) -> None:
     file = tmp_path / "my.rules"
-    file.write_text("group g\n\na: Where(Lt(x: (i8 | i16), y), t: (f16 | bool), f) ~> Where(Ge(x, y), f, t)\n", encoding="utf-8")
+    file.write_text(
+        "group g\n\na: Where(Lt(x: (i8 | i16), y), t: (f16 | bool), f) ~> Where(Ge(x, y), f, t)\n", encoding="utf-8"
+    )
     assert main(["explain", "a", "--rules", str(file)]) == 0
     said = capsys.readouterr().out
     assert "  x, y at i8, i16\n  t, f at bool, f16\n" in said

@@ -111,7 +111,9 @@ def read_by_checkers(module: str) -> frozenset[str]:
 
 def strangers(names: set[str], below: set[str]) -> set[tuple[str, str]]:
     """The imports of these floors that lead to others than those `below`."""
-    return {(m, other) for m in of_floor(*names) for other in imports(m) if other == "morok" or floor(other) not in below}
+    return {
+        (m, other) for m in of_floor(*names) for other in imports(m) if other == "morok" or floor(other) not in below
+    }
 
 
 @pytest.mark.parametrize("name", ENGINE)
@@ -138,7 +140,9 @@ def test_the_prover_stands_on_the_engine_and_the_ir() -> None:
 
 @pytest.mark.long
 def test_accuracy_stands_above_the_runtime_and_only_tools_use_it() -> None:
-    assert strangers({"accuracy"}, {"accuracy", "runtime", "codegen", "passes", "prove", "ir", *ENGINE, *GROUND}) == set()
+    assert (
+        strangers({"accuracy"}, {"accuracy", "runtime", "codegen", "passes", "prove", "ir", *ENGINE, *GROUND}) == set()
+    )
     above = {floor(m) for m in MODULES if m != "morok" and any(".accuracy" in other for other in imports(m))}
     assert above == {"accuracy", "tools"}
 
@@ -177,7 +181,12 @@ def test_nothing_asks_for_a_dialect_by_its_name() -> None:
 
 def test_the_name_of_the_built_in_dialect_is_written_once() -> None:
     said = with_node(lambda node: isinstance(node, ast.Constant) and node.value == "morok")
-    package = {"morok.dsl.helpers", "morok.prove.bounds_record", "morok.prove.foreign", "morok.prove.sources"}  # modules' names
+    package = {
+        "morok.dsl.helpers",
+        "morok.prove.bounds_record",
+        "morok.prove.foreign",
+        "morok.prove.sources",
+    }  # modules' names
     assert said - package == {"morok.dialect"}
 
 

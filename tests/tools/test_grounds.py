@@ -58,7 +58,9 @@ def test_a_false_rule_has_no_grounds() -> None:
 
 
 def test_a_rule_about_numbers_is_among_the_grounds() -> None:
-    (rule,) = check_text("group g\n\nr: Permute { src: Neg(Neg(x: i32)), axes: a } ~> Permute { src: x, axes: a }\n").rules()
+    (rule,) = check_text(
+        "group g\n\nr: Permute { src: Neg(Neg(x: i32)), axes: a } ~> Permute { src: x, axes: a }\n"
+    ).rules()
     progress = asked(rule)
     assert grounds(rule, progress.ask, None) == []
     (found,) = grounds(rule, progress.ask, by_numbers(rule, progress))
@@ -105,7 +107,10 @@ def test_what_the_solver_was_asked(capsys: pytest.CaptureFixture[str]) -> None:
         (F(X + Y) == Z * (X + 2), "f(x + y) == z * (x + 2)"),
         (smt.If(P, X, Y) + 1 == Z, "(x if p else y) + 1 == z"),
         (TIMES(X, laws.QUOTIENT(Y + 1, Z)) < laws.REMAINDER(X, Y), "x * ((y + 1) // z) < x % y"),
-        (smt.Int(Symbol("lanes", "$l3")) == smt.Int(Symbol("item", Symbol("variable", "is"), "length")), "lanes($l3) == len(is)"),
+        (
+            smt.Int(Symbol("lanes", "$l3")) == smt.Int(Symbol("item", Symbol("variable", "is"), "length")),
+            "lanes($l3) == len(is)",
+        ),
     ],
 )
 def test_terms_are_written_with_the_brackets_that_they_need(term: smt.Expr, said: str) -> None:

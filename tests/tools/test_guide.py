@@ -43,7 +43,11 @@ def test_the_trace_is_real_and_has_every_stage() -> None:
     now = guide.trace(ROOT / "examples" / "add.py")
     kept = TEXTS["pipeline.md"]
     for text in (now, kept):
-        titles = [line.removesuffix(" (no change)") for line in text.splitlines() if line.startswith("=== map_100x100: stage ")]
+        titles = [
+            line.removesuffix(" (no change)")
+            for line in text.splitlines()
+            if line.startswith("=== map_100x100: stage ")
+        ]
         assert titles == [f"=== map_100x100: stage {s.number}: {s.name}" for s in STAGES]
         assert "define void @kernel_map_100x100(" in text
         assert "load <8 x float>" in text

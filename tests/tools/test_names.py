@@ -96,7 +96,12 @@ def test_every_command_that_takes_rules(odd: Path) -> None:
 def test_programs_and_the_cache(odd: Path) -> None:
     program = str(odd / os.fsdecode(b"p\xff.py"))
     trace = str(odd / os.fsdecode(b"t\xff.json"))
-    for arguments in (["run", program], ["run", "--json", program], ["trace", "--save", trace, program], ["bisect", program]):
+    for arguments in (
+        ["run", program],
+        ["run", "--json", program],
+        ["trace", "--save", trace, program],
+        ["bisect", program],
+    ):
         status, out = said(*arguments, MOROK_CACHE_DIR=str(odd / "cache"))
         assert status == 0, arguments
         assert b"9.0" in out or arguments[1] != program

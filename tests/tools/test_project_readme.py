@@ -52,7 +52,9 @@ def test_console(folder: Path) -> None:
 def test_refuted_without_its_guard(folder: Path) -> None:
     text = (folder / "shifts.rules").read_text(encoding="utf-8")
     (folder / "shifts.rules").write_text(text.replace(" and vmin(x) >= 0", ""), encoding="utf-8")
-    done = subprocess.run([sys.executable, "-m", "morok", "prove", "shifts.rules"], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-m", "morok", "prove", "shifts.rules"], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 1
     import morok
     from morok.errors import UnprovedRuleError

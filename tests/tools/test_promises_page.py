@@ -37,7 +37,11 @@ def rows(title: str) -> list[list[str]]:
     """The cells of every table whose heading begins so, row by row."""
     tables = re.findall(rf"^\| {title} \|.*?\n\|[-|]+\n((?:\|.*\n)+)", TEXT, re.MULTILINE)
     assert tables
-    return [[cell.strip() for cell in line.strip().strip("|").split(" | ")] for table in tables for line in table.splitlines()]
+    return [
+        [cell.strip() for cell in line.strip().strip("|").split(" | ")]
+        for table in tables
+        for line in table.splitlines()
+    ]
 
 
 def names(start: str) -> list[str]:
@@ -74,7 +78,9 @@ def test_public_packages_can_be_imported() -> None:
 @pytest.mark.long
 def test_no_public_name_is_deprecated() -> None:
     program = "import morok, morok.nn as nn\nfor m in (morok, nn):\n    for n in m.__all__: getattr(m, n)"
-    done = subprocess.run([sys.executable, "-W", "error::DeprecationWarning", "-c", program], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-W", "error::DeprecationWarning", "-c", program], capture_output=True, text=True
+    )
     assert (done.returncode, done.stderr) == (0, "")
 
 
@@ -149,7 +155,9 @@ def test_bits_are_the_same_in_every_run(tmp_path: Path) -> None:
     printed = set()
     for folder, seed in (("a", "1"), ("a", "2"), ("b", "3")):  # cold, warm, cold
         environment = {**os.environ, "MOROK_CACHE_DIR": str(tmp_path / folder), "PYTHONHASHSEED": seed}
-        done = subprocess.run([sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            [sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True, check=True
+        )
         printed.add(done.stdout)
     assert len(printed) == 1
     assert len(printed.pop()) > 500
@@ -157,7 +165,9 @@ def test_bits_are_the_same_in_every_run(tmp_path: Path) -> None:
 
 def test_versions_are_those_of_the_page() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    least = dict(d.split(">=") for d in project["dependencies"]) | {"python": project["requires-python"].removeprefix(">=")}
+    least = dict(d.split(">=") for d in project["dependencies"]) | {
+        "python": project["requires-python"].removeprefix(">=")
+    }
     for package, at_least, tested in rows("package"):
         name = package.strip("`")
         installed = platform.python_version() if name == "python" else version(name)

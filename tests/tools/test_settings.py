@@ -41,7 +41,13 @@ def test_k_vectorize_and_no_output_upcast() -> None:
 @pytest.mark.parametrize("setting", ["k_vectorize", "no_output_upcast"])
 def test_vectors_along_reductions_on_a_gpu(setting: str) -> None:
     """A thread takes as many elements of a reduction as one load moves, shared with other threads or not; and no outputs."""
-    for program in (K.matmul(64, 32, 64), K.matmul_transposed(64, 32, 64), K.rows(8, 64), K.columns(64, 32), K.total(512)):
+    for program in (
+        K.matmul(64, 32, 64),
+        K.matmul_transposed(64, 32, 64),
+        K.rows(8, 64),
+        K.columns(64, 32),
+        K.total(512),
+    ):
         plain = [str(o) for o in heuristics.optimize(program, CUDA).arg.opts]
         assert not any(o.startswith("UNROLL") for o in plain)
         with config.settings(**{setting: True}):
@@ -56,7 +62,8 @@ def test_vectors_along_reductions_on_a_gpu(setting: str) -> None:
     assert ("UPCAST(0, 4)" in kernel.opts) is (setting == "k_vectorize")
     with config.settings(**{setting: True}):  # as many as divide the length, of elements as wide
         lanes = [
-            str(heuristics.optimize(K.rows(8, n, Op.Add, d), CUDA).arg.opts[1]) for n, d in ((96, dtypes.f16), (96, dtypes.f64))
+            str(heuristics.optimize(K.rows(8, n, Op.Add, d), CUDA).arg.opts[1])
+            for n, d in ((96, dtypes.f16), (96, dtypes.f64))
         ]
     assert lanes == ["UNROLL(0, 8)", "UNROLL(0, 2)"]
 
@@ -88,7 +95,13 @@ def test_beam_settings() -> None:
     with config.settings(beam=7, beam_timeout=2.5, beam_upcast_max=32, beam_local_max=64, no_output_upcast=True):
         limits = tune.limits()
     assert (limits.width, limits.seconds, limits.upcast, limits.local, limits.outputs) == (7, 2.5, 32, 64, False)
-    for name, value in (("beam", -1), ("beam_timeout", 0), ("beam_runs", 0), ("cpu_backend", "gcc"), ("beam_uops_max", "many")):
+    for name, value in (
+        ("beam", -1),
+        ("beam_timeout", 0),
+        ("beam_runs", 0),
+        ("cpu_backend", "gcc"),
+        ("beam_uops_max", "many"),
+    ):
         with pytest.raises(ConfigError, match=name), config.settings(**{name: value}):
             pass
 
@@ -115,7 +128,8 @@ def test_a_warning_about_a_variable_names_the_users_line(tmp_path: Path) -> None
     environment = {**os.environ, "MOROK_THREDS": "3"}
     done = subprocess.run([sys.executable, str(program)], env=environment, capture_output=True, text=True, check=True)
     assert (
-        f"{program}:3: UserWarning: the variable MOROK_THREDS is no setting of Morok; did you mean MOROK_THREADS?" in done.stderr
+        f"{program}:3: UserWarning: the variable MOROK_THREDS is no setting of Morok; did you mean MOROK_THREADS?"
+        in done.stderr
     )
 
 

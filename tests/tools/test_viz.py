@@ -72,7 +72,9 @@ def test_text_that_looks_like_html(tmp_path: Path) -> None:
     assert page.read_text().count("<script") == 2
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"firings": 3}', '{"firings": [{"rule": "r"}]}', '{"firings": [7]}', "\ud800"])
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{}", '{"firings": 3}', '{"firings": [{"rule": "r"}]}', '{"firings": [7]}', "\ud800"]
+)
 def test_what_is_no_trace(text: str, tmp_path: Path, capsys: Captured) -> None:
     file = tmp_path / "t.json"
     file.write_bytes(text.encode("utf-8", "surrogatepass"))

@@ -109,7 +109,9 @@ def branches_ahead(patch: pytest.MonkeyPatch) -> None:
 def dtypes_forgotten(patch: pytest.MonkeyPatch) -> None:
     """At every size a conversion to one dtype is the conversion to any; and no graph is tried beside the proof."""
 
-    def function(r: Reading, op: str, dtypes: Sequence[str], to: str | None = None, stage: str = "run") -> smt.Applicable:
+    def function(
+        r: Reading, op: str, dtypes: Sequence[str], to: str | None = None, stage: str = "run"
+    ) -> smt.Applicable:
         return op_functions.function(r, op, ["any"] * len(dtypes), None, stage)
 
     patch.setattr(parametric_ops, "function", function)
@@ -179,7 +181,9 @@ def folds_of_floats_are_exact(patch: pytest.MonkeyPatch) -> None:
     """To the prover a float that is folded is a real number."""
     attempts = MorokTheory.attempts
 
-    def exact(self: MorokTheory, ops: frozenset[str], dtypes: Sequence[str], numeric: bool, reals: bool) -> list[Attempt]:
+    def exact(
+        self: MorokTheory, ops: frozenset[str], dtypes: Sequence[str], numeric: bool, reals: bool
+    ) -> list[Attempt]:
         return attempts(self, ops, dtypes, numeric, reals or "Reduce" in ops)
 
     patch.setattr(MorokTheory, "attempts", exact)
@@ -280,7 +284,9 @@ def folds_of_nothing(patch: pytest.MonkeyPatch) -> None:
 
 def lanes_together(patch: pytest.MonkeyPatch) -> None:
     """To the prover no lane of a vector has a value where another one has none; and no graph is tried beside the proof."""
-    patch.setattr(Encoder, "start_clauses", lambda self, pattern: self.premise(*(lane.defined for lane in pattern.lanes)))
+    patch.setattr(
+        Encoder, "start_clauses", lambda self, pattern: self.premise(*(lane.defined for lane in pattern.lanes))
+    )
     patch.setattr(obligations, "evaluated", lambda rule: (None, True))
 
 

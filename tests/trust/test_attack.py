@@ -104,7 +104,9 @@ def test_helpers_that_keep_their_contracts_are_called_and_no_others() -> None:
         rule = "r: Add(Add(x: index, @const(a)), @const(b)) let r = f(a, b) ~> Add(x, r)"
         extern = "extern f(a: int, b: int) -> (r: int)\n    ensures r == a + b"
         name = f"attacked_helper_{len(body)}"
-        return promised.put(f'{said}\nhelpers "{name}"\n\n{extern}\n\ngroup attack "one"\n{group}\n{rule}\n', "one").state
+        return promised.put(
+            f'{said}\nhelpers "{name}"\n\n{extern}\n\ngroup attack "one"\n{group}\n{rule}\n', "one"
+        ).state
 
     assert fared("return a + b") == "usable"
     assert fared("return a + b + 1") == "broken"
@@ -112,7 +114,9 @@ def test_helpers_that_keep_their_contracts_are_called_and_no_others() -> None:
     assert fared("return (a + b) // (a - a)") == "broken"
     around = f"@context {promised.CONTEXT};\n"
     assert fared("return b + a", around) == "usable"
-    assert fared("return a + b if around.nodes < 3 else 7", around) == "broken"  # with the context of a graph, none made up
+    assert (
+        fared("return a + b if around.nodes < 3 else 7", around) == "broken"
+    )  # with the context of a graph, none made up
     assert not [name for name in sys.modules if name.startswith("attacked_helper_")]
 
 
@@ -150,12 +154,16 @@ def test_the_command_reports(capsys: pytest.CaptureFixture[str]) -> None:
     assert "0 findings" in capsys.readouterr().out
 
 
-def test_quotas_fail_where_something_is_rare(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_quotas_fail_where_something_is_rare(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Counted are usable rules that fired with two sides that differ, at the rate of 100 in 100,000."""
 
     def reported(less: str) -> int:
         report = campaign.Report(14, 2400, counted=2400)
-        report.seen.update({(kind, name): 3 - (name == less) for kind, names in features.KINDS.items() for name in names})
+        report.seen.update(
+            {(kind, name): 3 - (name == less) for kind, names in features.KINDS.items() for name in names}
+        )
         monkeypatch.setattr(campaign, "run", lambda *_: report)
         return cli.main(["attack", "--quotas", "--jobs", "1"])
 
@@ -187,7 +195,19 @@ def test_rules_about_tensors_are_usable_or_refuted() -> None:
     assert states["refuted"] >= len(numbers) // 5
     assert not states["ill-typed"] + states["error"] + states["false"]
     seen = {name for one in fared for _, name in one.features}
-    assert {"Permute", "Shrink", "Pad", "Flip", "Concat", "Expand", "Reshape", "inverse", "rank", "shape", "constant"} <= seen
+    assert {
+        "Permute",
+        "Shrink",
+        "Pad",
+        "Flip",
+        "Concat",
+        "Expand",
+        "Reshape",
+        "inverse",
+        "rank",
+        "shape",
+        "constant",
+    } <= seen
 
 
 @pytest.mark.sampled(100)

@@ -85,7 +85,8 @@ r: r @ Range {{ end: @const(n): index, .. }} let (h, step) = coordinate(r) => {t
 
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize(
-    ("target", "right"), [("Mod(Idiv(h, step), n)", True), ("Mod(Idiv(h, step), n - 1)", False), ("Idiv(h, step + 1)", False)]
+    ("target", "right"),
+    [("Mod(Idiv(h, step), n)", True), ("Mod(Idiv(h, step), n - 1)", False), ("Idiv(h, step + 1)", False)],
 )
 def test_an_index_of_the_hardware_is_judged_by_all_threads(target: str, right: bool) -> None:
     """It has no value elsewhere: `morok attack` took that for a finding. A loop of 8 is counted by two dimensions."""
@@ -96,7 +97,9 @@ def test_an_index_of_the_hardware_is_judged_by_all_threads(target: str, right: b
 
 
 def test_a_target_that_is_no_node_is_a_difference() -> None:
-    rule = trial.checked('group g "axes"\n\nr: Contract { src: x: i8, axes: a } ~> Contract { src: x, axes: [a.., a..] }\n')
+    rule = trial.checked(
+        'group g "axes"\n\nr: Contract { src: x: i8, axes: a } ~> Contract { src: x, axes: [a.., a..] }\n'
+    )
     fared = [trial.fire(rule, f"{n}", 10) for n in range(4)]
     found = [f for f in fared if f.different is not None]
     assert found
@@ -114,7 +117,9 @@ def test_machine_code_is_not_held_to_values_within_a_tolerance(op: Op) -> None:
 @pytest.mark.long
 def test_graphs_for_rules_about_tensors_have_up_to_eight_axes() -> None:
     """What is wrong beyond a few axes is met, and axes of no element and of one."""
-    rule = trial.checked('group g "tensors"\n\nr: Flip { src: x, axes: a } if all(k > 4 or not a[k] for k in 0..len(a)) ~> x\n')
+    rule = trial.checked(
+        'group g "tensors"\n\nr: Flip { src: x, axes: a } if all(k > 4 or not a[k] for k in 0..len(a)) ~> x\n'
+    )
     graphs = makers.Graphs(rule, rule.instances[0], random.Random(0))
     shapes = [g.shape for k in range(400) if (g := graphs.make(k % 2 == 1)) is not None]
     assert {len(s) for s in shapes} >= set(range(9))

@@ -21,7 +21,9 @@ from morok.tools.cli import main
 def recorded(text: str) -> list[cross_check.Question]:
     """The obligations of a rule's proof, as the ledger would keep them."""
     rule = next(iter(check_text(f'group g "again"\n\nr: {text}\n    "a rule"\n').rules()))
-    return [cross_check.Question("g.r", name, body) for name, body in prove_rule(rule, DEFAULT_BUDGET, True).obligations]
+    return [
+        cross_check.Question("g.r", name, body) for name, body in prove_rule(rule, DEFAULT_BUDGET, True).obligations
+    ]
 
 
 @pytest.mark.sampled(5)
@@ -58,7 +60,9 @@ def test_a_question_with_another_answer_is_a_disagreement() -> None:
 
 
 def test_what_a_solver_does_not_understand_is_counted_and_no_agreement() -> None:
-    odd = cross_check.Question("g.r", "g.r index", "(declare-fun x () Int)\n(assert (no_such_function x))\n(check-sat)\n")
+    odd = cross_check.Question(
+        "g.r", "g.r index", "(declare-fun x () Int)\n(assert (no_such_function x))\n(check-sat)\n"
+    )
     found = cross_check.report(cross_check.replies([odd], 1))
     assert found.counts == {("cvc5", "unsupported"): 1}
     assert found.rules_checked == 0
@@ -85,7 +89,9 @@ def test_a_sample_of_the_ledger_is_agreed_upon(made: dict[str, tuple[tuple[str, 
 
 
 @pytest.mark.long
-def test_what_is_made_again_is_what_was_recorded(sample: list[CheckedRule], made: dict[str, tuple[tuple[str, str], ...]]) -> None:
+def test_what_is_made_again_is_what_was_recorded(
+    sample: list[CheckedRule], made: dict[str, tuple[tuple[str, str], ...]]
+) -> None:
     recorded = cross_check.recorded(sample)
     assert {name: obligation_store.digest_of(asked) for name, asked in made.items()} == recorded
 
@@ -96,7 +102,9 @@ def test_every_record_names_its_obligations() -> None:
 
 
 @pytest.mark.long
-def test_obligations_from_a_folder_are_compared_with_the_ledger(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_obligations_from_a_folder_are_compared_with_the_ledger(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["prove", "--only", "self_folding.*", "--smt2", str(tmp_path)]) == 0
     capsys.readouterr()
     made = obligation_store.read(tmp_path)
@@ -123,7 +131,9 @@ def pack(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Path:
     """A pack with a ledger of its own, and its obligations in the folder `asked` beside it."""
     file = tmp_path / "pack" / "mine.rules"
     file.parent.mkdir()
-    file.write_text('group g "mine"\n\nr: Sub(x: i8, x) ~> zero(x)\n    "nothing"\n\ns: Or(x: i8, x) ~> x\n    "one of two"\n')
+    file.write_text(
+        'group g "mine"\n\nr: Sub(x: i8, x) ~> zero(x)\n    "nothing"\n\ns: Or(x: i8, x) ~> x\n    "one of two"\n'
+    )
     assert main(["prove", "--write", "--smt2", str(tmp_path / "asked"), str(file.parent)]) == 0
     capsys.readouterr()
     return file.parent
@@ -156,7 +166,9 @@ def test_rules_that_a_folder_says_nothing_of_are_counted(pack: Path, capsys: pyt
     assert "other obligations" not in said
     (asked / "pack.g.r.smt2").unlink()
     assert main(["recheck", "--smt2", str(asked), str(pack)]) == 1
-    assert capsys.readouterr().out.startswith(f"no obligations of 2 rules in {asked}; PATH names the rules that it is of\n")
+    assert capsys.readouterr().out.startswith(
+        f"no obligations of 2 rules in {asked}; PATH names the rules that it is of\n"
+    )
 
 
 def test_rules_of_one_name_are_rechecked_one_pack_at_a_time(pack: Path, capsys: pytest.CaptureFixture[str]) -> None:

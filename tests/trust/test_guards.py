@@ -199,6 +199,8 @@ def test_what_takes_too_many_steps_has_no_value(name: str) -> None:
     subprocess.run([sys.executable, "-c", textwrap.dedent(program)], check=True, timeout=120)
 
 
-@pytest.mark.parametrize("name", [pytest.param(n, marks=[] if n == "doubled lists" else pytest.mark.long) for n in ENDLESS])
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=[] if n == "doubled lists" else pytest.mark.long) for n in ENDLESS]
+)
 def test_nothing_is_proved_of_what_takes_too_many_steps(name: str) -> None:
     assert not judge(rule(f"Lt(x: index, 11) {ENDLESS[name]} ~> true"), DEFAULT_BUDGET, False).usable

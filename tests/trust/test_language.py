@@ -54,7 +54,13 @@ def agree(lets, guard, a, b, low, high):
 
 @pytest.mark.long
 @settings(max_examples=150)
-@given(st.integers(0, 2**40), st.sampled_from(BOUNDS), st.sampled_from(NUMBERS), st.sampled_from(NUMBERS), st.integers(1, 3))
+@given(
+    st.integers(0, 2**40),
+    st.sampled_from(BOUNDS),
+    st.sampled_from(NUMBERS),
+    st.sampled_from(NUMBERS),
+    st.integers(1, 3),
+)
 def test_random_clauses_mean_one_thing(seed, bounds, a, b, depth):
     lets, guard = written(random.Random(seed), depth)
     try:
@@ -86,7 +92,9 @@ def test_random_clauses_mean_one_thing(seed, bounds, a, b, depth):
 )
 @pytest.mark.parametrize("bounds", BOUNDS[:5])
 def test_permutations_and_choices_mean_one_thing(guard, bounds):
-    outcomes = {repr(agree([], guard, a, b, *bounds)["evaluation"]) for a in (-1, 0, 1, 2, 3, 7) for b in (-2, 0, 1, 2, 5)}
+    outcomes = {
+        repr(agree([], guard, a, b, *bounds)["evaluation"]) for a in (-1, 0, 1, 2, 3, 7) for b in (-2, 0, 1, 2, 5)
+    }
     assert len(outcomes) > 1
 
 
@@ -94,7 +102,9 @@ NAMES = [name for name, f in FUNCTIONS.items() if f.params == ("several",)] + ["
 OF_ITEMS = [f"{name}([{items}])" for name in NAMES for items in ("a", "a, b", "b, 0, a")] + [
     f"{name}(a, b)" for name in NAMES[:-1]
 ]
-OF_NUMBERS = [f"{name}({'a, b'[: 1 + 3 * (len(f.params) - 1)]})" for name, f in FUNCTIONS.items() if set(f.params) == {"int"}]
+OF_NUMBERS = [
+    f"{name}({'a, b'[: 1 + 3 * (len(f.params) - 1)]})" for name, f in FUNCTIONS.items() if set(f.params) == {"int"}
+]
 
 
 @pytest.mark.sampled(6)

@@ -37,7 +37,13 @@ def test_mutants_differ_from_the_rule_and_from_each_other() -> None:
     checked = rule(IN_RANGE)
     found = list(mutants(checked.syntax, checked.dialect))
     changes = [m.change for m in found]
-    for expected in ("guard 1 dropped", "guard 1: < to <=", "guard 1: and to or", "guard 1: vmin to vmax", "guard 1: 0 to -1"):
+    for expected in (
+        "guard 1 dropped",
+        "guard 1: < to <=",
+        "guard 1: and to or",
+        "guard 1: vmin to vmax",
+        "guard 1: 0 to -1",
+    ):
         assert expected in changes
     assert len(set(changes)) == len(changes)
     assert all(m.rule != checked.syntax for m in found)
@@ -56,7 +62,13 @@ def test_a_plainly_stronger_guard_is_no_mutant() -> None:
 @pytest.mark.long
 def test_guards_are_needed() -> None:
     found = outcomes(rule(IN_RANGE))
-    for change in ("guard 1 dropped", "guard 1: < to <=", "guard 1: vmin to vmax", "guard 1: and to or", "guard 1: 0 to -1"):
+    for change in (
+        "guard 1 dropped",
+        "guard 1: < to <=",
+        "guard 1: vmin to vmax",
+        "guard 1: and to or",
+        "guard 1: 0 to -1",
+    ):
         assert found[change].noticed, change
     assert {o.change for o in found.values() if not o.noticed} == set()
 
@@ -75,7 +87,9 @@ def test_a_guard_stronger_than_its_proof_needs_is_a_finding() -> None:
 @pytest.mark.long
 def test_a_wider_guard_is_found_at_the_numbers_that_the_rule_mentions() -> None:
     found = outcomes(
-        rule("Cast(Max(x: index, 0), i32) if vmax(x) < 1 << 31 and -(1 << 31) <= vmin(x) ~> Max(Cast(x, i32), const(0, i32))"),
+        rule(
+            "Cast(Max(x: index, 0), i32) if vmax(x) < 1 << 31 and -(1 << 31) <= vmin(x) ~> Max(Cast(x, i32), const(0, i32))"
+        ),
         "guard 1: < to <=",
     )
     assert found["guard 1: < to <="].kind == "wider"
@@ -108,7 +122,9 @@ def test_a_prover_that_calls_a_false_rule_true_is_found_out(monkeypatch: pytest.
 @pytest.mark.long
 def test_a_mutant_that_ends_its_process_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workers, "judge", lambda *_: os._exit(7))
-    (found,) = outcomes(rule("Add(x: index, @const(c)) if c > 3 ~> Sub(x, const(-c, index))"), "guard 1: > to >=").values()
+    (found,) = outcomes(
+        rule("Add(x: index, @const(c)) if c > 3 ~> Sub(x, const(-c, index))"), "guard 1: > to >="
+    ).values()
     assert (found.kind, "died" in found.detail) == ("error", True)
     assert mutation_record.findings([found], {}) == [f"g.r: guard 1: > to >=: {found.detail}"]
 
@@ -134,13 +150,17 @@ def test_one_refutation_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     asked.clear()
     said.update(dict.fromkeys(("bool", "u8", "i16", "i32", "i64", "u16", "u32", "u64"), "proved"))
     assert mutation.in_stages(checked, BUDGET).usable
-    assert sorted(d for dtypes in asked for d in dtypes) == sorted(i.dtypes[v] for i in checked.instances for v in i.dtypes)
+    assert sorted(d for dtypes in asked for d in dtypes) == sorted(
+        i.dtypes[v] for i in checked.instances for v in i.dtypes
+    )
 
 
 def test_a_changed_rule_is_mutated_whole_and_the_others_by_a_sample(tmp_path: Path) -> None:
     rules = list(check_file(TRUE).rules())[:6]
     entries = {r.name: mutation_record.entry(r, []) for r in rules}
-    entries[rules[0].name] = mutation_record.entry(rules[0], [mutation.Outcome(rules[0].name, "guard 1 dropped", "unknown")])
+    entries[rules[0].name] = mutation_record.entry(
+        rules[0], [mutation.Outcome(rules[0].name, "guard 1 dropped", "unknown")]
+    )
     mutation_record.write_record(tmp_path / "mutants.json", entries)
     record = mutation_record.read_record(tmp_path / "mutants.json")
     assert record == entries
@@ -248,7 +268,9 @@ def test_a_broken_record_is_an_error(tmp_path: Path) -> None:
 def test_a_changed_byte_of_a_record_is_noticed(tmp_path: Path) -> None:
     """Of what became of the mutants, and of the reasons for guards: neither is read if it is not what was written."""
     record, reasons = tmp_path / "mutants.json", tmp_path / "guards.json"
-    mutation_record.write_record(record, {"a.b": mutation_record.Entry("0" * 16, {"wider": 1}, {"wider": ["guard 1 dropped"]})})
+    mutation_record.write_record(
+        record, {"a.b": mutation_record.Entry("0" * 16, {"wider": 1}, {"wider": ["guard 1 dropped"]})}
+    )
     mutation_record.write_accepted(reasons, {"a.*": {"guard *": "on purpose"}})
     for path, read in ((record, mutation_record.read_record), (reasons, mutation_record.read_accepted)):
         whole = path.read_bytes()
@@ -304,7 +326,9 @@ def test_a_sample_of_the_corpus_is_noticed_or_true() -> None:
 def test_every_recorded_finding_is_accepted_and_every_reason_is_of_one() -> None:
     record = mutation_record.read_record(mutation_record.record_path())
     accepted = mutation_record.read_accepted(mutation_record.accepted_path())
-    wider = [mutation.Outcome(name, change, "wider") for name, e in record.items() for change in e.listed.get("wider", ())]
+    wider = [
+        mutation.Outcome(name, change, "wider") for name, e in record.items() for change in e.listed.get("wider", ())
+    ]
     assert len(record) > 400
     assert [(o.rule, o.change) for o in wider if not mutation_record.is_accepted(o, accepted)] == []
     assert [name for name, e in record.items() if {"disputed", "error"} & set(e.counts)] == []

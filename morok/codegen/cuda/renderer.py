@@ -28,7 +28,9 @@ from morok.ir.uop import UOp
 BLOCK: Final = {"gidx0": "blockIdx.x", "gidx1": "blockIdx.y", "gidx2": "blockIdx.z"}
 THREAD: Final = {"lidx0": "threadIdx.x", "lidx1": "threadIdx.y", "lidx2": "threadIdx.z"}
 _FIELDS: Final = "xyzw"
-_POINTWISE: Final[dict[Op, Emit]] = {op: OPS[e.cuda] for op, e in TABLE.entries.items() if e.pointwise and e.cuda in OPS}
+_POINTWISE: Final[dict[Op, Emit]] = {
+    op: OPS[e.cuda] for op, e in TABLE.entries.items() if e.pointwise and e.cuda in OPS
+}
 _BIT_NAMES: Final = {
     (dtypes.f32, "int"): "__float_as_int({})",
     (dtypes.f32, "uint"): "__float_as_uint({})",
@@ -146,7 +148,8 @@ class Renderer:
         where = BLOCK.get(label) or THREAD.get(label)
         if where is None:
             raise CompileError(
-                f"kernel {self.frame.name}: there is no hardware index {label}", expected=f"one of {', '.join([*BLOCK, *THREAD])}"
+                f"kernel {self.frame.name}: there is no hardware index {label}",
+                expected=f"one of {', '.join([*BLOCK, *THREAD])}",
             )
         self.specials[label] = u.src[0]
         self.values[u] = [label]
@@ -191,7 +194,9 @@ class Renderer:
         out: list[int] = []
         done = 0
         while done < d.count:
-            widths = [w for w in WIDE[scalar][1] if direct and done + w <= d.count and factor % w == 0 and done % w == 0]
+            widths = [
+                w for w in WIDE[scalar][1] if direct and done + w <= d.count and factor % w == 0 and done % w == 0
+            ]
             out.append(widths[0] if widths else 1)
             done += out[-1]
         self.widened |= any(w > 1 for w in out)
@@ -360,7 +365,9 @@ class Renderer:
         bounds = f"__launch_bounds__({threads}) " if threads else ""
         body = "\n".join(self.lines)
         out = [
-            f"#include <{header}>" for word, header in (("__half", "cuda_fp16.h"), ("bfloat16", "cuda_bf16.h")) if word in body
+            f"#include <{header}>"
+            for word, header in (("__half", "cuda_fp16.h"), ("bfloat16", "cuda_bf16.h"))
+            if word in body
         ]
         out += [prelude.text(self.needed)] if self.needed else []
         out.append(f'extern "C" __global__ void {bounds}{symbol(self.frame.name)}({", ".join(parameters)}) {{')

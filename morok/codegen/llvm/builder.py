@@ -120,7 +120,9 @@ class Builder:
     def ternary_logic(self, lanes: int, table: int, operands: tuple[str, str, str]) -> str:
         """The result of AVX-512's vpternlog on 512 bits of integers: bit 4x + 2y + z of `table` is the result for x, y, z."""
         letter, t = {16: ("d", "<16 x i32>"), 8: ("q", "<8 x i64>")}[lanes]
-        return self.call(f"@llvm.x86.avx512.pternlog.{letter}.512", t, [*[(t, x) for x in operands], ("i32", str(table))])
+        return self.call(
+            f"@llvm.x86.avx512.pternlog.{letter}.512", t, [*[(t, x) for x in operands], ("i32", str(table))]
+        )
 
     def prefetch(self, address: str, nearest: bool) -> None:
         """Prefetch the cache line at `address` for reading, into L1 (`nearest`) or L2; an invalid address is ignored."""

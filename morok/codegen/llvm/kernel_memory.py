@@ -148,7 +148,9 @@ class Memory(ABC):
         gated = u.op is _INDEX and bool(u.arg)
         offsets = u.src[1:-1] if gated else u.src[1:]
         if len(offsets) != 1:
-            raise CompileError(f"kernel {self.frame.name}: an Index has {len(offsets)} offsets", expected="one flat offset")
+            raise CompileError(
+                f"kernel {self.frame.name}: an Index has {len(offsets)} offsets", expected="one flat offset"
+            )
         offset = offsets[0]
         if gated and u.src[-1].dtype.count not in (1, offset.dtype.count):
             raise CompileError(
@@ -257,7 +259,9 @@ class Memory(ABC):
         touched = self.registers.touched.get(u)
         if touched is not None:
             env = self.env
-            self.values[u] = env[touched[0]] if len(touched) == 1 else self.b.pack(type_of(d.scalar()), [env[s] for s in touched])
+            self.values[u] = (
+                env[touched[0]] if len(touched) == 1 else self.b.pack(type_of(d.scalar()), [env[s] for s in touched])
+            )
             return
         alt = self.value(u.src[1]) if len(u.src) > 1 else None
         if place.op is _INDEX and place.src[1].dtype.count > 1:
@@ -267,7 +271,9 @@ class Memory(ABC):
         address = self.address(place)
         if u in self.prefetches:
             elements, nearest = self.prefetches[u]
-            self.b.prefetch(self.b.emit(f"getelementptr {memory_type(d.scalar())}, ptr {address}, i64 {elements}"), nearest)
+            self.b.prefetch(
+                self.b.emit(f"getelementptr {memory_type(d.scalar())}, ptr {address}, i64 {elements}"), nearest
+            )
         if gate is None:
             self.values[u] = self._read(address, d)
         else:

@@ -103,7 +103,9 @@ class Streams:
                 f"  %bits{slot} = or i64 {bits}, %address{slot}",
             ]
             bits = f"%bits{slot}"
-        return [*lines, f"  %odd = and i64 {bits}, {LINE_BYTES - 1}", "  %aligned = icmp eq i64 %odd, 0"] if lines else []
+        return (
+            [*lines, f"  %odd = and i64 {bits}, {LINE_BYTES - 1}", "  %aligned = icmp eq i64 %odd, 0"] if lines else []
+        )
 
     def leave(self) -> list[str]:
         """The lines at the function's end: a fence, since nontemporal stores are not ordered before later stores."""

@@ -85,7 +85,9 @@ def neg(b: Builder, u: UOp, x: str) -> str:
 @emits("not")
 def bit_not(b: Builder, u: UOp, x: str) -> str:
     d = u.dtype
-    return b.binary("xor", type_of(d.scalar()), d.count, x, b.const(type_of(d.scalar()), d.count, "true" if d.is_bool else -1))
+    return b.binary(
+        "xor", type_of(d.scalar()), d.count, x, b.const(type_of(d.scalar()), d.count, "true" if d.is_bool else -1)
+    )
 
 
 @emits("abs")
@@ -182,7 +184,9 @@ def floordiv(b: Builder, u: UOp, x: str, y: str) -> str:
 def floormod(b: Builder, u: UOp, x: str, y: str) -> str:
     y = _safe_divisor(b, u, x, y)
     remainder, divisor = lanes_of(b, u.dtype, _divide(b, u, x, y, "rem")), lanes_of(b, u.dtype, y)
-    return (remainder + _rounds_down(remainder, divisor).select(divisor, 0)).name if u.dtype.is_signed else remainder.name
+    return (
+        (remainder + _rounds_down(remainder, divisor).select(divisor, 0)).name if u.dtype.is_signed else remainder.name
+    )
 
 
 @emits("fdiv")
@@ -216,7 +220,9 @@ def _extreme(floating: str, letters: str, beyond: str, wrong_zero: float, b: Bui
         return b.intrinsic(("s" if d.is_signed else "u") + letters, type_of(d.scalar()), d.count, x, y)
     c = u.src[1]
     if c.op is Op.Const and c.arg == c.arg and not (c.arg == 0 and math.copysign(1.0, c.arg) == wrong_zero):
-        return in_float(b, d, (x, y), lambda b, base, n, x, y: b.select(b.compare(beyond, base, n, x, y), base, n, y, x))
+        return in_float(
+            b, d, (x, y), lambda b, base, n, x, y: b.select(b.compare(beyond, base, n, x, y), base, n, y, x)
+        )
     return in_float(b, d, (x, y), lambda b, base, n, x, y: _float_extreme(b, floating, base, n, x, y))
 
 

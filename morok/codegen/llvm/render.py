@@ -35,7 +35,9 @@ from morok.ir.uop import UOp
 from morok.passes.target import Target
 
 _POINTWISE: Final[dict[Op, Emit]] = {
-    op: OPS[entry.llvm] for op, entry in TABLE.entries.items() if (entry.pointwise or op is Op.Bitcast) and entry.llvm in OPS
+    op: OPS[entry.llvm]
+    for op, entry in TABLE.entries.items()
+    if (entry.pointwise or op is Op.Bitcast) and entry.llvm in OPS
 }
 
 
@@ -172,7 +174,9 @@ class Renderer(Memory):
         for (name, start, _), further in zip(loop.grow, grown, strict=True):
             lines.append(f"  {name} = phi {start} %{loop.before} ], [ {further}, %{latch} ]")
         for slot, (name, initial) in loop.phis.items():
-            lines.append(f"  {name} = phi {type_of(slot.dtype)} [ {initial}, %{loop.before} ], [ {self.env[slot]}, %{latch} ]")
+            lines.append(
+                f"  {name} = phi {type_of(slot.dtype)} [ {initial}, %{loop.before} ], [ {self.env[slot]}, %{latch} ]"
+            )
             if loop.tested_first:
                 self.env[slot] = name
         b.lines[loop.patch] = "\n".join(lines)
@@ -215,7 +219,9 @@ class Renderer(Memory):
 
     def _column(self, base: str, rows: list[UOp], lane: int) -> str:
         n, size = rows[0].dtype.count, rows[0].dtype.scalar().itemsize
-        joined, lanes = join([self.value(r) for r in rows], lane, n, size, functools.partial(self._shared_shuffle, base, n))
+        joined, lanes = join(
+            [self.value(r) for r in rows], lane, n, size, functools.partial(self._shared_shuffle, base, n)
+        )
         whole = len(lanes) == n and lanes == sorted(lanes)
         return joined if whole else self.b.shuffle(base, n, joined, "poison", lanes)
 
@@ -359,7 +365,9 @@ def render(instructions: Sequence[UOp], name: str, target: Target = ANY, math: f
     plan = addresses(instructions, found, tiles, registers.slots, registers.shared)
     unvectorized = wrapping_loops(instructions)
     streams, prefetches = Streams(streamed(found.accesses)), prefetching_loads(found.accesses)
-    renderer = Renderer(Frame(name), builder, registers, streams, prefetches, plan, columns=tiles, unvectorized=unvectorized)
+    renderer = Renderer(
+        Frame(name), builder, registers, streams, prefetches, plan, columns=tiles, unvectorized=unvectorized
+    )
     renderer.run(instructions)
     arguments, variables = renderer.frame.parameters()
     return Rendered(

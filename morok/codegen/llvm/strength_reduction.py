@@ -51,7 +51,9 @@ class Addresses:
     walks: dict[UOp, list[Walk]] = field(default_factory=dict)
     unneeded: set[UOp] = field(default_factory=set)
 
-    def plan_pointer(self, base: UOp, offset: UOp, depth: dict[UOp, int], users: dict[UOp, list[tuple[UOp, UOp]]]) -> None:
+    def plan_pointer(
+        self, base: UOp, offset: UOp, depth: dict[UOp, int], users: dict[UOp, list[tuple[UOp, UOp]]]
+    ) -> None:
         """Plan the pointer into `base` at `offset`, and the pointers on the way to it; `users` lists the pointers that each
         addend makes.
         """

@@ -58,5 +58,8 @@ def join(rows: Sequence[str], lane: int, lanes: int, itemsize: int, shuffle: Shu
             mask.append(source + lanes * (i >> put & 1))
         vectors = [shuffle(a, b, mask) for a, b in zip(vectors[::2], vectors[1::2], strict=True)]
         step += 1
-    places = [sum(((row if of_row else lane) >> k & 1) << at for at, (of_row, k) in enumerate(bits)) for row in range(len(rows))]
+    places = [
+        sum(((row if of_row else lane) >> k & 1) << at for at, (of_row, k) in enumerate(bits))
+        for row in range(len(rows))
+    ]
     return vectors[0], places

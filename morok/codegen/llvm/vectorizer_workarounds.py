@@ -13,7 +13,9 @@ from typing import Final
 from morok.ir.op import Op
 from morok.ir.uop import UOp
 
-_WORKED_OUT: Final = frozenset((Op.Load, Op.Index, Op.DefineGlobal, Op.DefineLocal, Op.DefineReg))  # not address arithmetic
+_WORKED_OUT: Final = frozenset(
+    (Op.Load, Op.Index, Op.DefineGlobal, Op.DefineLocal, Op.DefineReg)
+)  # not address arithmetic
 
 
 def wrapping_loops(instructions: Sequence[UOp]) -> frozenset[UOp]:

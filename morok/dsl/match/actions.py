@@ -46,7 +46,9 @@ class Action:
     result: str | None = None
 
 
-def action_of(rule: CheckedRule, clause: Clause, made: Clauses, number: int, order: int, limits: Limits | None) -> Action:
+def action_of(
+    rule: CheckedRule, clause: Clause, made: Clauses, number: int, order: int, limits: Limits | None
+) -> Action:
     """The action of a clause of the rule with this number in a matcher. `limits`: the matcher's reaction beyond the extents of
     the rule's proof, if that has extents.
     """
@@ -170,7 +172,9 @@ class _Maker:
                 continue
             local = self.matched.locals[name]
             if kind in _CLASSES:
-                self.when(self.code.compare(self.code.attribute(local, "__class__"), "is", self.code.name(_CLASSES[kind])))
+                self.when(
+                    self.code.compare(self.code.attribute(local, "__class__"), "is", self.code.name(_CLASSES[kind]))
+                )
             elif kind == "seq":
                 sequences = self.code.tuple_of((self.code.name("tuple"), self.code.name("list")))
                 self.when(self.code.call("isinstance", local, sequences))

@@ -197,7 +197,9 @@ class Clauses:
         found = self._made.get(key)
         if found is None:
             before = max(ends, *map(ends_before, paths))
-            found = Constraint(condition if shared else None, condition, paths, tuple(values), None, before, bool(ends), guards)
+            found = Constraint(
+                condition if shared else None, condition, paths, tuple(values), None, before, bool(ends), guards
+            )
             self._made[key] = found
         return found
 

@@ -23,7 +23,9 @@ BINARY: Final[Mapping[str, ast.operator]] = {
 }  # fmt: skip
 UNARY: Final[Mapping[str, ast.unaryop]] = {"-": ast.USub(), "~": ast.Invert(), "not": ast.Not()}
 _CALLS: Final = (ast.Call, ast.ListComp, ast.SetComp)
-VALUES: Final = frozenset(("test", "iter", "value"))  # the fields of statements whose expressions stand on their first line
+VALUES: Final = frozenset(
+    ("test", "iter", "value")
+)  # the fields of statements whose expressions stand on their first line
 BLOCKS: Final = ("body", "handlers", "orelse")  # the fields with statements, in the order in which they are printed
 _AND: Final = ast.And()
 _OR: Final = ast.Or()
@@ -129,10 +131,13 @@ class Code:
         """`name := value`."""
         return self._once((ast.NamedExpr, name, value), lambda: ast.NamedExpr(_stored(name), value))
 
-    def each(self, body: ast.expr, names: Sequence[str], source: ast.expr, condition: ast.expr | None = None) -> ast.expr:
+    def each(
+        self, body: ast.expr, names: Sequence[str], source: ast.expr, condition: ast.expr | None = None
+    ) -> ast.expr:
         """The list of `body` for each item of `source`."""
         return self._once(
-            (ast.ListComp, body, *names, source, condition), lambda: ast.ListComp(body, [_loop(names, source, condition)])
+            (ast.ListComp, body, *names, source, condition),
+            lambda: ast.ListComp(body, [_loop(names, source, condition)]),
         )
 
     def distinct(self, body: ast.expr, names: Sequence[str], source: ast.expr) -> ast.expr:

@@ -41,7 +41,9 @@ class Candidate:
 
     def testable(self) -> list[Constraint]:
         """The constraints that can be tested now: they wait for no open constraint, and for no sequence's end."""
-        return [c for i, c in enumerate(self.open) if not c.ends and not any(_waits(c, other) for other in self.open[:i])]
+        return [
+            c for i, c in enumerate(self.open) if not c.ends and not any(_waits(c, other) for other in self.open[:i])
+        ]
 
 
 def _waits(c: Constraint, other: Constraint) -> bool:
@@ -129,7 +131,10 @@ class Builder:
         path = constraint.paths[0]
         asked = Counter(c.op for s in span for c in s.open if c.op is not None and c.paths[0] == path)
         # the ops of most clauses come first, as the most frequent in graphs
-        cases = [(op, self.block([c for s in span if (c := s.with_op(path, op)) is not None])) for op, _ in asked.most_common()]
+        cases = [
+            (op, self.block([c for s in span if (c := s.with_op(path, op)) is not None]))
+            for op, _ in asked.most_common()
+        ]
         return Switch(path, clause, cases, self.block(rest))
 
 

@@ -219,7 +219,9 @@ class DtypeConstraints:
     def _elements(self, s: Several, alone: dict[str, list[Several]]) -> list[Constraint]:
         ty, scalar = s.type, self.access.scalar(self.access.each)
         if ty.fixed:
-            return [] if ty.element == ANY else [self._each(s, self.access.alike(scalar, self.access.dtype(ty.element)))]
+            return (
+                [] if ty.element == ANY else [self._each(s, self.access.alike(scalar, self.access.dtype(ty.element)))]
+            )
         held = self.holders.get(ty.element)
         if held:
             wanted = self.access.scalar(self.made.node(held[0]))

@@ -33,7 +33,9 @@ def equal(made: Clauses, value: int | float | bool, path: Path, dtypes: frozense
     return _constraint(made, path, *held(made, value, made.value(path), path, dtypes))
 
 
-def held(made: Clauses, value: int | float | bool, v: ast.expr, path: Path, dtypes: frozenset[str]) -> tuple[ast.expr, ...]:
+def held(
+    made: Clauses, value: int | float | bool, v: ast.expr, path: Path, dtypes: frozenset[str]
+) -> tuple[ast.expr, ...]:
     """The conditions that a constant's value `v`, at the dtype of the node at `path`, is the one that this number becomes there:
     signs are those of what is made of the number, which may be zero where the number is not.
     """

@@ -222,7 +222,9 @@ class NodeCode(ValueCode):
             return self.built(op, operands, {}, self.code.none)
         return self.code.filled(template, op=self.access.key(op), **dict(zip("abc", operands, strict=False)))
 
-    def assemble(self, info: OpInfo, operands: Sequence[ast.expr], fields: Mapping[str, ast.expr], dtype: ast.expr) -> ast.expr:
+    def assemble(
+        self, info: OpInfo, operands: Sequence[ast.expr], fields: Mapping[str, ast.expr], dtype: ast.expr
+    ) -> ast.expr:
         template = self.access.inline.get(f"build.{info.name}")
         if template is not None and len(operands) == 1 and not isinstance(operands[0], ast.Starred) and not fields:
             return self.code.filled(template, a=operands[0], d=dtype)
@@ -268,7 +270,9 @@ class NodeCode(ValueCode):
             elif o.optional and bound is not None and bound.kind == "read":
                 there = self.matched.read(bound)  # bound as it was: a node or None
                 absent = self.code.compare(there, "is", self.code.none)
-                operands.append(self.code.star(self.code.choice(absent, self.code.tuple_of(()), self.code.tuple_of((there,)))))
+                operands.append(
+                    self.code.star(self.code.choice(absent, self.code.tuple_of(()), self.code.tuple_of((there,))))
+                )
             else:
                 operands.append(self.node(value))
         dtype = given.pop("dtype", None)

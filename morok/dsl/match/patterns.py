@@ -72,7 +72,9 @@ class _Patterns:
         return self.made.constraint(condition, *paths, values=values, ends=ends, guards=True)
 
     def of_op(self, clause: Clause, path: Path, op: str) -> Clause:
-        clause = clause._replace(constraints=(*clause.constraints, self.made.op(path, op)), ops={**clause.ops, path: op})
+        clause = clause._replace(
+            constraints=(*clause.constraints, self.made.op(path, op)), ops={**clause.ops, path: op}
+        )
         return clause.plus(self.of_statements(path)) if op in self.whole else clause
 
     def of_statements(self, path: Path) -> Constraint:
@@ -123,7 +125,11 @@ class _Patterns:
         op = self.access.const_op
         if op is not None:
             clause = self.of_op(clause, path, op)
-        return clause if built_in(self.dialect) else clause.plus(self.asked(self.access.holds_number(self.made.node(path)), path))
+        return (
+            clause
+            if built_in(self.dialect)
+            else clause.plus(self.asked(self.access.holds_number(self.made.node(path)), path))
+        )
 
     def constant(self, p: S.PConst, path: Path, clause: Clause) -> Clause:
         if p.kind in ("vconst", "anyconst"):
@@ -269,7 +275,9 @@ class _Patterns:
         if not any(o.many or o.optional for o in info.operands):
             clause = self.exactly(len(info.operands), path, clause)
         named = {f.name: f.value for f in p.fields}
-        clause = self.waits_for_nothing(info, named, path, clause) if p.rest else self.no_more(info, named, path, clause)
+        clause = (
+            self.waits_for_nothing(info, named, path, clause) if p.rest else self.no_more(info, named, path, clause)
+        )
         nested: list[tuple[int, S.Pattern]] = []
         for f in p.fields:
             index = next((i for i, o in enumerate(info.operands) if o.name == f.name), None)
@@ -349,7 +357,9 @@ class _Patterns:
         end = self.access.count(self.made.node(path))
         if after:
             end = self._without(end, info, after[0], path)
-        enough = self.code.compare(end, "==" if single == len(items.items) else ">=", self.code.constant(index + single))
+        enough = self.code.compare(
+            end, "==" if single == len(items.items) else ">=", self.code.constant(index + single)
+        )
         clause = clause.plus(self.asked(enough, path))
         return self.in_order(items.items, index, end, end if after else None, path, clause)
 
@@ -393,7 +403,9 @@ class _Patterns:
         if ty is not None:
             listed = code.choice(here, code.list_of((node,)), code.tuple_of(()))
             clause = clause._replace(several=(*clause.several, Several(path, listed, ty)))
-        if p.ignored and self.may_be_invalid(ty) and not _mentions_maybe(p.type):  # a name's own constraints cover the others
+        if (
+            p.ignored and self.may_be_invalid(ty) and not _mentions_maybe(p.type)
+        ):  # a name's own constraints cover the others
             invalid = code.all_of((here, self.access.asked("invalid", node)))
             clause = clause.plus(self.asked(code.unary("not", invalid), path))
         bound = Binding("read", path, code.choice(here, node, code.none))

@@ -255,7 +255,9 @@ class ValueCode(ABC):
         """True for the value of a constant, and the result of `eval`: the dtype may not hold any other number."""
         if isinstance(e, S.ECall):
             return e.name == "eval"
-        binding = self.rule.bindings.get(e.name) if isinstance(e, S.EName) and e.name not in self.matched.shadowing else None
+        binding = (
+            self.rule.bindings.get(e.name) if isinstance(e, S.EName) and e.name not in self.matched.shadowing else None
+        )
         return binding is not None and binding.type is not None
 
     def _value_type(self, e: S.Expr) -> Ty:
@@ -287,11 +289,15 @@ class ValueCode(ABC):
             return self.general_comparison(e)
         identical = {"==": "is", "!=": "is not"} if Sort.DTYPE in sorts and self.access.equal == "is" else {}
         first, *rest = map(self.any, e.operands)
-        return self.code.compare(first, *(x for op, code in zip(e.ops, rest, strict=True) for x in (identical.get(op, op), code)))
+        return self.code.compare(
+            first, *(x for op, code in zip(e.ops, rest, strict=True) for x in (identical.get(op, op), code))
+        )
 
     def general_comparison(self, e: S.ECompare) -> ast.expr:
         """A comparison of sequences, or of fields that may be sequences: item by item, across Python's sequence types."""
-        pairs = [S.ECompare((op,), (a, b), span=e.span) for a, op, b in zip(e.operands, e.ops, e.operands[1:], strict=False)]
+        pairs = [
+            S.ECompare((op,), (a, b), span=e.span) for a, op, b in zip(e.operands, e.ops, e.operands[1:], strict=False)
+        ]
         if len(pairs) > 1:
             return self.code.all_of(list(map(self.comparison, pairs)))
         a, b = e.operands

@@ -16,7 +16,9 @@ SHORT: Final = 3  # lines: an action up to this length is repeated rather than c
 Body = list[ast.stmt]
 
 
-def function_of(name: str, op: OpInfo | None, candidates: Sequence[Candidate], made: Clauses, counting: bool) -> list[ast.stmt]:
+def function_of(
+    name: str, op: OpInfo | None, candidates: Sequence[Candidate], made: Clauses, counting: bool
+) -> list[ast.stmt]:
     """The function that matches nodes of an op (None: of any op), behind functions for its actions that are long and occur more
     than once. `counting`: it calls `_tried` with the number of each rule whose ops agree with the node's.
     """
@@ -117,7 +119,9 @@ class _Writer:
                     body.append(assign([gap_name(number)], self.code.plus(gap.end, -gap.after)))
                     enter(body)  # another clause may have another sequence of this number
                 else:
-                    ends = self.code.call("range", self.code.constant(gap.first), self.code.plus(gap.end, 1 - gap.after))
+                    ends = self.code.call(
+                        "range", self.code.constant(gap.first), self.code.plus(gap.end, 1 - gap.after)
+                    )
                     inner: Body = []
                     body.append(ast.For(target(gap_name(number)), ends, inner, []))
                     enter(inner)
@@ -170,7 +174,9 @@ class _Writer:
     # variables
 
     def missing(self, c: Constraint, known: set[str]) -> bool:
-        return any(p and node_name(p) not in known for p in c.paths) or any(value_name(p) not in known for p in c.values)
+        return any(p and node_name(p) not in known for p in c.paths) or any(
+            value_name(p) not in known for p in c.values
+        )
 
     def load(self, c: Constraint, clause: Clause, known: set[str], body: Body) -> None:
         """Assign variables for the nodes and the values that a constraint reads."""

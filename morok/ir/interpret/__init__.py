@@ -71,7 +71,9 @@ def tensor(
 ) -> tuple[list[Any], tuple[int, ...]]:
     """The elements, row-major, and the shape of a tensor-level graph; a scalar has shape (). `steps` as in `evaluate`."""
     whole = run_tasks(
-        value_of(_checked_node(root), Graph([root], Memory(_buffers(buffers)), _variable_values(variables), Steps(steps)))
+        value_of(
+            _checked_node(root), Graph([root], Memory(_buffers(buffers)), _variable_values(variables), Steps(steps))
+        )
     )
     return [known(v) for v in whole.flat], whole.shape
 

@@ -15,7 +15,9 @@ from morok.ir.op import Op
 from morok.ir.uop import UOp
 
 JOINED: Final = frozenset({Op.Vectorize, Op.Cat, Op.PtrCat})
-_WITHIN: Final = MOVEMENT | THROUGH | {Op.Index, Op.PointerIndex, Op.Gep, Op.Unroll, Op.Contract, Op.Cast, Op.BufferView}
+_WITHIN: Final = (
+    MOVEMENT | THROUGH | {Op.Index, Op.PointerIndex, Op.Gep, Op.Unroll, Op.Contract, Op.Cast, Op.BufferView}
+)
 WAITING: Final = frozenset({Op.After, Op.Barrier, Op.Assign})  # storage that waits, or is stored to
 
 
@@ -62,7 +64,9 @@ class AccessOrder:
         """True if lanes of a place may be in storage behind different After, Barrier or Assign nodes."""
         found = self._joined.get(place)
         if found is None:
-            found = self._joined[place] = any(n.op in JOINED for n in order([place], below)) and bool(self.waiting(place))
+            found = self._joined[place] = any(n.op in JOINED for n in order([place], below)) and bool(
+                self.waiting(place)
+            )
         return found
 
     def waiting_of_lane(self, place: UOp, lane: int, part: Callable[[UOp], int]) -> list[UOp]:

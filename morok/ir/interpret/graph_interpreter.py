@@ -117,12 +117,16 @@ class Graph(Places):
             )
         lanes = tuple(v) if isinstance(v, (tuple, list)) else (v,) * count
         if len(lanes) != count:
-            raise IRError(f"variable {name} was given {len(lanes)} lanes", expected=f"{count} lanes, or one number for all")
+            raise IRError(
+                f"variable {name} was given {len(lanes)} lanes", expected=f"{count} lanes, or one number for all"
+            )
         for x in lanes:
             if real_or_none(x) is None:
                 raise IRError(f"variable {name} was given {shown(x)}", expected="a number")
             if not node.dtype.is_float and not node.vmin <= x <= node.vmax:
-                raise IRError(f"variable {name} was given {x}", expected=f"a value in its bounds {node.vmin}..={node.vmax}")
+                raise IRError(
+                    f"variable {name} was given {x}", expected=f"a value in its bounds {node.vmin}..={node.vmax}"
+                )
         return lanes
 
     def _special(self, node: UOp, thread: int) -> int:
@@ -136,12 +140,18 @@ class Graph(Places):
             lanes = []
             reads.append([])
             for i, p in enumerate(consecutive(at, node.dtype.count)):
-                early = isinstance(p, Pointer) and p.storage.space is AddrSpace.GLOBAL and self._read_too_early(p, node, i, t)
+                early = (
+                    isinstance(p, Pointer)
+                    and p.storage.space is AddrSpace.GLOBAL
+                    and self._read_too_early(p, node, i, t)
+                )
                 reads[-1].append(self._noted(p, early))
                 if p is INVALID and alt is not None:
                     lanes.append(lane(alt[t], i))
                 elif early:
-                    lanes.append(Poison(f"element {p.offset} of {p.storage.node.op.name} is stored and read in no order", node))
+                    lanes.append(
+                        Poison(f"element {p.offset} of {p.storage.node.op.name} is stored and read in no order", node)
+                    )
                 elif isinstance(p, Pointer) and any(f.folds for f in self.carried(p.storage, p.offset)):
                     what = f"element {p.offset} of {p.storage.node.op.name} is of an earlier iteration of a fold"
                     lanes.append(Poison(what, node))
@@ -242,7 +252,9 @@ class Graph(Places):
             for t, lanes in enumerate(part):
                 if active[t]:
                     # lanes of one result lie side by side
-                    total[t] = tuple([fold(op, d, a, lanes[i * group : (i + 1) * group], node) for i, a in enumerate(total[t])])
+                    total[t] = tuple(
+                        [fold(op, d, a, lanes[i * group : (i + 1) * group], node) for i, a in enumerate(total[t])]
+                    )
 
         yield self._loop(node, self._frame(node).active, body, folds=True)
         return [tuple([Poison("over no index", node) if v is NOTHING else v for v in lanes]) for lanes in total]
@@ -281,7 +293,9 @@ class Graph(Places):
         if op is Op.Range:
             return self.order.bit(node)
         if op is Op.If or op is Op.EndIf:
-            raise IRError("a branch is a part of a Group, or of a list of instructions", hint="interpret.run_instructions")
+            raise IRError(
+                "a branch is a part of a Group, or of a list of instructions", hint="interpret.run_instructions"
+            )
         if op is Op.Group and any(s.op is Op.If for s in src):
             return (yield from self._branches(src))
         if op is Op.Kernel:
@@ -343,7 +357,9 @@ class Graph(Places):
                     f.active = [a and bool(h) for a, h in zip(f.active, holds, strict=True)]
             elif s.op is Op.EndIf:
                 if not open_ or open_.pop() is not s.src[0] or open_:
-                    raise IRError("an EndIf does not close what was opened last", hint="branches of a Group do not nest")
+                    raise IRError(
+                        "an EndIf does not close what was opened last", hint="branches of a Group do not nest"
+                    )
                 for f, active in zip(self.frames, was, strict=True):
                     f.active = active
             elif s.dtype.kind != "void":
@@ -399,7 +415,9 @@ class Graph(Places):
                         f"operand {len(inside)} of a kernel has the dtype {s.dtype}",
                         expected=f"that of its parameter, {wanted.dtype}",
                     )
-                inside[len(inside)] = pointer.storage.data if pointer.offset == 0 else View(pointer.storage.data, pointer.offset)
+                inside[len(inside)] = (
+                    pointer.storage.data if pointer.offset == 0 else View(pointer.storage.data, pointer.offset)
+                )
         execute_graph(node.src[0], inside, variables, self.steps)
 
     def _assign(self, node: UOp) -> Task:

@@ -104,7 +104,11 @@ class Thread:
         found = self.values.get(u)
         if found is not None:
             return found
-        if u.op in (Op.Const, Op.VConst, Op.DefineVar, Op.Special, Op.After, Op.Barrier) or u.op in NAMED or u.op in ALLOCATED:
+        if (
+            u.op in (Op.Const, Op.VConst, Op.DefineVar, Op.Special, Op.After, Op.Barrier)
+            or u.op in NAMED
+            or u.op in ALLOCATED
+        ):
             return self.compute(u)
         if u in self.closed and u.op in PURE:
             return self.recompute(u)
@@ -123,7 +127,9 @@ class Thread:
             elif node not in seen and node in self.closed and node.op in PURE and node not in self.values:
                 seen.add(node)
                 stack.append((node, True))
-                stack += [(s, False) for s in (node.src[:1] if node.op is Op.After or node.op is Op.Barrier else node.src)]
+                stack += [
+                    (s, False) for s in (node.src[:1] if node.op is Op.After or node.op is Op.Barrier else node.src)
+                ]
         found = self.values[u]
         for node in missing:
             del self.values[node]

@@ -146,7 +146,8 @@ class Loops(ABC):
         for at in itertools.product(*[e for _, e in outer]):
             group = {s: i for (s, _), i in zip(outer, at, strict=True)}
             self.threads = [
-                {**group, **{s: i for (s, _), i in zip(inner, t, strict=True)}} for t in itertools.product(*[e for _, e in inner])
+                {**group, **{s: i for (s, _), i in zip(inner, t, strict=True)}}
+                for t in itertools.product(*[e for _, e in inner])
             ]
             self.frames = [Frame(None, [True] * len(self.threads))]
             self.memory.new_workgroup()
@@ -277,7 +278,9 @@ class Loops(ABC):
         """The number of iterations of a loop, for each thread, from its length as a node or a number."""
         return (yield self.value(said)) if isinstance(said, UOp) else [(said,)] * len(self.threads)
 
-    def _nest(self, loops: Lengths, active: list[bool], body: Callable[[list[bool]], Task], folds: bool = False) -> Task:
+    def _nest(
+        self, loops: Lengths, active: list[bool], body: Callable[[list[bool]], Task], folds: bool = False
+    ) -> Task:
         """Run `body` for every iteration of these loops, the first outermost; one whose end depends on another runs inside it."""
         waiting, binders = list(loops), []
         while waiting:
@@ -308,7 +311,8 @@ class Loops(ABC):
         for n in said:
             found = yield self._length(n)
             ends = [
-                max(e, size(f[0], n)) if a or f[0].__class__ is int else e for e, f, a in zip(ends, found, active, strict=True)
+                max(e, size(f[0], n)) if a or f[0].__class__ is int else e
+                for e, f, a in zip(ends, found, active, strict=True)
             ]
         frame = Frame(name, active, folds, self.memory.clock)
         frame.ends = ends

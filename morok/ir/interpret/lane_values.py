@@ -81,7 +81,9 @@ def pointwise(node: UOp, operands: list[Lanes]) -> Lanes:
     result = node.dtype.scalar()
     if result.is_ptr:
         raise IRError(
-            f"{node.op.name} of a pointer has no value", expected="numbers or bools", hint="Load gives the number at a place"
+            f"{node.op.name} of a pointer has no value",
+            expected="numbers or bools",
+            hint="Load gives the number at a place",
         )
     d = node.src[0].dtype.scalar() if entry.comparison else result
     out = []
@@ -156,7 +158,9 @@ def scalar_value(node: UOp, vs: list[Lanes]) -> Lanes:
         return bitcast(node, vs[0])
     if op in SAME and vs:
         return vs[0]
-    if op is Op.Wmma and hasattr(node.arg, "multiply"):  # a layout that defines the product; for any other, only its target does
+    if op is Op.Wmma and hasattr(
+        node.arg, "multiply"
+    ):  # a layout that defines the product; for any other, only its target does
         product: Lanes = node.arg.multiply(vs[0], vs[1], vs[2])
         return product
     raise IRError(f"the interpreter has no value for {op.name}", expected="an op with a value for given operands")

@@ -53,7 +53,8 @@ class Places(Loops):
             count, at = node.dtype.count, self.part(node)
             whole = yield get(src)
             return [
-                (k,) * count if isinstance(k, Poison) else v[k * count : (k + 1) * count] for k, v in zip(at, whole, strict=True)
+                (k,) * count if isinstance(k, Poison) else v[k * count : (k + 1) * count]
+                for k, v in zip(at, whole, strict=True)
             ]
         collected: list[list[Any]] = [[] for _ in self.threads]
 
@@ -164,7 +165,8 @@ class Places(Loops):
                 return (yield from self._bufferized(node, at, thread))
             elif op is Op.If or node.dtype.kind == "void":
                 raise IRError(
-                    f"{reader.op.name} of {op.name}, which has no elements", expected="a buffer, or an expression with a shape"
+                    f"{reader.op.name} of {op.name}, which has no elements",
+                    expected="a buffer, or an expression with a shape",
                 )
             else:
                 return (yield from self._computed(node, at))
@@ -177,7 +179,8 @@ class Places(Loops):
             shape = [len(whole.flat)]
         elif len(at) != len(shape):
             raise IRError(
-                f"{len(at)} indices into {node.op.name}", expected=f"one for each of its {len(shape)} axes, or one flat index"
+                f"{len(at)} indices into {node.op.name}",
+                expected=f"one for each of its {len(shape)} axes, or one flat index",
             )
         inside = all(0 <= i < n for i, n in zip(at, shape, strict=True))
         v = whole.flat[self._flat(at, shape, node)] if inside else Poison(f"index {at} of {shape}", node)
@@ -222,7 +225,9 @@ class Places(Loops):
                 flat //= n
             return out[::-1]
         if len(at) != len(below):
-            raise IRError(f"{len(at)} indices into {node.src[0].op.name}", expected=f"one for each of its {len(below)} axes")
+            raise IRError(
+                f"{len(at)} indices into {node.src[0].op.name}", expected=f"one for each of its {len(below)} axes"
+            )
         if op is Op.Permute:
             return [at[node.arg.index(k)] for k in range(len(below))]
         if op is Op.Expand:

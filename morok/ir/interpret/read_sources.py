@@ -134,7 +134,9 @@ def _lanes(node: UOp, vs: list[Sources], values: list[Lanes]) -> Sources:
     if op is Op.Where:
         return tuple([_chosen([lane(v, i) for v in vs], lane(values[0], i)) for i in range(count)])
     if op in DECIDES and node.dtype.is_bool:
-        return tuple([_decided([lane(v, i) for v in vs], [lane(v, i) is DECIDES[op] for v in values]) for i in range(count)])
+        return tuple(
+            [_decided([lane(v, i) for v in vs], [lane(v, i) is DECIDES[op] for v in values]) for i in range(count)]
+        )
     if op is Op.Vectorize or op is Op.Cat:
         return tuple([s for v in vs for s in v])
     if op is Op.Gep:

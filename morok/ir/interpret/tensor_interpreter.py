@@ -69,7 +69,9 @@ def value_of(root: UOp, graph: Places) -> Task:
         values[node] = yield from _array(node, values, graph)
     found = values[root]
     if found is None:
-        raise IRError(f"{root.op.name} has no elements", expected="a node with a value", hint="interpret.run runs statements")
+        raise IRError(
+            f"{root.op.name} has no elements", expected="a node with a value", hint="interpret.run runs statements"
+        )
     return found
 
 
@@ -117,10 +119,13 @@ def _array(node: UOp, values: dict[UOp, Array | None], graph: Places) -> Task:
     widths = {len(a.devices) for s in src if (a := values[s]) is not None and a.devices}
     if len(widths) > 1:
         raise IRError(
-            f"{op.name} of values on {' and '.join(map(str, sorted(widths)))} devices", expected="the same number of devices"
+            f"{op.name} of values on {' and '.join(map(str, sorted(widths)))} devices",
+            expected="the same number of devices",
         )
     if widths:
-        mapped = tuple([_result(node, [_on_device(values[s], i) for s in src], values, graph.steps) for i in range(widths.pop())])
+        mapped = tuple(
+            [_result(node, [_on_device(values[s], i) for s in src], values, graph.steps) for i in range(widths.pop())]
+        )
         return Array(mapped[0].flat, mapped[0].shape, mapped)
     return _result(node, [values[s] for s in src], values, graph.steps)
 
@@ -131,7 +136,8 @@ def _on_device(a: Array | None, i: int) -> Array | None:
         return a
     if not 0 <= i < len(a.devices):
         raise IRError(
-            f"there is no device {i} of a value on {len(a.devices)} devices", expected=f"a number below {len(a.devices)}"
+            f"there is no device {i} of a value on {len(a.devices)} devices",
+            expected=f"a number below {len(a.devices)}",
         )
     return a.devices[i]
 
@@ -151,31 +157,7 @@ def _result(node: UOp, below: list[Array | None], values: dict[UOp, Array | None
         axes = node.src[1:] if op is Op.Expand else node.arg if op in (Op.Permute, Op.Flip) else edges(node)
         if len(axes) != len(x.shape):
             raise IRError(f"{op.name} of a tensor of {len(x.shape)} axes by {len(axes)}", expected="one for each axis")
-    if op is Op.Expand:
-        shape = tuple([_size(s, values) for s in src[1:]])
-        if any(n not in (1, m) or m < 0 for n, m in zip(x.shape, shape, strict=True)):
-            raise ShapeError(f"Expand of {x.shape} to {shape}", expected="axes of size 1 where the sizes differ")
-        return _mapped(steps, x, shape, lambda at: tuple([0 if n == 1 else i for i, n in zip(at, x.shape, strict=True)]))
-    if op is Op.Permute:
-        shape = tuple([x.shape[a] for a in node.arg])
-        where = [node.arg.index(k) for k in range(len(shape))]
-        return _mapped(steps, x, shape, lambda at: tuple([at[w] for w in where]))
-    if op is Op.Flip:
-        return _mapped(
-            steps, x, x.shape, lambda at: tuple([n - 1 - i if f else i for i, n, f in zip(at, x.shape, node.arg, strict=True)])
-        )
-    if op in (Op.Pad, Op.Shrink):
-        pairs = [(_size(b, values), _size(e, values)) for b, e in edges(node)]
-        if op is Op.Shrink:
-            if not all(0 <= b <= e <= n for n, (b, e) in zip(x.shape, pairs, strict=True)):
-                raise ShapeError(f"Shrink of {x.shape} to {pairs}", expected="0 <= begin <= end <= size for each axis")
-            kept = tuple([e - b for b, e in pairs])
-            return _mapped(steps, x, kept, lambda at: tuple([i + b for i, (b, _) in zip(at, pairs, strict=True)]))
-        if min((n for pair in pairs for n in pair), default=0) < 0:
-            raise ShapeError(
-                f"Pad of {x.shape} by {pairs}", expected="at least 0 elements on each side", hint="Shrink removes elements"
-            )
-        return _padded(steps, x, pairs, zero(node.dtype.scalar()))
+        return _view(node, x, values, steps)
     if op is Op.ReduceAxis:
         return _reduced(steps, node, x)
     if op is Op.BufferView:
@@ -191,6 +173,42 @@ def _result(node: UOp, below: list[Array | None], values: dict[UOp, Array | None
     if op is Op.Concat:
         return _joined([b for b in below if b is not None], node.arg)
     return _elementwise(steps, node, [b for b in below if b is not None])
+
+
+def _view(node: UOp, x: Array, values: dict[UOp, Array | None], steps: Steps) -> Array:
+    """The result of an op of `_VIEWS`: elements of `x`, and zeros around. ShapeError for sizes that do not fit."""
+    op = node.op
+    if op is Op.Expand:
+        shape = tuple([_size(s, values) for s in node.src[1:]])
+        if any(n not in (1, m) or m < 0 for n, m in zip(x.shape, shape, strict=True)):
+            raise ShapeError(f"Expand of {x.shape} to {shape}", expected="axes of size 1 where the sizes differ")
+        return _mapped(
+            steps, x, shape, lambda at: tuple([0 if n == 1 else i for i, n in zip(at, x.shape, strict=True)])
+        )
+    if op is Op.Permute:
+        shape = tuple([x.shape[a] for a in node.arg])
+        where = [node.arg.index(k) for k in range(len(shape))]
+        return _mapped(steps, x, shape, lambda at: tuple([at[w] for w in where]))
+    if op is Op.Flip:
+        return _mapped(
+            steps,
+            x,
+            x.shape,
+            lambda at: tuple([n - 1 - i if f else i for i, n, f in zip(at, x.shape, node.arg, strict=True)]),
+        )
+    pairs = [(_size(b, values), _size(e, values)) for b, e in edges(node)]
+    if op is Op.Shrink:
+        if not all(0 <= b <= e <= n for n, (b, e) in zip(x.shape, pairs, strict=True)):
+            raise ShapeError(f"Shrink of {x.shape} to {pairs}", expected="0 <= begin <= end <= size for each axis")
+        kept = tuple([e - b for b, e in pairs])
+        return _mapped(steps, x, kept, lambda at: tuple([i + b for i, (b, _) in zip(at, pairs, strict=True)]))
+    if min((n for pair in pairs for n in pair), default=0) < 0:
+        raise ShapeError(
+            f"Pad of {x.shape} by {pairs}",
+            expected="at least 0 elements on each side",
+            hint="Shrink removes elements",
+        )
+    return _padded(steps, x, pairs, zero(node.dtype.scalar()))
 
 
 def _mapped(steps: Steps, x: Array, shape: Index, to: Any) -> Array:

@@ -265,7 +265,9 @@ def _binary(
     _define(op, _XY, "T T", "T", domain, evaluate, bounds, commutative=commutative)
 
 
-def _compare(op: Op, domain: tuple[DType, ...], evaluate: Callable[..., Any], bounds: Any, commutative: bool = False) -> None:
+def _compare(
+    op: Op, domain: tuple[DType, ...], evaluate: Callable[..., Any], bounds: Any, commutative: bool = False
+) -> None:
     _define(op, _XY, "T T", "bool", domain, evaluate, bounds, commutative=commutative, comparison=True)
 
 
@@ -308,7 +310,9 @@ _compare(Op.Ge, NUMBERS, ge, B.ge)
 _compare(Op.Eq, SCALARS, eq, B.eq, commutative=True)
 _compare(Op.Ne, SCALARS, ne, B.ne, commutative=True)
 
-_define(Op.Where, (Operand("cond", holds="condition"), Operand("t"), Operand("f")), "bool T T", "T", VALUES, where, B.where)
+_define(
+    Op.Where, (Operand("cond", holds="condition"), Operand("t"), Operand("f")), "bool T T", "T", VALUES, where, B.where
+)
 _define(Op.MulAcc, (Operand("a"), Operand("b"), Operand("c")), "T T T", "T", NUMBERS, mulacc, B.mulacc)
 TABLE.define(
     OpDef(

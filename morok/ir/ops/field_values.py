@@ -21,7 +21,11 @@ def _ints(v: Any) -> bool:
 
 
 def _axes(v: Any) -> bool:
-    return isinstance(v, tuple) and all(_ints(p) and len(p) == 2 and p[1] > 0 for p in v) and len({p[0] for p in v}) == len(v)
+    return (
+        isinstance(v, tuple)
+        and all(_ints(p) and len(p) == 2 and p[1] > 0 for p in v)
+        and len({p[0] for p in v}) == len(v)
+    )
 
 
 def _bound(v: Any) -> bool:
@@ -44,7 +48,9 @@ _EXPANDED: Final[_Kind] = ("a tuple of (axis, size), each axis once", _axes)
 
 KINDS: Final[dict[Op, tuple[_Kind, ...]]] = {
     Op.Const: (("a number", _number),),
-    Op.VConst: (("a tuple of numbers, one a lane", lambda v: isinstance(v, tuple) and v != () and all(map(_number, v))),),
+    Op.VConst: (
+        ("a tuple of numbers, one a lane", lambda v: isinstance(v, tuple) and v != () and all(map(_number, v))),
+    ),
     Op.DefineVar: (_TEXT, ("a bound", _bound), ("a bound", _bound)),
     Op.Unique: (_NUMBER,),
     Op.Device: (_TEXT,),

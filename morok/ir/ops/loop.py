@@ -136,7 +136,14 @@ TABLE.define(
     )
 )
 TABLE.define(
-    OpDef(Op.End, (Operand("body", Position.ORDER), _RANGES), typing=_end_type, llvm="end", cuda="end", types="result = body")
+    OpDef(
+        Op.End,
+        (Operand("body", Position.ORDER), _RANGES),
+        typing=_end_type,
+        llvm="end",
+        cuda="end",
+        types="result = body",
+    )
 )
 TABLE.define(
     OpDef(

@@ -23,7 +23,9 @@ STORAGE: Final = frozenset(
         Op.Reshape, Op.Permute, Op.Expand, Op.Pad, Op.Shrink, Op.Flip, Op.Contiguous, Op.Detach,
     }
 )  # fmt: skip
-PLACES: Final = frozenset({Op.Index, Op.PtrCat, Op.PointerIndex, Op.After, Op.Gep, Op.Vectorize, Op.Unroll, Op.Cat, Op.Contract})
+PLACES: Final = frozenset(
+    {Op.Index, Op.PtrCat, Op.PointerIndex, Op.After, Op.Gep, Op.Vectorize, Op.Unroll, Op.Cat, Op.Contract}
+)
 
 
 def void(src: Operands, arg: Any, requested: DType | None) -> DType:
@@ -281,7 +283,9 @@ TABLE.define(
 )
 
 # storage
-TABLE.define(OpDef(Op.Unique, fields=("id",), typing=void, types="result in void; result scalar", field_kinds={"id": "int"}))
+TABLE.define(
+    OpDef(Op.Unique, fields=("id",), typing=void, types="result in void; result scalar", field_kinds={"id": "int"})
+)
 TABLE.define(OpDef(Op.Device, fields=("name",), typing=void, types="result in void; result scalar"))
 TABLE.define(
     OpDef(
@@ -407,11 +411,19 @@ TABLE.define(
     )
 )
 TABLE.define(
-    OpDef(Op.Bind, (Operand("var"), Operand("value")), typing=bind_type, bounds=bind_bounds, types="result = var; result = value")
+    OpDef(
+        Op.Bind,
+        (Operand("var"), Operand("value")),
+        typing=bind_type,
+        bounds=bind_bounds,
+        types="result = var; result = value",
+    )
 )
 
 # order
-TABLE.define(OpDef(Op.After, (Operand("passthrough"), _DEPS), typing=first, bounds=_first_bounds, types="result = passthrough"))
+TABLE.define(
+    OpDef(Op.After, (Operand("passthrough"), _DEPS), typing=first, bounds=_first_bounds, types="result = passthrough")
+)
 TABLE.define(
     OpDef(
         Op.Barrier,
@@ -438,8 +450,24 @@ TABLE.define(OpDef(Op.Sink, _MANY, ("info",), typing=void, types="result in void
 TABLE.define(OpDef(Op.Group, _MANY, typing=void, types="result in void; result scalar"))
 TABLE.define(OpDef(Op.Noop, _MANY, typing=_noop_type, types="result = sources", dtype_given=True))
 TABLE.define(
-    OpDef(Op.Custom, (Operand("sources", many=True),), ("text",), typing=wanted, llvm="custom", cuda="custom", dtype_given=True)
+    OpDef(
+        Op.Custom,
+        (Operand("sources", many=True),),
+        ("text",),
+        typing=wanted,
+        llvm="custom",
+        cuda="custom",
+        dtype_given=True,
+    )
 )
 TABLE.define(
-    OpDef(Op.CustomI, (Operand("sources", many=True),), ("text",), typing=wanted, llvm="custom", cuda="custom", dtype_given=True)
+    OpDef(
+        Op.CustomI,
+        (Operand("sources", many=True),),
+        ("text",),
+        typing=wanted,
+        llvm="custom",
+        cuda="custom",
+        dtype_given=True,
+    )
 )

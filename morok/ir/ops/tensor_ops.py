@@ -105,7 +105,9 @@ def _shrink_type(src: Operands, arg: Any, requested: DType | None) -> DType:
     half = len(edges) // 2
     for n, begin, end in zip(shape_of(x), edges[:half], edges[half:], strict=False):
         if end.__class__ is int and ((begin.__class__ is int and begin > end) or (n.__class__ is int and end > n)):
-            raise TypeError(f"begins and ends in order, inside of {shown_shape(shape_of(x))}, not {shown_shape((begin, end))}")
+            raise TypeError(
+                f"begins and ends in order, inside of {shown_shape(shape_of(x))}, not {shown_shape((begin, end))}"
+            )
     return x.dtype
 
 
@@ -135,7 +137,9 @@ def _joined(src: Operands, axis: int | None) -> None:
         if s.dtype is not d:
             raise TypeError(f"elements of one dtype, not {d} and {s.dtype}")
         other = shape_of(s)
-        if len(other) != len(shape) or any(k != axis and differ(n, m) for k, (n, m) in enumerate(zip(shape, other, strict=True))):
+        if len(other) != len(shape) or any(
+            k != axis and differ(n, m) for k, (n, m) in enumerate(zip(shape, other, strict=True))
+        ):
             raise TypeError("one shape" if axis is None else f"shapes that differ in axis {axis} alone")
 
 
@@ -171,7 +175,11 @@ _EDGES: Final = (Operand("begins", many=True), Operand("ends", many=True))
 
 TABLE.define(
     OpDef(
-        Op.Reshape, (_SRC, _SHAPE), typing=_reshape_type, bounds=_first_bounds, types="result = src; shape in index; shape scalar"
+        Op.Reshape,
+        (_SRC, _SHAPE),
+        typing=_reshape_type,
+        bounds=_first_bounds,
+        types="result = src; shape in index; shape scalar",
     )
 )
 TABLE.define(
@@ -187,7 +195,11 @@ TABLE.define(
 )
 TABLE.define(
     OpDef(
-        Op.Expand, (_SRC, _SHAPE), typing=_expand_type, bounds=_first_bounds, types="result = src; shape in index; shape scalar"
+        Op.Expand,
+        (_SRC, _SHAPE),
+        typing=_expand_type,
+        bounds=_first_bounds,
+        types="result = src; shape in index; shape scalar",
     )
 )
 _EDGED: Final = "result = src; begins in index; begins scalar; ends in index; ends scalar"
@@ -195,12 +207,24 @@ TABLE.define(OpDef(Op.Pad, (_SRC, *_EDGES), typing=_pad_type, bounds=_pad_bounds
 TABLE.define(OpDef(Op.Shrink, (_SRC, *_EDGES), typing=_shrink_type, bounds=_first_bounds, types=_EDGED))
 TABLE.define(
     OpDef(
-        Op.Flip, (_SRC,), ("axes",), typing=_axes_type, bounds=_first_bounds, types="result = src", field_kinds={"axes": "bools"}
+        Op.Flip,
+        (_SRC,),
+        ("axes",),
+        typing=_axes_type,
+        bounds=_first_bounds,
+        types="result = src",
+        field_kinds={"axes": "bools"},
     )
 )
 # A tensor of shape [end] whose element i is i, of dtype index: the base of arange, eye and argmax.
 TABLE.define(
-    OpDef(Op.Iota, (Operand("end"),), typing=_iota_type, bounds=_iota_bounds, types="end in index; end scalar; result in index")
+    OpDef(
+        Op.Iota,
+        (Operand("end"),),
+        typing=_iota_type,
+        bounds=_iota_bounds,
+        types="end in index; end scalar; result in index",
+    )
 )
 # Tensors concatenated along an axis.
 TABLE.define(
@@ -240,4 +264,6 @@ TABLE.define(
     )
 )
 TABLE.define(OpDef(Op.MSelect, (Operand("src", Position.PLACE),), ("device",), typing=first, types="result = src"))
-TABLE.define(OpDef(Op.MStack, (Operand("sources", Position.PLACE, many=True),), typing=_mstack_type, types="result = sources"))
+TABLE.define(
+    OpDef(Op.MStack, (Operand("sources", Position.PLACE, many=True),), typing=_mstack_type, types="result = sources")
+)

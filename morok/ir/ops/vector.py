@@ -148,7 +148,9 @@ TABLE.define(
         types="result ~ sources",
     )
 )
-TABLE.define(OpDef(Op.PtrCat, (Operand("sources", Position.PLACE, many=True),), typing=_cat_type, types="result ~ sources"))
+TABLE.define(
+    OpDef(Op.PtrCat, (Operand("sources", Position.PLACE, many=True),), typing=_cat_type, types="result ~ sources")
+)
 TABLE.define(
     OpDef(
         Op.Unroll,
@@ -174,7 +176,15 @@ TABLE.define(
     )
 )
 TABLE.define(
-    OpDef(Op.Wmma, (Operand("a"), Operand("b"), Operand("c")), ("meta",), typing=_wmma_type, llvm="", cuda="", types="result = c")
+    OpDef(
+        Op.Wmma,
+        (Operand("a"), Operand("b"), Operand("c")),
+        ("meta",),
+        typing=_wmma_type,
+        llvm="",
+        cuda="",
+        types="result = c",
+    )
 )
 TABLE.define(
     OpDef(

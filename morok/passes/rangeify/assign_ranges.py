@@ -55,7 +55,10 @@ def _beyond_limit(state: State) -> set[UOp]:
         below = {p: reads[p] for s in node.src for p in parts[s]}
         parts[node] = tuple(below) if node.dtype.is_index else (node,)
         together = frozenset().union(*below.values())
-        while len(together) >= state.most_buffers and (most := max(below, key=lambda s: len(below[s]), default=node)) is not node:
+        while (
+            len(together) >= state.most_buffers
+            and (most := max(below, key=lambda s: len(below[s]), default=node)) is not node
+        ):
             if len(below[most]) <= 1:
                 break  # every operand reads one buffer: no further node can be stored
             more.add(most)
@@ -136,7 +139,9 @@ def _descend(state: State, demand: Demand, loops: dict[tuple[UOp, int, int, int 
     op = node.op
     if op in MOVEMENT:
         indices, gates = index_maps.through(node, demand.indices)
-        demand.sources = [_demand_on(state, node.src[0], indices, (*demand.gates, *gates), demand, repeated=enlarges(node))]
+        demand.sources = [
+            _demand_on(state, node.src[0], indices, (*demand.gates, *gates), demand, repeated=enlarges(node))
+        ]
     elif op is Op.ReduceAxis:
         _, axes = node.arg
         shape = shape_of(node.src[0])
@@ -156,7 +161,9 @@ def _descend(state: State, demand: Demand, loops: dict[tuple[UOp, int, int, int 
         demand.ranges = tuple(inner[a] for a in axes if inner[a] is not ZERO)
         picks = picks_one(node)
         times = 1 if picks else count(tuple(shape[a] for a in axes))
-        source = _demand_on(state, node.src[0], tuple(inner), demand.gates, demand, times=times, deeper=1, folds=int(not picks))
+        source = _demand_on(
+            state, node.src[0], tuple(inner), demand.gates, demand, times=times, deeper=1, folds=int(not picks)
+        )
         demand.sources = [source]
     elif op is Op.Concat:
         demand.sources = [

@@ -137,7 +137,9 @@ HEAVY: Final = 1  # a reduction
 CALLS: Final = 2  # a function in COSTLY
 GATED: Final = 4  # a select by position, as from padding
 READS: Final = 8  # a read of memory; without one the value depends on positions and constants alone
-SUMMED: Final = 16  # a reduction that many elements use, such as the mean of a row: one kernel can compute it before them
+SUMMED: Final = (
+    16  # a reduction that many elements use, such as the mean of a row: one kernel can compute it before them
+)
 SPREAD: Final = 32  # a view that repeats elements
 STRAIGHT: Final = 64  # a read of memory along its last axis in the loop over the node's last axis
 TURNED: Final = 128  # a read of memory in another order
@@ -225,7 +227,13 @@ class Weights:
         if op in MOVEMENT:
             if op is Op.Pad:
                 return node, *machine.gate, GATED, node.src[:1], _padded
-            special = _repeats if op is Op.Expand and enlarges(node) else _turned if op is Op.Permute and _turns(node) else None
+            special = (
+                _repeats
+                if op is Op.Expand and enlarges(node)
+                else _turned
+                if op is Op.Permute and _turns(node)
+                else None
+            )
             return node, *_NOTHING, node.src[:1], special
         if op is Op.Concat:
             fast, slow = machine.gate

@@ -87,10 +87,14 @@ class Cuts:
         if flags & TURNED and node in weights.shown:
             strays = [self._strays(d, flags) for d in demands]
         elif (whole := beneath(node, _SHRINK)).op is Op.Reshape and whole.src[0].op is Op.Expand:
-            strays = [not d.filling and bool(weights.of[d.kernel][2] & (HEAVY | SUMMED)) and _repeats(d) for d in demands]
+            strays = [
+                not d.filling and bool(weights.of[d.kernel][2] & (HEAVY | SUMMED)) and _repeats(d) for d in demands
+            ]
         else:
             return False
-        return True in strays and self._saves(node, demands, sum([d.runs for d in demands]), weights.size(node), False, strays)
+        return True in strays and self._saves(
+            node, demands, sum([d.runs for d in demands]), weights.size(node), False, strays
+        )
 
     def _is_once(self, node: UOp, d: Demand) -> bool:
         """True if the only consumer of a reduction computes it as fast as a kernel of its own; False for sums of products in
@@ -126,7 +130,9 @@ class Cuts:
             return "wanted at many places"
         return ""
 
-    def _saves(self, node: UOp, demands: Sequence[Demand], runs: int, size: int, moved: bool, strays: Sequence[bool]) -> bool:
+    def _saves(
+        self, node: UOp, demands: Sequence[Demand], runs: int, size: int, moved: bool, strays: Sequence[bool]
+    ) -> bool:
         """True if storing takes clearly less time; if `moved` (otherwise a reduction below is stored), any saving counts."""
         machine = self.machine
         fast, slow, flags = self.weights.of[node]
@@ -154,7 +160,9 @@ class Cuts:
             merged += self._untiled(node, demands[0], runs)
         cut = merged - stored > (0.0 if moved else max(machine.least, CLEAR * stored))
         decided = self.overrides.get(node, cut)
-        self.decisions.append(Decision(node, size, runs, merged, stored, decided, "" if decided is cut else "faster when timed"))
+        self.decisions.append(
+            Decision(node, size, runs, merged, stored, decided, "" if decided is cut else "faster when timed")
+        )
         return decided
 
     def _untiled(self, node: UOp, demand: Demand, runs: int) -> float:
@@ -182,9 +190,15 @@ class Cuts:
             behind = 0
             while behind < len(own) and own[-1 - behind] not in known:
                 behind += 1
-            repeats = _lengths(own[len(own) - behind :]) if d.folds == 0 else d.runs / max(_lengths(own[: len(own) - behind]), 1)
+            repeats = (
+                _lengths(own[len(own) - behind :])
+                if d.folds == 0
+                else d.runs / max(_lengths(own[: len(own) - behind]), 1)
+            )
             return d.runs / max(repeats, 1.0), in_vectors, False
-        idle = [r for r in own if r in d.around and r not in known]  # for statistics of a row without the loop along the row
+        idle = [
+            r for r in own if r in d.around and r not in known
+        ]  # for statistics of a row without the loop along the row
         if not idle:
             return d.runs, in_vectors or _along(d.indices) >= VECTOR // 2, False
         return d.runs / min(_lengths(idle), machine.columns if in_vectors else machine.rows), in_vectors, True
@@ -200,7 +214,11 @@ def _repeats(d: Demand) -> bool:
     while node.op is Op.Shrink:
         node, indices = node.src[0], index_maps.through(node, indices)[0]
     for i, n in zip(index_maps.through(node, indices)[0], shape_of(node.src[0].src[0]), strict=True):
-        if i.op is Op.Mod and n == 1 and (not d.folds or (i.src[0].op is Op.Range and i.src[0].arg[1] is AxisType.Reduce)):
+        if (
+            i.op is Op.Mod
+            and n == 1
+            and (not d.folds or (i.src[0].op is Op.Range and i.src[0].arg[1] is AxisType.Reduce))
+        ):
             return True
     return False
 

@@ -69,7 +69,11 @@ def _value(demand: Demand, held: Mapping[UOp, UOp]) -> UOp:
     assert len(src) == len(below)
     if op is Op.Pad:
         inner = demand.sources[0]
-        own = inner.gates[len(demand.gates) :] if inner is not None else tuple(index_maps.through(node, demand.indices)[1])
+        own = (
+            inner.gates[len(demand.gates) :]
+            if inner is not None
+            else tuple(index_maps.through(node, demand.indices)[1])
+        )
         # a gated read is 0 by itself
         if not own or (inner is not None and src[0].op is Op.Index and inner.gates):
             return src[0]
@@ -98,7 +102,9 @@ def _bounded(position: UOp, node: UOp) -> UOp:
 def _chosen(demand: Demand) -> UOp:
     """The element of a Concat at the demand's indices: a select among its parts."""
     found: UOp | None = None
-    for part, source in zip(reversed(index_maps.parts(demand.node, demand.indices)), reversed(demand.sources), strict=True):
+    for part, source in zip(
+        reversed(index_maps.parts(demand.node, demand.indices)), reversed(demand.sources), strict=True
+    ):
         assert source is not None
         assert source.value is not None
         here = demand.indices[demand.node.arg].lt(part.end)
@@ -147,7 +153,8 @@ def _assignment(node: UOp, demand: Demand, value: UOp, held: Mapping[UOp, UOp]) 
         target = target.src[0]
     if target.op not in STORAGE:
         raise IRTypeError(
-            f"the target of an Assign is a {target.op.name}, which is not a buffer", expected="a buffer, or a reshaped buffer"
+            f"the target of an Assign is a {target.op.name}, which is not a buffer",
+            expected="a buffer, or a reshaped buffer",
         )
     flat = index_maps.flatten(demand.indices, shape_of(node))
     ranges = [i for i in demand.indices if i.op is Op.Range]

@@ -59,7 +59,9 @@ def _without_device_ops(node: UOp, src: tuple[UOp, ...]) -> UOp:
             f"the operands of {op.name} are on {' and '.join(map(str, sorted(widths)))} devices",
             expected="the same number of devices",
         )
-    return UOp.new(Op.MStack, tuple([node.replace(tuple([_on_device(s, k) for s in src])) for k in range(widths.pop())]))
+    return UOp.new(
+        Op.MStack, tuple([node.replace(tuple([_on_device(s, k) for s in src])) for k in range(widths.pop())])
+    )
 
 
 def _on_device(x: UOp, device: int) -> UOp:

@@ -43,7 +43,9 @@ def early_rewrites(state: State) -> None:
                 new = UOp.new(Op.Reshape, (below.src[0], *new.src[1:]))
             if shape_of(new) == shape_of(new.src[0]):
                 new = new.src[0]
-        elif (op is Op.Expand and shape_of(new) == shape_of(new.src[0])) or (op is Op.Contiguous and is_stored(new.src[0])):
+        elif (op is Op.Expand and shape_of(new) == shape_of(new.src[0])) or (
+            op is Op.Contiguous and is_stored(new.src[0])
+        ):
             new = new.src[0]
         elif op is Op.ReduceAxis:
             new = otherwise(_joined(new), new)

@@ -46,7 +46,9 @@ def _padded(state: State, node: UOp, demands: list[Demand]) -> Demand | None:
     if all(loops.isdisjoint(i.ranges) for i in demand.indices[outer:]):
         return None  # a factor of a matrix product, which all rows of the result share
     inner = tuple(new_range(n, AxisType.Loop) for n in shape[outer:])
-    return Demand(node, (*demand.indices[:outer], *inner), (), demand.kernel, count(shape), demand.depth, False, filling=True)
+    return Demand(
+        node, (*demand.indices[:outer], *inner), (), demand.kernel, count(shape), demand.depth, False, filling=True
+    )
 
 
 def _costly_row(state: State, node: UOp, demands: list[Demand]) -> Demand | None:
@@ -72,4 +74,6 @@ def _costly_row(state: State, node: UOp, demands: list[Demand]) -> Demand | None
     indices = tuple(
         i if outer else new_range(n, AxisType.Loop) for i, n, outer in zip(demands[0].indices, shape, same, strict=True)
     )
-    return Demand(node, indices, (), demands[0].kernel, count(shape), max(d.depth for d in demands), False, filling=True)
+    return Demand(
+        node, indices, (), demands[0].kernel, count(shape), max(d.depth for d in demands), False, filling=True
+    )

@@ -122,7 +122,9 @@ class State:
         assert self.sink is not None
         self.sink = done[self.sink]
         self.bufferizes = {
-            n: made for n, b in self.bufferizes.items() if (made := done.get(b)) is not None and len(made.src) == len(b.src)
+            n: made
+            for n, b in self.bufferizes.items()
+            if (made := done.get(b)) is not None and len(made.src) == len(b.src)
         }
         self.opts = {made: opts for b, opts in self.opts.items() if (made := done.get(b)) is not None}
 

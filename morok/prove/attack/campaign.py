@@ -22,7 +22,10 @@ from morok.prove.attack.trial import checked, put
 CHUNK: Final = 20  # candidates that share a process, so that no candidate depends on how many are tried at once
 HUNDRED_THOUSAND: Final = 100_000
 # The themes whose rules come with more than their text, and how these are put to trial.
-OWN_TRIALS: Final[Mapping[str, Callable[[str, str], Outcome]]] = {"foreign": foreign_dialects.put, "promised": promised.put}
+OWN_TRIALS: Final[Mapping[str, Callable[[str, str], Outcome]]] = {
+    "foreign": foreign_dialects.put,
+    "promised": promised.put,
+}
 WANTED: Final = 100  # of each op, function, dtype and class, in so many
 
 
@@ -88,7 +91,8 @@ class Report:
             "of them at 5 to 64 lanes or items": self.large,
             "seen": {kind: {n: self.seen[kind, n] for n in sorted(KINDS[kind])} for kind in KINDS},
             "findings": [
-                {"number": f.number, "theme": f.theme, "rule": f.text, "shown": f.shown, "scope": f.scope} for f in self.findings
+                {"number": f.number, "theme": f.theme, "rule": f.text, "shown": f.shown, "scope": f.scope}
+                for f in self.findings
             ],
             "errors": [{"number": n, "message": m, "rule": t} for n, m, t in self.errors],
         }
@@ -113,7 +117,9 @@ def tried(seed: int, number: int, small: bool = True) -> Tried:
     try:
         if made.theme in OWN_TRIALS:
             fared = OWN_TRIALS[made.theme](made.text, name)
-            finding = Finding(number, made.theme, made.text, fared.shown, fared.message) if fared.state == "false" else None
+            finding = (
+                Finding(number, made.theme, made.text, fared.shown, fared.message) if fared.state == "false" else None
+            )
             counted = promised.exercised(made.text) if fared.counts and made.theme == "promised" else []
             return Tried(number, made.theme, fared, counted, finding, made.text)
         rule = checked(made.text)
@@ -121,7 +127,9 @@ def tried(seed: int, number: int, small: bool = True) -> Tried:
     except RuleError as why:
         return Tried(number, made.theme, Outcome("ill-typed", message=why.message))
     except Exception as problem:  # a trial that ends like this is reported: it is the product's mistake, or ours
-        return Tried(number, made.theme, Outcome("error", message=f"{type(problem).__name__}: {problem}"), text=made.text)
+        return Tried(
+            number, made.theme, Outcome("error", message=f"{type(problem).__name__}: {problem}"), text=made.text
+        )
     if outcome.state != "false":
         return Tried(number, made.theme, outcome, features(rule) if outcome.counts else [], text=made.text)
     least = minimized(rule, lambda r: is_false(r, name)) if small else rule

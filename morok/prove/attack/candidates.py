@@ -93,7 +93,9 @@ def library(rng: random.Random) -> str:
 
 def written(original: CheckedRule, rule: S.Rule) -> str:
     """A rule as a file of its own, with the helpers that it calls."""
-    group = S.Group("attack", "", original.context, (dataclasses.replace(rule, name="r", doc="a random rule", examples=()),))
+    group = S.Group(
+        "attack", "", original.context, (dataclasses.replace(rule, name="r", doc="a random rule", examples=()),)
+    )
     file = S.File("<attack>", original.dialect.name, original.helpers, tuple(original.externs.values()), (group,))
     return format_file(file)
 

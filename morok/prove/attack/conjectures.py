@@ -33,7 +33,23 @@ PAIRS: Final = (
 SLOW: Final = frozenset({"Threefry", "Sqrt", "Pow", "MulAcc"})  # seldom proved in time
 # Of these a rule says more than of others: they have special values, or an operand for which they have none.
 TELLING: Final = frozenset(
-    {"Add", "Sub", "Mul", "Fdiv", "Reciprocal", "Neg", "Idiv", "Mod", "FloorDiv", "FloorMod", "Shl", "Shr", "And", "Max", "Min"}
+    {
+        "Add",
+        "Sub",
+        "Mul",
+        "Fdiv",
+        "Reciprocal",
+        "Neg",
+        "Idiv",
+        "Mod",
+        "FloorDiv",
+        "FloorMod",
+        "Shl",
+        "Shr",
+        "And",
+        "Max",
+        "Min",
+    }
 )
 NOTHING: Final = "no value"  # of a term, where an operand is out of what its op is defined for
 

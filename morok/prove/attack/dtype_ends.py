@@ -21,7 +21,9 @@ def ends(rng: random.Random) -> str:
     """A law of one op at a number near an end of a dtype, or as many turns from there as wrapping takes back."""
     at = rng.choice(INTS)
     d = dtype(at)
-    number = int(rng.choice((d.min, d.max))) + rng.choice((-1, -1, 0, 1, 1)) + rng.choice((-1, 0, 0, 0, 1)) * (1 << d.bits)
+    number = (
+        int(rng.choice((d.min, d.max))) + rng.choice((-1, -1, 0, 1, 1)) + rng.choice((-1, 0, 0, 0, 1)) * (1 << d.bits)
+    )
     terms = Terms(rng)
     x = terms.term(at, rng.choice((0, 0, 1, 2)))
     printer = Printer(rng, {**terms.variables, **terms.constants})

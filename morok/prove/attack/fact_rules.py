@@ -22,7 +22,12 @@ def facts(rng: random.Random) -> str:
     while True:
         left, right, at = identities.some(rng)
         names = {t.name for t in walk(left) if t.kind == "var"}
-        if left.dtype == right.dtype == at and right.kind != "literal" and at in (*INTS, "index") and names <= {"A", "B"}:
+        if (
+            left.dtype == right.dtype == at
+            and right.kind != "literal"
+            and at in (*INTS, "index")
+            and names <= {"A", "B"}
+        ):
             break
     by = {"A": Term("var", "x", at), "B": Term("var", "y", at)}
     printer = Printer(rng, {"x": at, "y": at})

@@ -29,7 +29,16 @@ def folds(rng: random.Random) -> str:
     if rng.random() < 0.2:
         taken[0] = taken[-1]  # one twice, another not at all
     tree = _tree(rng, [f"Gep(x, [{i}])" for i in taken], other)
-    words = {"D": at, "FOLD": fold, "OP": other, "UN": one, "TREE": tree, "K": str(k), "PERM": str(taken)[1:-1], "L": length}
+    words = {
+        "D": at,
+        "FOLD": fold,
+        "OP": other,
+        "UN": one,
+        "TREE": tree,
+        "K": str(k),
+        "PERM": str(taken)[1:-1],
+        "L": length,
+    }
     for word, by in words.items():
         text = re.sub(rf"\b{word}\b", by, text)
     return re.sub(r"\bM\b", lambda _: place(rng, length), text)

@@ -30,7 +30,18 @@ from morok.prove.workers import prove_all
 from morok.rewrite.ruleset import RuleSet
 
 OTHERS: Final = "attacked_dialects"  # a module of nobody's that Morok knows
-MISTAKES: Final = ("none", "none", "none", "evaluator", "evaluator", "key", "commutes", "constant", "values", "unknowns")
+MISTAKES: Final = (
+    "none",
+    "none",
+    "none",
+    "evaluator",
+    "evaluator",
+    "key",
+    "commutes",
+    "constant",
+    "values",
+    "unknowns",
+)
 GRAPHS: Final = 12
 BUDGET: Final = 3_000  # solver units an obligation
 WORLDS: Final = 40
@@ -144,10 +155,15 @@ def worlds(s: Sketch, names: Sequence[str], at: str, rng: random.Random) -> Iter
     """Values of variables: all there are where they are few, else edges and random ones."""
     low, high = (s.low, s.high) if at == "n" else (-WIDE, WIDE)
     if (high - low + 1) ** len(names) <= WORLDS:
-        yield from (dict(zip(names, vs, strict=True)) for vs in itertools.product(range(low, high + 1), repeat=len(names)))
+        yield from (
+            dict(zip(names, vs, strict=True)) for vs in itertools.product(range(low, high + 1), repeat=len(names))
+        )
         return
     for _ in range(WORLDS):
-        yield {n: rng.choice((low, high, 0, rng.randint(low, high), rng.randint(-4, 4) if at != "n" else high)) for n in names}
+        yield {
+            n: rng.choice((low, high, 0, rng.randint(low, high), rng.randint(-4, 4) if at != "n" else high))
+            for n in names
+        }
 
 
 def fire(rule: CheckedRule, rng: random.Random) -> tuple[int, bool, str]:
@@ -182,7 +198,9 @@ def put(text: str, name: str, budget: int = BUDGET) -> Outcome:
         return Outcome("never")
     verdict = verdict_of(rule, budget)
     if not verdict.usable:
-        return Outcome(verdict.verdict if verdict.verdict in STATES else "refuted", times, 0, changed, message=verdict.message)
+        return Outcome(
+            verdict.verdict if verdict.verdict in STATES else "refuted", times, 0, changed, message=verdict.message
+        )
     scope = "; ".join(verdict.scope)
     if not shown and (stale := edited(rule, text, rng)):
         shown, scope = stale, f"{scope}; recorded before the dialect was edited, and still believed"

@@ -135,7 +135,10 @@ class Clauses:
     def sequence(self, depth: int) -> str:
         rng = self.rng
         least = 0 if rng.random() < 0.15 else 1
-        listed: Callable[[], str] = lambda: f"[{', '.join(self.integer(depth - 1) for _ in range(rng.randint(least, 3)))}]"  # noqa: E731
+
+        def listed() -> str:
+            return f"[{', '.join(self.integer(depth - 1) for _ in range(rng.randint(least, 3)))}]"
+
         if depth <= 0:
             return rng.choice(self.sequences) if self.sequences and rng.random() < 0.5 else listed()
         return self.pick(
@@ -242,7 +245,9 @@ class Rephrased:
 
     def _cancelled(self, e: str) -> str:
         f = self.rng.choice((e, e, self.other()))
-        return self.rng.choice((f"({e} + ({f} - {f}))", f"({f} + ({e} - {f}))", f"({e} - ({f} - {f}))", f"(({e} - {f}) + {f})"))
+        return self.rng.choice(
+            (f"({e} + ({f} - {f}))", f"({f} + ({e} - {f}))", f"({e} - ({f} - {f}))", f"(({e} - {f}) + {f})")
+        )
 
     def _listed(self, e: str) -> str:
         """An item of a list: of which the others, that no index in the list reaches, are something else."""

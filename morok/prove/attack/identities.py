@@ -149,7 +149,9 @@ def some(rng: random.Random, quick: bool = False, anywhere: bool = False) -> tup
     """
     while True:
         identity = rng.choice(NOT_EVERYWHERE if anywhere else IDENTITIES)
-        at = rng.choice([d for d in ELSEWHERE if d not in DOMAINS[identity.domain]] if anywhere else DOMAINS[identity.domain])
+        at = rng.choice(
+            [d for d in ELSEWHERE if d not in DOMAINS[identity.domain]] if anywhere else DOMAINS[identity.domain]
+        )
         if quick and (at not in QUICK or _DIVIDES.search(identity.left + identity.right)):
             continue
         found = sides(rng, identity, at)

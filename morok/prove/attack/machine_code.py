@@ -63,5 +63,7 @@ def difference(before: UOp, after: UOp, rng: random.Random) -> differential.Diff
         got = machine().values(graph, variables, [at.variables for at, _ in worlds])
         for (at, expected), found in zip(worlds, got, strict=True):
             if not differential.alike(before, expected, found):
-                return differential.Difference(before, graph, at, expected, found, f"is {found} as machine code, at {at.text()}")
+                return differential.Difference(
+                    before, graph, at, expected, found, f"is {found} as machine code, at {at.text()}"
+                )
     return None

@@ -135,7 +135,11 @@ class Wide(UnrolledMaker):
     def op_reduce(self, parts: dict[str, Any], p: Any) -> UOp:
         made = super().op_reduce(parts, p)
         op = parts.get("op")
-        return UOp.new(made.op, made.src, Op[op.name], made.dtype) if isinstance(op, S.EName) and op.name in REDUCTIONS else made
+        return (
+            UOp.new(made.op, made.src, Op[op.name], made.dtype)
+            if isinstance(op, S.EName) and op.name in REDUCTIONS
+            else made
+        )
 
 
 class LargeAxes(Wide):

@@ -79,7 +79,9 @@ def _target(value: tuple[str, str]) -> str:
 def loops(rng: random.Random) -> str:
     """A fold over two loops, of whose lengths something is known; and what it is if one of them is not done."""
     at, op = rng.choice(("i32", "i8", "index", "f32")), rng.choice(("Add", "Add", "Mul", "Max"))
-    bounds = [f"{b}({n}) {rng.choice(('<= 0', '<= 0', '== 1', '>= 1', '< 2'))}" for n, b in (("e", "vmax"), ("f", "vmax"))]
+    bounds = [
+        f"{b}({n}) {rng.choice(('<= 0', '<= 0', '== 1', '>= 1', '< 2'))}" for n, b in (("e", "vmax"), ("f", "vmax"))
+    ]
     guard = " and ".join(sorted(rng.sample(bounds, rng.choice((1, 1, 2)))))
     asked = [f"Cast(Mul({n}, 0), {at})" if at != "index" else f"Mul({n}, 0)" for n in "ef"]
     target = rng.choice((*asked, *asked, "zero(n)", "one(n)", "s", f"Reduce {{ src: s, ranges: [f], op: {op} }}"))
@@ -97,7 +99,9 @@ def beside(rng: random.Random) -> str:
     at = "index" if rng.random() < 0.6 else rng.choice(("i8", "i32", "u16"))
     op = rng.choice(("Max", "Max", "Min", "Add"))
     form = rng.choice(("Where(c: bool x 1, FOLD, y @const(n))", "Max(FOLD, y @const(n))", "Min(FOLD, y @const(n))"))
-    target = rng.choice(("y", "y", "y", "x", "Max(FOLD, y)", "Where(c, y, FOLD)" if "Where" in form else "Min(y, FOLD)"))
+    target = rng.choice(
+        ("y", "y", "y", "x", "Max(FOLD, y)", "Where(c, y, FOLD)" if "Where" in form else "Min(y, FOLD)")
+    )
     if rng.random() < 0.5:
         op, outer = rng.choice((("Max", "Min"), ("Min", "Max")))
         form, target = f"{outer}(FOLD, y @const(n))", rng.choice(("y", "y", "y", "x"))
@@ -131,7 +135,9 @@ def bits(rng: random.Random) -> str:
 def partly(rng: random.Random) -> str:
     """A vector one lane of which may have no value; and one whose other lane may have none, or has one in both."""
     at = rng.choice(("i8", "i32", "u8", "u16"))
-    part = rng.choice(("Idiv(x: D x 1, y: D x 1)", "Mod(x: D x 1, y: D x 1)", "Shl(x: D x 1, y: D x 1)")).replace("D", at)
+    part = rng.choice(("Idiv(x: D x 1, y: D x 1)", "Mod(x: D x 1, y: D x 1)", "Shl(x: D x 1, y: D x 1)")).replace(
+        "D", at
+    )
     again = part.replace(f": {at} x 1", "")
     other = rng.choice(("Add(z, Mul(AGAIN, 0))", "Sub(z, Sub(AGAIN, AGAIN))", "Add(z, 0)", "Where(Ne(y, y), AGAIN, z)"))
     lanes = [part, "z"]

@@ -62,5 +62,6 @@ def _reduced(tree: Any) -> Iterator[Any]:
             for i, item in enumerate(value):
                 if isinstance(item, S.Syntax) and not isinstance(item, (S.Span, S.TypeSyntax)):
                     yield from (
-                        dataclasses.replace(tree, **{field: (*value[:i], changed, *value[i + 1 :])}) for changed in _reduced(item)
+                        dataclasses.replace(tree, **{field: (*value[:i], changed, *value[i + 1 :])})
+                        for changed in _reduced(item)
                     )

@@ -14,7 +14,23 @@ from typing import Final
 from morok.prove.attack.conjectures import NOTHING, becomes, constants, extremes, near, ordinary_values, value
 from morok.prove.attack.random_terms import FLOATS, INTS, TYPINGS, Printer, Term
 
-DTYPES: Final = ("f16", "f16", "f16", "bf16", "bf16", "f32", "f64", "i8", "i8", "u8", "i16", "u16", "i32", "index", "bool")
+DTYPES: Final = (
+    "f16",
+    "f16",
+    "f16",
+    "bf16",
+    "bf16",
+    "f32",
+    "f64",
+    "i8",
+    "i8",
+    "u8",
+    "i16",
+    "u16",
+    "i32",
+    "index",
+    "bool",
+)
 CANDIDATES: Final = 60
 PARTIAL: Final = ("Idiv", "Mod", "FloorDiv", "FloorMod", "Shl", "Shr")
 DIVIDES: Final = ("Fdiv", "Reciprocal", *PARTIAL)
@@ -34,7 +50,9 @@ def law(rng: random.Random) -> str:
         found = [Term("var", "x", at)] * (left.dtype == at)
         found += [Term("literal", c, left.dtype) for c in dict.fromkeys(constants(left.dtype))]
         found += [_single(rng, at) for _ in range(CANDIDATES)]
-        found = [r for r in found if r.dtype == left.dtype and r != left and [near(value(r, p)) for p in points] == wanted]
+        found = [
+            r for r in found if r.dtype == left.dtype and r != left and [near(value(r, p)) for p in points] == wanted
+        ]
         if not found:
             continue
         printer = Printer(rng, {"x": at})
@@ -70,7 +88,11 @@ JOINED_BITS: Final = ("Xor(K, Xor(T, T))", "Or(K, And(T, 0))", "Xor(Xor(K, T), T
 def dropped(rng: random.Random) -> str:
     """A term, and the same joined to what adds nothing to it, where it has a value."""
     at = rng.choice(("i8", "i8", "u8", "i16", "u16", "index", "index", "i32"))
-    other = rng.choice(("index", "index", "f16", "i8", "u8", "i32")) if at != "index" else rng.choice(("index", "i8", "f16"))
+    other = (
+        rng.choice(("index", "index", "f16", "i8", "u8", "i32"))
+        if at != "index"
+        else rng.choice(("index", "i8", "f16"))
+    )
     binary = sorted({t.op for t in TYPINGS[at] if t.operands == (at, at) and t.op not in (*SLOW, *PARTIAL)})
     op, compared = rng.choice(binary), rng.choice(("Lt", "Ge", "Eq", "Ne"))
     first = f"{compared}(z: {other}, w: {other})"

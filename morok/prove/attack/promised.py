@@ -29,7 +29,21 @@ from morok.prove.attack.rule_templates import templates
 COMMENT: Final = "# | "
 PREFIX: Final = "attacked_helper_"
 # What a helper returns in place of R, its right result, where P holds: a contract speaks of small numbers, and great ones.
-WRONG: Final = ("R + 1", "R - 1", "- R", "7", "a", "0", "None", "R + 0.0", "(R, R)", "bool(R)", "a // (b - b)", "R + R", "abs(R)")
+WRONG: Final = (
+    "R + 1",
+    "R - 1",
+    "- R",
+    "7",
+    "a",
+    "0",
+    "None",
+    "R + 0.0",
+    "(R, R)",
+    "bool(R)",
+    "a // (b - b)",
+    "R + R",
+    "abs(R)",
+)
 # What a helper may know of the graph around: a contract must hold whatever that is.
 CONTEXT: Final = "Around"
 AROUND: Final = f"""
@@ -41,7 +55,19 @@ class {CONTEXT}:
     def of(cls, root):
         return cls(len(root.toposort()))
 """
-WHERE: Final = ("True", "True", "True", "a > b", "a < 0", "a == 0", "a == b", "b < 0", "b == 1", "a > 100", "a % 2 == 1")
+WHERE: Final = (
+    "True",
+    "True",
+    "True",
+    "a > b",
+    "a < 0",
+    "a == 0",
+    "a == b",
+    "b < 0",
+    "b == 1",
+    "a > 100",
+    "a % 2 == 1",
+)
 
 
 def promised(rng: random.Random) -> str:
@@ -118,6 +144,10 @@ def module_of(text: str) -> Iterator[None]:
 
 
 def _module(body: Sequence[str], contextual: bool) -> str:
-    head = [AROUND, f"@helper(context={CONTEXT})", "def f(a, b, around):"] if contextual else ["", "@helper", "def f(a, b):"]
+    head = (
+        [AROUND, f"@helper(context={CONTEXT})", "def f(a, b, around):"]
+        if contextual
+        else ["", "@helper", "def f(a, b):"]
+    )
     lines = ["from morok import helper", *head, *(f"    {line}" for line in body)]
     return "\n".join([*lines, ""])

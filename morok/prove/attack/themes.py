@@ -36,7 +36,9 @@ def algebra(rng: random.Random, chance: float = 0.5, context: bool = False, anyw
     left, right, _ = identities.some(rng, context, anywhere)
     terms = Terms(rng)
     letters = {t.name: t.dtype for t in walk(left) if t.kind == "var"}
-    by = {name: terms.term(d, 0 if context or anywhere else rng.choice((0, 0, 0, 1, 1, 2))) for name, d in letters.items()}
+    by = {
+        name: terms.term(d, 0 if context or anywhere else rng.choice((0, 0, 0, 1, 1, 2))) for name, d in letters.items()
+    }
     left, right = substituted(left, by), substituted(right, by)
     while not context and rng.random() < 0.3 and (above := _above(rng, terms, left, right)) is not None:
         left, right = above
@@ -69,7 +71,10 @@ def _above(rng: random.Random, terms: Terms, left: Term, right: Term) -> tuple[T
     typing = rng.choice(options)
     place = rng.choice([k for k, d in enumerate(typing.operands) if d == left.dtype])
     others = [terms.term(d, 0) for d in typing.operands]
-    made = [Term("op", typing.op, result, tuple(one if k == place else o for k, o in enumerate(others))) for one in (left, right)]
+    made = [
+        Term("op", typing.op, result, tuple(one if k == place else o for k, o in enumerate(others)))
+        for one in (left, right)
+    ]
     return made[0], made[1]
 
 
@@ -103,7 +108,9 @@ def conditional(rng: random.Random) -> str:
     elif rng.random() < 0.25:
         rest = _nearly(rng, rest)
     elif rng.random() < 0.4:
-        rest = re.sub(r"if \{([^{}]*)\} (?:==|<=) (\d)(?= ~>)", lambda found: _existing(rng, found[1], int(found[2])), rest)
+        rest = re.sub(
+            r"if \{([^{}]*)\} (?:==|<=) (\d)(?= ~>)", lambda found: _existing(rng, found[1], int(found[2])), rest
+        )
 
     def again(found: re.Match[str]) -> str:
         return said.integer(found[1], rng.choice((0, 1, 1, 2, 2)))
@@ -249,7 +256,9 @@ def _about() -> Mapping[str, Sequence[str]]:
         found.setdefault(word, []).append(line)
     for word in INEXACT:
         found.setdefault(word, []).extend(line for line in templates()["rare"] if "INEXACT" in line)
-    others = Counter(word for section in templates() if section not in ("rare", "promised") for word, _ in said(section))
+    others = Counter(
+        word for section in templates() if section not in ("rare", "promised") for word, _ in said(section)
+    )
     return {word: lines for word, lines in found.items() if len(lines) <= FEW and others[word] <= ELSEWHERE}
 
 
@@ -259,7 +268,13 @@ def place(rng: random.Random, length: str) -> str:
     if rng.random() < 0.25:  # in a list, at a place that is in it only if it is the first
         few = rng.choice((1, 1, 1, 2, 2, 3, 8))
         first = rng.choice(
-            (f"0 - i // {few}", "min(i, 0)", f"- ({length} // {few + 1})", f"min(0, {few} - {length})", f"0 - max(i - {few}, 0)")
+            (
+                f"0 - i // {few}",
+                "min(i, 0)",
+                f"- ({length} // {few + 1})",
+                f"min(0, {few} - {length})",
+                f"0 - max(i - {few}, 0)",
+            )
         )
         e = f"[i, {rng.choice(('0', f'({length} - 1 - i)', 'i // 2'))}, 0][{first}]"
     for _ in range(rng.choice((0, 1, 1, 2, 2))):
@@ -280,7 +295,9 @@ def lanes(rng: random.Random) -> str:
     k = rng.choice((2, 4, 6, 8, 16, 32, 5))
     for word, by in (("D", at), ("OP1", rng.choice(unary)), ("OP2", rng.choice(binary)), ("K", str(k)), ("L", length)):
         text = re.sub(rf"\b{word}\b", by, text)
-    first = rng.choice((f"0 - {length}", f"- {length}", f"min(0, 1 - {length})", f"min({length}, 0)", f"0 - {length} // 2", "0"))
+    first = rng.choice(
+        (f"0 - {length}", f"- {length}", f"min(0, 1 - {length})", f"min({length}, 0)", f"0 - {length} // 2", "0")
+    )
     text = re.sub(r"\bZ\b", first, re.sub(r"\bM\b", place(rng, length), text))
     if rng.random() < 0.4:
         pattern, rest = parts(text)

@@ -78,7 +78,9 @@ class CountingEncoder(StructureEncoder):
         unknown = self.world.once(("of the iteration", here, t.value, t.defined), lambda: self.world.symbol("at"))
         value = smt.Function(unknown, here.sort, t.value.sort)
         defined = smt.Function(Symbol("defined", unknown), here.sort, smt.BoolSort())
-        self.world.once(("here", unknown), lambda: self.world.assume(value(here) == t.value, defined(here) == t.defined))
+        self.world.once(
+            ("here", unknown), lambda: self.world.assume(value(here) == t.value, defined(here) == t.defined)
+        )
         return Term(self.in_dtype(node.dtype, value(at.term.value)), defined(at.term.value))
 
     def encode(self) -> Obligation:
@@ -103,7 +105,9 @@ class CountingEncoder(StructureEncoder):
         after = n.binary("+", done, n.const(1))
         first, body = self.identity(fold.op, fold.dtype), fold.body
         known = [*out.premises, end.term.defined]
-        once = body if is_false(first.defined) else f(self.world, d, first, body)  # without an identity the first begins the fold
+        once = (
+            body if is_false(first.defined) else f(self.world, d, first, body)
+        )  # without an identity the first begins the fold
         results = (
             (self.at_end(pattern, end, end.term), first),
             (self.at_end(pattern, end, self.world.constant(end.dtype, 1)), once),

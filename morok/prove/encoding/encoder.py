@@ -48,4 +48,6 @@ class Encoder(Clauses):
         pairs = list(zip(pattern.lanes, target.lanes, strict=True))
         kept = [both(t.defined, equal(pattern.dtype, t, p)) for p, t in pairs]
         # Who takes some lanes asks nothing of the others: each is kept where it has a value, whether or not the others have one.
-        self.out.claim = kept[0] if len(kept) == 1 else both(*map(either, (negation(p.defined) for p, _ in pairs), kept))
+        self.out.claim = (
+            kept[0] if len(kept) == 1 else both(*map(either, (negation(p.defined) for p, _ in pairs), kept))
+        )

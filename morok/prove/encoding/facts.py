@@ -24,7 +24,9 @@ REDUCTIONS: Final = ("Add", "Mul", "Max", "Min")
 ARITHMETIC_SIGN = {"Add": "+", "Sub": "-", "Mul": "*"}
 # The facts of a foreign dialect of which a proof learns something: those that its verification tries (prove/dialect_facts.py).
 MEANT: Final = frozenset(("vmin", "vmax", "no_overflow", "defined", "bits", "is_int", "is_float", "safe_cast"))
-_LANGUAGE: Final = frozenset(("same", "dtype", "lanes", "eval", "const", "zero", "one"))  # whatever a dialect's facts are
+_LANGUAGE: Final = frozenset(
+    ("same", "dtype", "lanes", "eval", "const", "zero", "one")
+)  # whatever a dialect's facts are
 
 
 class Facts(Pointwise):
@@ -251,7 +253,11 @@ class Facts(Pointwise):
 
     def call_identity(self, op: S.Expr, x: S.Expr) -> Node:
         v, found = self.about(x), self.expression(op)
-        if not isinstance(found, OpName) or not isinstance(v, (Node, Constant)) or v.dtype not in self.rule.dialect.dtypes:
+        if (
+            not isinstance(found, OpName)
+            or not isinstance(v, (Node, Constant))
+            or v.dtype not in self.rule.dialect.dtypes
+        ):
             raise Unsupported("the identity of an op or at a dtype that the rule does not say")
         term = self.identity(found.name, v.dtype)
         self.need(term.defined)  # elsewhere the rule does not fire

@@ -53,7 +53,9 @@ class Folds(Ranges):
         info = self.rule.dialect.ops[op]
         if body.dtype == "bool" and op in OF_TRUTHS:
             info = self.rule.dialect.ops[OF_TRUTHS[op]]
-        return Node(tuple(self.folded(op, info, Node((lane,), body.dtype), loops, nested) for lane in body.lanes), body.dtype)
+        return Node(
+            tuple(self.folded(op, info, Node((lane,), body.dtype), loops, nested) for lane in body.lanes), body.dtype
+        )
 
     def has_no_order(self, at: S.Syntax, op: str) -> bool:
         """True if folding by this op gives the same in any order and grouping: not where it rounds."""
@@ -149,21 +151,37 @@ class Folds(Ranges):
         n = self.numbers
         # an end without a value is that of a loop within one that never runs
         ends = [TRUE if x.end is None else x.end.term.defined for x in single]
-        none = either(*(both(e, n.compare("<=", self.iterations(x), n.const(0))[1]) for x, e in zip(single, ends, strict=True)))
+        none = either(
+            *(both(e, n.compare("<=", self.iterations(x), n.const(0))[1]) for x, e in zip(single, ends, strict=True))
+        )
         once = both(
-            *(either(negation(e), n.compare("==", self.iterations(x), n.const(1))[1]) for x, e in zip(single, ends, strict=True))
+            *(
+                either(negation(e), n.compare("==", self.iterations(x), n.const(1))[1])
+                for x, e in zip(single, ends, strict=True)
+            )
         )
         self.world.exact = False  # of more than one iteration this reading knows nothing
         others = tuple(loop for loop in loops if loop not in single)
         inner = self.unknown(op, body, others) if others else body.term
         found: Term = self.said(
-            "choose", none, self.identity(op, body.dtype), self.said("choose", once, inner, self.unknown(op, body, loops))
+            "choose",
+            none,
+            self.identity(op, body.dtype),
+            self.said("choose", once, inner, self.unknown(op, body, loops)),
         )
         return replace(found, defined=both(found.defined, self.ends_have_values(nested)))
 
     def unknown(self, op: str, body: Node, loops: tuple[Any, ...]) -> Term:
         """Some fold: the same for the same op, body and loops, and nothing more is known of it."""
-        key = ("fold", op, body.dtype, body.term.value, body.term.defined, body.term.invalid, *(x.unknown for x in loops))
+        key = (
+            "fold",
+            op,
+            body.dtype,
+            body.term.value,
+            body.term.defined,
+            body.term.invalid,
+            *(x.unknown for x in loops),
+        )
         found: Term = self.world.once(key, lambda: self.state(body.dtype))
         return found
 

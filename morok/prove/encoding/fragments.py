@@ -19,7 +19,9 @@ class Fragments(Memory):
 
     def op_wmma(self, parts: dict[str, Any], at: S.Syntax) -> Node:
         a, b, c = (self.value_of(parts[name]) for name in ("a", "b", "c"))
-        if not all(isinstance(n, Node) for n in (a, b, c)) or not (self.world.is_int(c.dtype) or self.world.is_float(c.dtype)):
+        if not all(isinstance(n, Node) for n in (a, b, c)) or not (
+            self.world.is_int(c.dtype) or self.world.is_float(c.dtype)
+        ):
             raise Unsupported("a product of this form")
         layout = self.layout(parts.get("meta"))
         factors = [(n.dtype, t.value) for n in (a, b) for t in n.lanes]
@@ -29,7 +31,9 @@ class Fragments(Memory):
         for i, sofar in enumerate(c.lanes):
             name = Symbol("product", layout, c.dtype, len(a.lanes), len(c.lanes), i)
             product = some_function(name, self.sort(c.dtype), *factors)
-            lanes.append(add(self.world, self.world.dtype(c.dtype), sofar, Term(self.in_dtype(c.dtype, product), known)))
+            lanes.append(
+                add(self.world, self.world.dtype(c.dtype), sofar, Term(self.in_dtype(c.dtype, product), known))
+            )
         return Node(tuple(lanes), c.dtype)
 
     def layout(self, meta: Any) -> Symbol:

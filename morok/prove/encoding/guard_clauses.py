@@ -56,7 +56,9 @@ class Clauses(Patterns):
             raise Unsupported("nodes of other lanes or shapes than they are given") from None
 
     def makes_nodes(self, e: S.Expr) -> bool:
-        return any((x.name if isinstance(x, S.ECall) else getattr(x, "op", "")) in self.rule.dialect.ops for x in S.walk(e))
+        return any(
+            (x.name if isinstance(x, S.ECall) else getattr(x, "op", "")) in self.rule.dialect.ops for x in S.walk(e)
+        )
 
     def helper(self, extern: S.Extern, call: S.ECall) -> list[Any]:
         """A helper by its contract: what it requires is proved from the clauses before, what it ensures is assumed."""
@@ -73,7 +75,10 @@ class Clauses(Patterns):
         self.calls += 1
         results = [self.result(extern, r, self.calls, arguments, defined, invalid) for r in extern.results]
         self.world.place = "contracts"
-        outer, self.names = self.names, {**arguments, **{r.name: v for r, v in zip(extern.results, results, strict=True)}}
+        outer, self.names = (
+            self.names,
+            {**arguments, **{r.name: v for r, v in zip(extern.results, results, strict=True)}},
+        )
         meant, self.meanings = (
             self.meanings,
             {
@@ -96,7 +101,9 @@ class Clauses(Patterns):
         truth, needed = self.reading(lambda: self.truth(condition))
         return both(needed, truth.exists, truth.value)
 
-    def result(self, extern: S.Extern, r: S.Param, call: int, arguments: dict[str, Any], defined: Expr, invalid: Expr) -> Any:
+    def result(
+        self, extern: S.Extern, r: S.Param, call: int, arguments: dict[str, Any], defined: Expr, invalid: Expr
+    ) -> Any:
         unknown = Symbol("result", extern.name, r.name, call)
         kind = r.type.name if isinstance(r.type, S.TName) else ""
         if kind in ("const", "int"):

@@ -28,7 +28,9 @@ class Lanes(Operands):
             name = part.name
             length = self.sizes.one("length", called(name), SOME)
             sequence = self.sequence_symbol(name)
-            found = Sequence(tuple(Num(self.numbers.n.variable(Symbol("item", sequence, i), MOST_LANES)) for i in range(length)))
+            found = Sequence(
+                tuple(Num(self.numbers.n.variable(Symbol("item", sequence, i), MOST_LANES)) for i in range(length))
+            )
             for i, n in enumerate(found.items):
                 self.out.learn(f"{name}[{i}]", "value", n)
             if not name.startswith("_"):
@@ -104,10 +106,13 @@ class Lanes(Operands):
     def either_of(self, condition: Truth, yes: Any, no: Any) -> Any:
         if isinstance(yes, Node) and isinstance(no, Node) and len(yes.lanes) == len(no.lanes):
             return Node(
-                tuple(self.said("choose", condition.value, a, b) for a, b in zip(yes.lanes, no.lanes, strict=True)), yes.dtype
+                tuple(self.said("choose", condition.value, a, b) for a, b in zip(yes.lanes, no.lanes, strict=True)),
+                yes.dtype,
             )
         if isinstance(yes, Constant) and isinstance(no, Constant) and yes.dtype == no.dtype:
-            return Constant(self.said("choose", condition.value, yes.term, no.term), yes.dtype, both(yes.exists, no.exists))
+            return Constant(
+                self.said("choose", condition.value, yes.term, no.term), yes.dtype, both(yes.exists, no.exists)
+            )
         return super().either_of(condition, yes, no)
 
     def like(self, x: S.Expr, value: int) -> Node:

@@ -103,13 +103,16 @@ class Freedom(Encoder):
         if not isinstance(found, Node):
             raise Unsupported("storage, or several nodes, under other loops")
         other = self.elsewhere(name, found)
-        axes = found.dtype != "void" and any(x.is_axis and x.name not in self.no_axes for x in loops if isinstance(x, Loop))
+        axes = found.dtype != "void" and any(
+            x.is_axis and x.name not in self.no_axes for x in loops if isinstance(x, Loop)
+        )
         if self.side == "pattern" or axes or not all(isinstance(x, Loop) and x.counted for x in loops):
             return other
         once = self.run_once(loops)
         if found.dtype in OPAQUE:  # a statement in a loop that does not run need be nothing
             return replace(
-                found, lanes=tuple(self.said("choose", once, a, b) for a, b in zip(found.lanes, other.lanes, strict=True))
+                found,
+                lanes=tuple(self.said("choose", once, a, b) for a, b in zip(found.lanes, other.lanes, strict=True)),
             )
         unseen = (negation(x.end.term.defined) for x in loops if x.end is not None)
         self.must.append(either(once, *unseen))  # an end without a value is that of a loop within one that never runs
@@ -190,7 +193,9 @@ class Freedom(Encoder):
 
         # items of a sequence have one name in turn, and values of their own
         values = (e for t in node.lanes for e in (t.value, t.defined, t.invalid))
-        return Node(self.world.once(("elsewhere", name, *sorted(x.unknown for x in self.inside), *values), make), node.dtype)
+        return Node(
+            self.world.once(("elsewhere", name, *sorted(x.unknown for x in self.inside), *values), make), node.dtype
+        )
 
     def iterations(self, loop: Loop) -> Num:
         assert loop.end is not None
@@ -235,7 +240,12 @@ def _pairs(fact: str, e: S.Expr, items: dict[str, str]) -> list[tuple[str, str]]
         return []  # of no items at all, what does not speak of them is not said
     found = _pair(fact, e, items)
     c = e.args[0] if isinstance(e, S.ECall) and e.name == "all" and len(e.args) == 1 else None
-    if isinstance(c, S.EComprehension) and c.condition is None and isinstance(c.sequence, S.EName) and len(c.names) == 1:
+    if (
+        isinstance(c, S.EComprehension)
+        and c.condition is None
+        and isinstance(c.sequence, S.EName)
+        and len(c.names) == 1
+    ):
         within = {**items, c.names[0]: c.sequence.name}
         found += [pair for said in conjuncts(c.body) for pair in _pairs(fact, said, within)]
     return found

@@ -32,7 +32,9 @@ class Ranges(Fragments):
     def call(self, e: S.ECall) -> Any:
         if (said := self.said_of_loops(e)) is not None:
             if all(isinstance(c, S.ECall) and c.name == "free_of" for c in said):
-                return Truth(self.world.fresh("free_of", smt.BoolSort()))  # what it says of names, `free_names` has read
+                return Truth(
+                    self.world.fresh("free_of", smt.BoolSort())
+                )  # what it says of names, `free_names` has read
             raise Unsupported("a condition on every loop")
         return super().call(e)
 
@@ -111,7 +113,11 @@ class Ranges(Fragments):
         pattern's that is known where the loops around have iterations: else nobody has looked at it.
         """
         n = self.numbers
-        ends = {x: x.end.term.defined for x in loops if isinstance(x, Loop) and x.end is not None and (x.counted or not named)}
+        ends = {
+            x: x.end.term.defined
+            for x in loops
+            if isinstance(x, Loop) and x.end is not None and (x.counted or not named)
+        }
 
         def never(x: Any) -> Expr:
             return n.compare("<=", self.iterations(x), n.const(0))[1] if x in ends else TRUE

@@ -150,7 +150,9 @@ class Memory(Movement):
         is `other`.
         """
         cell, other = self.cell(p, dtype, effects), self.later(other, dtype, effects)
-        return Term(choose(p.valid, cell.value, other.value), both(p.defined, choose(p.valid, cell.defined, other.defined)))
+        return Term(
+            choose(p.valid, cell.value, other.value), both(p.defined, choose(p.valid, cell.defined, other.defined))
+        )
 
     def cell(self, p: Place, dtype: str, effects: Effects) -> Term:
         """The element at a place, behind a store what this stores."""
@@ -177,9 +179,9 @@ class Memory(Movement):
             return self.within(replace(p, buffer=p.buffer.behind.before))
         if p.buffer.shape is not None and len(p.buffer.shape) == len(p.indices):
             return both(*(smt.And(i >= 0, i < n) for i, n in zip(p.indices, p.buffer.shape, strict=True)))
-        return smt.Function(Symbol("inside", p.buffer.name, len(p.indices)), *(i.sort for i in p.indices), smt.BoolSort())(
-            *p.indices
-        )
+        return smt.Function(
+            Symbol("inside", p.buffer.name, len(p.indices)), *(i.sort for i in p.indices), smt.BoolSort()
+        )(*p.indices)
 
     def op_load(self, parts: dict[str, Any], at: S.Syntax) -> Node:
         place = self.value_of(parts["index"])
@@ -236,7 +238,9 @@ class Memory(Movement):
         done = []
         for p, v in zip(places, values, strict=True):
             at = [x.sort for x in p.indices]
-            some = smt.Function(Symbol("store", p.buffer.name, *p.part), *at, v.value.sort, ELEMENT)(*p.indices, v.value)
+            some = smt.Function(Symbol("store", p.buffer.name, *p.part), *at, v.value.sort, ELEMENT)(
+                *p.indices, v.value
+            )
             none = smt.Function(Symbol("store", p.buffer.name, *p.part, "no value"), *at, ELEMENT)(*p.indices)
             done.append(choose(p.valid, choose(v.defined, some, none), NOTHING))
         return self.in_turn(done)
@@ -355,7 +359,9 @@ class Memory(Movement):
         if beside is None or not _done(own) <= _done(before):
             raise Unsupported("storage after a store, and what may be done before it or behind")
         done = _done(before) | {id(statement)}
-        return replace(b, name=Symbol("after", b.name, self.another()), behind=Stored(before, places, values, beside, done=done))
+        return replace(
+            b, name=Symbol("after", b.name, self.another()), behind=Stored(before, places, values, beside, done=done)
+        )
 
     def later(self, t: Term, dtype: str, effects: Effects) -> Term:
         """A node once these effects, in whatever order, are done: another value than before, which may have come to be there, or

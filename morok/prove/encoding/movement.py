@@ -105,7 +105,9 @@ class Movement(Lanes):
         if rank is None or rank != self.rank(b):
             raise Unsupported("tensors of unknown or different ranks")
         indices = tuple(self.world.fresh("at", smt.IntSort()) for _ in range(rank))
-        inside = TRUE if a.shape is None else both(*(smt.And(i >= 0, i < n) for i, n in zip(indices, a.shape, strict=True)))
+        inside = (
+            TRUE if a.shape is None else both(*(smt.And(i >= 0, i < n) for i, n in zip(indices, a.shape, strict=True)))
+        )
         p, q = (self.resolve(v, indices, TRUE, TRUE) for v in (a, b))
         shapes = TRUE
         if a.shape is not None or b.shape is not None:

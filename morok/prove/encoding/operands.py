@@ -14,7 +14,19 @@ from morok.prove.encoding.facts import MOST_LANES
 from morok.prove.encoding.loop_dependence import Freedom
 from morok.prove.encoding.obligation import Inapplicable, reads_lanes
 from morok.prove.encoding.sizes import Sizes
-from morok.prove.encoding.structure_parts import ELEMENT, LANES, LENGTHS, OPAQUE, Buffer, Effects, Fold, Loop, Loops, Place, View
+from morok.prove.encoding.structure_parts import (
+    ELEMENT,
+    LANES,
+    LENGTHS,
+    OPAQUE,
+    Buffer,
+    Effects,
+    Fold,
+    Loop,
+    Loops,
+    Place,
+    View,
+)
 from morok.prove.forms import mentions_maybe_invalid
 from morok.prove.kinds import Constant, Node, Parts, Sequence, whole
 from morok.prove.rule_syntax import ops_of
@@ -29,7 +41,11 @@ LANEWISE: Final = frozenset(
 
 
 # By which method an op of a role is read, and what this calls its operands and fields, in their order.
-ROLES: Final = {"take": ("op_gep", "vector", "indices"), "join": ("op_cat", "sources"), "constants": ("op_vconst", "values")}
+ROLES: Final = {
+    "take": ("op_gep", "vector", "indices"),
+    "join": ("op_cat", "sources"),
+    "constants": ("op_vconst", "values"),
+}
 
 
 class Operands(Freedom):
@@ -133,7 +149,9 @@ class Operands(Freedom):
         several = [o.name for o in info.operands if o.many]
         for operand in info.operands:
             if operand.many:
-                take = len(arguments) // (len(several) - several.index(operand.name))  # Pad and Shrink end in two of one length
+                take = len(arguments) // (
+                    len(several) - several.index(operand.name)
+                )  # Pad and Shrink end in two of one length
                 out[operand.name] = arguments[:take]
                 arguments = arguments[take:]
             elif arguments:

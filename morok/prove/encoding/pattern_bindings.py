@@ -53,7 +53,8 @@ class Patterns(Targets):
         if isinstance(p, S.PBind):
             unnamed = isinstance(p.inner, S.PConst) and p.inner.kind == "const" and p.inner.name is None
             return self.bind(
-                p.name, self.any_constant(None, self.rule.type_of(p.inner), p.name) if unnamed else self.pattern(p.inner)
+                p.name,
+                self.any_constant(None, self.rule.type_of(p.inner), p.name) if unnamed else self.pattern(p.inner),
             )
         if isinstance(p, S.PAlternatives):
             return self.pattern(p.options[self.choices.pick(len(p.options))])
@@ -86,7 +87,9 @@ class Patterns(Targets):
     def bound_variable(self, p: S.PVar) -> Any:
         if p.ignored:
             self.unnamed += 1
-            return self.variable(Symbol("ignored", p.name, self.unnamed), self.type_at(p), mentions_maybe_invalid(p.type))
+            return self.variable(
+                Symbol("ignored", p.name, self.unnamed), self.type_at(p), mentions_maybe_invalid(p.type)
+            )
         if p.name not in self.names:
             binding = self.rule.bindings[p.name]
             self.names[p.name] = self.variable(Symbol("variable", p.name), self.type_at(p), binding.invalid_ok)
@@ -171,7 +174,9 @@ class Patterns(Targets):
             return self.invalid_node()
         info = self.rule.dialect.ops[op]
         if info.solver:
-            return self.apply(info, [self.pattern(a) for a in p.args if not isinstance(a, (S.PType, S.PExpr))], self.dtype_of(p))
+            return self.apply(
+                info, [self.pattern(a) for a in p.args if not isinstance(a, (S.PType, S.PExpr))], self.dtype_of(p)
+            )
         raise Unsupported(f"{op} is not pointwise")
 
     def admits(self, op: str, p: S.POp) -> bool:

@@ -93,7 +93,9 @@ class ReindexingEncoder(StructureEncoder):
         for clause in self.rule.syntax.clauses:
             self.clause(clause)
         self.side = "target"
-        found: Obligation = self.made(lambda: self.questions([self.same_body(body.name, old, p, p[BODY[op]]) for p in pieces]))
+        found: Obligation = self.made(
+            lambda: self.questions([self.same_body(body.name, old, p, p[BODY[op]]) for p in pieces])
+        )
         return found
 
     def __init__(self, *args: Any) -> None:
@@ -121,7 +123,12 @@ class ReindexingEncoder(StructureEncoder):
         if name == op or (name == "subst" and joins):
             assert isinstance(target, (S.ECall, S.EStruct))
             return [target]
-        if name not in ("Group" if op == "End" else joins, "") or not isinstance(target, S.ECall) or not target.args or not name:
+        if (
+            name not in ("Group" if op == "End" else joins, "")
+            or not isinstance(target, S.ECall)
+            or not target.args
+            or not name
+        ):
             raise Unsupported("no loops closed anew")
         return [one for part in target.args for one in self.closings(op, joins, part)]
 
@@ -313,10 +320,13 @@ class ReindexingEncoder(StructureEncoder):
         for k, reached in ((k, [m for p in pieces for j, m in p.outer if j == k]) for k, _ in pieces[0].outer):
             counts = [self.times([self.iterations(x) for x in p.new[:m]]) for p, m in zip(pieces, reached, strict=True)]
             many = self.times([self.iterations(x) for x in old[:k]])
-            out.lemmas.append((f"nothing is done more often than {k} loops are", (*known, *some), self.total(counts) <= many))
+            out.lemmas.append(
+                (f"nothing is done more often than {k} loops are", (*known, *some), self.total(counts) <= many)
+            )
         for (k, p), (j, q) in itertools.combinations(enumerate(pieces, 1), 2):
             (first, last), (begin, end) = (
-                [[self.world.number_of("index", t) for t in terms] for terms in x.maps[1:3][:: self.sense]] for x in (p, q)
+                [[self.world.number_of("index", t) for t in terms] for terms in x.maps[1:3][:: self.sense]]
+                for x in (p, q)
             )
             some = [n.compare("<", n.const(0), self.iterations(x))[1] for x in (*p.new, *q.new)]
             apart = either(self.earlier(last, begin), self.earlier(end, first))
@@ -330,7 +340,11 @@ class ReindexingEncoder(StructureEncoder):
     def begins(self, pieces: list[Piece], known: list[Expr]) -> None:
         """The condition that no fold of a part is over no iterations, where that has no value."""
         dtype = self.names[self.folded_name].dtype
-        if self.fold in OF_TRUTHS and dtype in self.rule.dialect.dtypes and is_false(self.identity(self.fold, dtype).defined):
+        if (
+            self.fold in OF_TRUTHS
+            and dtype in self.rule.dialect.dtypes
+            and is_false(self.identity(self.fold, dtype).defined)
+        ):
             n = self.numbers
             some = both(*(n.compare("<", n.const(0), self.iterations(x))[1] for p in pieces for x in p.new))
             self.out.lemmas.append(("no part is empty", tuple(known), some))
@@ -354,7 +368,10 @@ class ReindexingEncoder(StructureEncoder):
         )
         out.lemmas.append(("inside", (*known, inside), both(*(t.defined for t in p.maps[0]), into)))
         for k, after in enumerate(following):
-            last = [n.compare("==", n.binary("+", v, n.const(1)), e)[1] for v, e in zip(at[k + 1 :], ends[k + 1 :], strict=True)]
+            last = [
+                n.compare("==", n.binary("+", v, n.const(1)), e)[1]
+                for v, e in zip(at[k + 1 :], ends[k + 1 :], strict=True)
+            ]
             more = n.compare("<", n.binary("+", at[k], n.const(1)), ends[k])[1]
             ordered = self.earlier(*(first, after)[:: self.sense])
             out.lemmas.append((f"step {k + 1} keeps the order", (*known, inside, more, *last), ordered))
@@ -363,7 +380,9 @@ class ReindexingEncoder(StructureEncoder):
         """The sum of the numbers of iterations of pieces."""
         n = self.numbers
         first = counts[0] if len(counts) == 1 else n.n.const(0)
-        return functools.reduce(lambda a, b: n.binary("+", Num(a), Num(b)).value, counts if len(counts) > 1 else (), first)
+        return functools.reduce(
+            lambda a, b: n.binary("+", Num(a), Num(b)).value, counts if len(counts) > 1 else (), first
+        )
 
     def times(self, ends: list[Num]) -> Expr:
         """The number of index vectors."""
@@ -387,7 +406,9 @@ class ReindexingEncoder(StructureEncoder):
             raise Unsupported("new ranges that may be one")
         labels = [self.labels[id(x.node)] for x in loops] if len(loops) > 1 else []
         return [
-            both(a.exists, b.exists, self.numbers.compare("!=", a, b)[1]) for i, a in enumerate(labels) for b in labels[i + 1 :]
+            both(a.exists, b.exists, self.numbers.compare("!=", a, b)[1])
+            for i, a in enumerate(labels)
+            for b in labels[i + 1 :]
         ]
 
 

@@ -70,7 +70,9 @@ class Targets(Facts):
         if info.solver:
             named = [self.dtype_value(a) for a in e.args if self.is_dtype(a)]
             return self.apply(
-                info, [self.node(a, None) for a in e.args if not self.is_dtype(a)], named[0] if named else self.dtype_of(e)
+                info,
+                [self.node(a, None) for a in e.args if not self.is_dtype(a)],
+                named[0] if named else self.dtype_of(e),
             )
         raise Unsupported(f"{e.name} is not pointwise")
 

@@ -78,7 +78,9 @@ class Matching:
             for option in p.options:
                 yield from self.ways(option, q, pairs, names)
         elif isinstance(p, S.PVar):
-            if isinstance(q, S.PSequence | S.PType | S.PList) or (not mentions_maybe_invalid(p.type) and self.invalid_within(q)):
+            if isinstance(q, S.PSequence | S.PType | S.PList) or (
+                not mentions_maybe_invalid(p.type) and self.invalid_within(q)
+            ):
                 return
             bound = names if p.ignored else _bound(names, p.name, q)
             if bound is not None:
@@ -92,7 +94,12 @@ class Matching:
             if isinstance(q, S.PLiteral) and p.text == q.text:
                 yield [*pairs, (p, q)], names
         elif isinstance(p, S.PType):
-            if isinstance(q, S.PType) and p == q and isinstance(p.type, S.TName) and p.type.name in self.above.dialect.dtypes:
+            if (
+                isinstance(q, S.PType)
+                and p == q
+                and isinstance(p.type, S.TName)
+                and p.type.name in self.above.dialect.dtypes
+            ):
                 yield pairs, names
         elif isinstance(p, S.POp) and isinstance(q, S.POp) and q.ops[0] in p.ops and len(p.args) == len(q.args):
             yield from self.operands(p.args, q.args, [*pairs, (p, q)], names)

@@ -130,7 +130,13 @@ def fires_always(rule: CheckedRule) -> bool:
     todo: list[Any] = [rule.syntax.target]
     while todo:
         at = todo.pop()
-        function = FUNCTIONS.get(at.name) if isinstance(at, S.ECall) else BINARY.get(at.op) if isinstance(at, S.EBinary) else None
+        function = (
+            FUNCTIONS.get(at.name)
+            if isinstance(at, S.ECall)
+            else BINARY.get(at.op)
+            if isinstance(at, S.EBinary)
+            else None
+        )
         if function is not None and (function.partial or function.result == "bound"):
             return False
         if isinstance(at, S.EIndex | S.EComprehension) or (isinstance(at, S.ECall) and at.name == "eval"):
@@ -182,7 +188,9 @@ def _types_of_copies(rule: CheckedRule, q: S.Pattern) -> dict[int, S.Syntax]:
     return copies
 
 
-def _implied(above: CheckedRule, at: Instance, below: CheckedRule, instance: Instance, names: dict[str, S.Syntax]) -> bool:
+def _implied(
+    above: CheckedRule, at: Instance, below: CheckedRule, instance: Instance, names: dict[str, S.Syntax]
+) -> bool:
     """True if the earlier rule's clauses hold wherever the later rule applies, the names standing for parts of its pattern."""
 
     def fails(encoder: Any) -> list[Any]:
@@ -205,7 +213,9 @@ def _meaning(name: str, part: Any) -> Any:
     return ("other", name) if words is ANY else words
 
 
-def _fail(rule: CheckedRule, instance: Instance, world: Any, names: dict[str, Any], meanings: dict[str, Any]) -> list[Any]:
+def _fail(
+    rule: CheckedRule, instance: Instance, world: Any, names: dict[str, Any], meanings: dict[str, Any]
+) -> list[Any]:
     """The condition that a clause of a rule does not hold where its names stand for these nodes; and the facts about bounds that
     this reads. In questions about nodes its names mean the words of another rule.
     """

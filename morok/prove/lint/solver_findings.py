@@ -64,7 +64,12 @@ def _ends(group: CheckedGroup, said: tuple[S.Ends, ...]) -> Iterator[Finding]:
     for e in said:
         for name in e.names:
             if not any(_named(rule, group, name) for rule in group.rules):
-                yield EndlessGroupError, f"there is no rule `{name}` in the group {group.name}", e.span, "remove the name"
+                yield (
+                    EndlessGroupError,
+                    f"there is no rule `{name}` in the group {group.name}",
+                    e.span,
+                    "remove the name",
+                )
             elif not any(_named(rule, group, name) for rule in open_rules):
                 message = f"`{name}` needs no reason to end: a measure orders it"
                 yield EndlessGroupError, message, e.span, "remove the name"

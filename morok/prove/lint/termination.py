@@ -26,7 +26,9 @@ from morok.prove.symbol import Symbol
 MOST: Final = 16  # the greatest weight tried
 _CONST: Final = "a constant"
 _LEAF: Final = "a leaf"
-_VALUES: Final = {"const", "zero", "one", "identity", "eval"} | {n for n, f in FUNCTIONS.items() if f.result in ("int", "bound")}
+_VALUES: Final = {"const", "zero", "one", "identity", "eval"} | {
+    n for n, f in FUNCTIONS.items() if f.result in ("int", "bound")
+}
 _STATIC: Final = (Sort.VALUES, Sort.DTYPE, Sort.OP, Sort.OTHER)
 
 
@@ -249,7 +251,9 @@ def _differences(rule: CheckedRule, factors: Factors) -> list[Difference] | None
             if made.names - before.names:
                 return None
             difference = {w: before.weights[w] - made.weights[w] for w in sorted(before.weights | made.weights)}
-            difference[_LEAF] = sum((before.names - made.names).values())  # whatever a name stands for is at least a leaf
+            difference[_LEAF] = sum(
+                (before.names - made.names).values()
+            )  # whatever a name stands for is at least a leaf
             out.append(difference)
     except Unmeasurable:
         return None
@@ -263,12 +267,16 @@ def _measure(rules: Mapping[int, list[Difference]], spared: int) -> tuple[set[in
     """
     if not rules:
         return set(), set()
-    weights = {w: smt.Int(Symbol("variable", w)) for w in dict.fromkeys(w for ds in rules.values() for d in ds for w in d)}
+    weights = {
+        w: smt.Int(Symbol("variable", w)) for w in dict.fromkeys(w for ds in rules.values() for d in ds for w in d)
+    }
     weights.setdefault(_LEAF, smt.Int(Symbol("variable", _LEAF)))
     conditions = [smt.And(w >= 0, w <= MOST) for w in weights.values()]
     if _CONST in weights:
         conditions.append(weights[_CONST] >= weights[_LEAF])
-    sums = {number: [smt.Sum([times * weights[w] for w, times in d.items()]) for d in ds] for number, ds in rules.items()}
+    sums = {
+        number: [smt.Sum([times * weights[w] for w, times in d.items()]) for d in ds] for number, ds in rules.items()
+    }
     not_greater, falls = ([smt.And(*(d >= least for d in ds)) for ds in sums.values()] for least in (0, 1))
     conditions += [smt.Sum([smt.If(c, 0, 1) for c in not_greater]) <= spared] if spared else not_greater
     conditions.append(smt.Or(*falls))  # else it is of no use

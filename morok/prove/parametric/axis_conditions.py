@@ -103,7 +103,9 @@ def distinct(e: S.Expr) -> S.Expr | None:
         return None
     (i,), (j,), body = outer.names, inner.names, inner.body
     whole = S.EName(next((p[0] for side in _compared(_last(body), "!=") or () if (p := _place_of(side))), ""))
-    sides = [(p[1] if (p := _place_of(side)) and p[0] == whole.name else "") for side in _compared(_last(body), "!=") or ()]
+    sides = [
+        (p[1] if (p := _place_of(side)) and p[0] == whole.name else "") for side in _compared(_last(body), "!=") or ()
+    ]
     if i == j or whole.name in (i, j) or set(sides) != {i, j} or not _goes_over(outer.sequence, whole):
         return None
     match body:
@@ -149,7 +151,10 @@ def _closes_nothing(e: S.Expr | None, loop: str) -> bool:
     match e:
         case S.ECompare(
             ops=("==",),
-            operands=(S.ECall(name="len", args=(S.ECall(name="axes", args=(S.EName(name=name),)),)), S.ENumber(value=0)),
+            operands=(
+                S.ECall(name="len", args=(S.ECall(name="axes", args=(S.EName(name=name),)),)),
+                S.ENumber(value=0),
+            ),
         ):
             return name == loop
     return False
@@ -183,13 +188,19 @@ def asked_of_nodes(rule: S.Rule) -> bool:
     """True if a rule asks for axes of anything but single loops that its pattern names."""
     everything = list(S.walk(rule.pattern, rule.target, *rule.clauses))
     loops = {
-        at.value.name for at in everything if isinstance(at, S.PField) and at.name == "ranges" and isinstance(at.value, S.PVar)
+        at.value.name
+        for at in everything
+        if isinstance(at, S.PField) and at.name == "ranges" and isinstance(at.value, S.PVar)
     }
     of_loops: set[int] = set()
     for e in everything:
         match e:
-            case S.EComprehension(body=body, names=(x,), sequence=S.EName(name=name), condition=condition) if name in loops:
-                of_loops |= {id(at) for part in (body, condition) if part is not None for at in S.walk(part) if _asks_axes(at, x)}
+            case S.EComprehension(body=body, names=(x,), sequence=S.EName(name=name), condition=condition) if (
+                name in loops
+            ):
+                of_loops |= {
+                    id(at) for part in (body, condition) if part is not None for at in S.walk(part) if _asks_axes(at, x)
+                }
     return any(_asks_axes(at) and id(at) not in of_loops for at in everything)
 
 
@@ -209,7 +220,10 @@ def says_no_axes(e: S.Expr, loops: str) -> bool:
 def all_empty(e: S.Expr) -> S.Expr | None:
     """`all(len(x) == 0 for ..)` for `sum([len(x) for ..]) == 0`: no length is negative."""
     match _compared(e, "=="):
-        case (S.ECall(name="sum", args=(S.EComprehension(body=S.ECall(name="len")) as over,)), S.ENumber(value=0) as zero):
+        case (
+            S.ECall(name="sum", args=(S.EComprehension(body=S.ECall(name="len")) as over,)),
+            S.ENumber(value=0) as zero,
+        ):
             return S.ECall("all", (replace(over, body=S.ECompare(("==",), (over.body, zero))),))
     return None
 
@@ -226,7 +240,9 @@ def renumbered(e: S.EComprehension) -> tuple[S.Expr, S.Expr] | None:
             names=(axis, length),
             sequence=source,
             condition=None,
-        ) if i == j == axis != length and of == source and not {axis, length} & (_names(target) | _names(k) | _names(of)):
+        ) if (
+            i == j == axis != length and of == source and not {axis, length} & (_names(target) | _names(k) | _names(of))
+        ):
             return target, k
     return None
 

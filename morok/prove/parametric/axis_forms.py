@@ -16,7 +16,8 @@ def plain(e: S.Expr) -> S.Expr:
     """The same condition: `not any(..)` as `all(not ..)`, and its loops by items."""
     match e:
         case S.EUnary(
-            op="not", operand=S.ECall(name="all" | "any" as quantifier, args=(S.EComprehension(condition=None) as over,))
+            op="not",
+            operand=S.ECall(name="all" | "any" as quantifier, args=(S.EComprehension(condition=None) as over,)),
         ):
             return plain(S.ECall(OTHER[quantifier], (replace(over, body=_negated(over.body)),), span=e.span))
         case S.EUnary(op="not", operand=S.ECompare(ops=("==" | "!=",)) as compared):
@@ -43,7 +44,9 @@ def by_items(e: S.EComprehension) -> S.EComprehension:
         body, condition = _inside(e, lambda at: parts.get(at.name) if isinstance(at, S.EName) else None)
         return replace(e, body=body, names=e.names[:1], condition=condition)
     match e:
-        case S.EComprehension(names=(i,), sequence=S.ERange(S.ENumber(value=0), S.ECall("len", (S.EName() as whole,)), False)):
+        case S.EComprehension(
+            names=(i,), sequence=S.ERange(S.ENumber(value=0), S.ECall("len", (S.EName() as whole,)), False)
+        ):
             place = S.EName(i)
             item = S.EName(f"{whole.name}[{i}]")
             body, condition = _inside(e, lambda at: item if at == S.EIndex(whole, place) else None)
@@ -64,4 +67,8 @@ def _changed(at: Any, change: Callable[[S.Syntax], S.Expr | None]) -> Any:
     if not isinstance(at, S.Syntax) or isinstance(at, S.Span):
         return at
     found = change(at)
-    return found if found is not None else replace(at, **{f.name: _changed(getattr(at, f.name), change) for f in fields(at)})
+    return (
+        found
+        if found is not None
+        else replace(at, **{f.name: _changed(getattr(at, f.name), change) for f in fields(at)})
+    )

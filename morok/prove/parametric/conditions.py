@@ -41,7 +41,9 @@ def truth(r: Reading, e: S.Expr) -> Expr:
     """The condition that an expression is."""
     guarding, following = r.guarding, r.premising
     r.guarding = True  # an operand need have a value only where those before it leave the condition open
-    r.premising = False  # what follows from a part of a condition is no value of it, and says nothing of what is made of it
+    r.premising = (
+        False  # what follows from a part of a condition is no value of it, and says nothing of what is made of it
+    )
     try:
         return _condition(r, e, following)
     finally:
@@ -242,7 +244,10 @@ def _only_one(r: Reading, e: S.ECompare) -> Expr | None:
                                 name="sum",
                                 args=(
                                     S.EComprehension(
-                                        body=S.ENumber(value=1), names=(x,), sequence=S.EName(name=inner), condition=S.Expr() as c
+                                        body=S.ENumber(value=1),
+                                        names=(x,),
+                                        sequence=S.EName(name=inner),
+                                        condition=S.Expr() as c,
                                     ),
                                 ),
                             ),
@@ -276,7 +281,9 @@ def _one_of_all(r: Reading, sequences: Items, names: tuple[str, str], condition:
     if r.setting.trying:
         return meets(k, j)
     so = smt.Bool(r.setting.symbol("only one"))
-    r.setting.for_all_items(lambda a, b: smt.Implies(meets(a, b), smt.And(a.term == k.term, b.term == j.term)), only_if=so)
+    r.setting.for_all_items(
+        lambda a, b: smt.Implies(meets(a, b), smt.And(a.term == k.term, b.term == j.term)), only_if=so
+    )
     return smt.And(so, meets(k, j))
 
 
@@ -325,9 +332,9 @@ def _of_each_loop(r: Reading, e: S.EComprehension, several: Loops) -> Expr:
     match e:
         case S.EComprehension(body=S.EBinary(op="and", left=left, right=right), condition=None):
             return smt.And(*(_of_each_loop(r, replace(e, body=part), several) for part in (left, right)))
-        case S.EComprehension(body=S.ECall(name="free_of_axes", args=(S.EName(name=one), of)), names=(name,), condition=None) if (
-            one == name and one not in {at.name for at in S.walk(of) if isinstance(at, S.EName)}
-        ):
+        case S.EComprehension(
+            body=S.ECall(name="free_of_axes", args=(S.EName(name=one), of)), names=(name,), condition=None
+        ) if one == name and one not in {at.name for at in S.walk(of) if isinstance(at, S.EName)}:
             return _loops_free_of_axes(r, several, axes(r, of))
         case S.EComprehension(body=S.ECall(name="free_of" | "all") as each, names=(name,), condition=None) if _of_loops(
             r, each, name
@@ -345,7 +352,9 @@ def _of_loops(r: Reading, e: S.ECall, name: str) -> bool:
     match e:
         case S.ECall(name="free_of", args=(S.EName(name=one), S.EName(name=other))):
             return name in (one, other) and one != other
-        case S.ECall(name="all", args=(S.EComprehension(body=body, names=(_,), sequence=S.EName(name=of), condition=None),)):
+        case S.ECall(
+            name="all", args=(S.EComprehension(body=body, names=(_,), sequence=S.EName(name=of), condition=None),)
+        ):
             return (
                 of != name
                 and isinstance(r.names.get(of), Loops)

@@ -91,9 +91,9 @@ def _value(r: Reading, e: S.Expr) -> Any:
             return r.made(e.op, r.parts(e.op, e), e)
         case S.EIndex(sequence=S.EComprehension(condition=S.Expr()) as found, index=S.ENumber(value=0)) if r.tensors:
             return _first(r, found)
-        case S.EIndex(sequence=S.EList(items=(S.EComprehension(condition=S.Expr()) as found,)), index=S.ENumber(value=0)) if (
-            r.tensors
-        ):
+        case S.EIndex(
+            sequence=S.EList(items=(S.EComprehension(condition=S.Expr()) as found,)), index=S.ENumber(value=0)
+        ) if r.tensors:
             return _first(r, found)
         case S.EIndex():
             return item(r, value(r, e.sequence), number(value(r, e.index)))
@@ -200,7 +200,9 @@ def _loops_in_another_order(r: Reading, e: S.EComprehension) -> Loops | None:
         case S.EComprehension(
             body=S.EIndex(sequence=S.EName(name=rs), index=at),
             names=(k,),
-            sequence=S.ERange(start=S.ENumber(value=0), stop=S.ECall(name="len", args=(S.EName(name=same),)), inclusive=False),
+            sequence=S.ERange(
+                start=S.ENumber(value=0), stop=S.ECall(name="len", args=(S.EName(name=same),)), inclusive=False
+            ),
             condition=None,
         ) if rs == same and isinstance(found := r.names.get(rs), Loops) and not found.open and not r.guarding:
 
@@ -241,10 +243,16 @@ def _first(r: Reading, e: S.EComprehension) -> Any:
 
     with s.anywhere() as place:
         asked = named(place, condition, True)
-    free = [t for t in subterms([sequence.length.term, asked]) if t.head == "const" and t.sort is INT and t is not place.term]
+    free = [
+        t
+        for t in subterms([sequence.length.term, asked])
+        if t.head == "const" and t.sort is INT and t is not place.term
+    ]
     there = smt.Substitution((t, smt.Int(Symbol("fixed", "free", k))) for k, t in enumerate(free))
     f = s.firsts.setdefault((there(sequence.length.term), there(asked)), s.symbol("first"))
-    first = integer(smt.Function(f, *([INT] * len(free)), INT)(*free) if free else smt.Int(f))  # seen to depend on these
+    first = integer(
+        smt.Function(f, *([INT] * len(free)), INT)(*free) if free else smt.Int(f)
+    )  # seen to depend on these
     if not s.trying and (first.term, *s.guard) not in s.said:
         s.said.add((first.term, *s.guard))
         found = smt.And(within(first, 0, sequence.length), named(first, condition, True))
@@ -388,7 +396,9 @@ def _first_lane(r: Reading, of: S.Expr) -> Integer | None:
     """`sum(len(xs[q]) for q in 0..k)`: where item k begins of sequences, or of vectors, that are put behind one another."""
     match of:
         case S.EComprehension(
-            body=S.ECall(name=("len" | "lanes") as what, args=(S.EIndex(sequence=S.EName(name=xs), index=S.EName(name=p)),)),
+            body=S.ECall(
+                name=("len" | "lanes") as what, args=(S.EIndex(sequence=S.EName(name=xs), index=S.EName(name=p)),)
+            ),
             names=(q,),
             sequence=S.ERange(start=S.ENumber(value=0), stop=stop, inclusive=False),
             condition=None,

@@ -111,7 +111,9 @@ def _equal(
     def w(p: Integer) -> Integer:
         return integer(at(p.term))
 
-    s.for_all(g.kept.rank, lambda p: smt.Implies(g.kept.gone(p), within(w(p), 0, g.size(p))), inside, lambda p: w(p).term == 0)
+    s.for_all(
+        g.kept.rank, lambda p: smt.Implies(g.kept.gone(p), within(w(p), 0, g.size(p))), inside, lambda p: w(p).term == 0
+    )
     p = s.unknown("axis")
     same_size = smt.Implies(f.kept.gone(p), f.size(p).term == g.size(to(p)).term)
     unlike = smt.And(within(p, 0, f.kept.rank), smt.Not(smt.And(f.kept.gone(p) == g.kept.gone(to(p)), same_size)))
@@ -184,7 +186,9 @@ def _operand(f: Folded, k: int) -> Callable[[Indices], Expr]:
     return at
 
 
-def _flattened(s: Setting, f: Folded, inner: Callable[[Indices], tuple[Expr, Callable[[Expr], Expr]]]) -> tuple[Expr, Expr]:
+def _flattened(
+    s: Setting, f: Folded, inner: Callable[[Indices], tuple[Expr, Callable[[Expr], Expr]]]
+) -> tuple[Expr, Expr]:
     """The fold of what folds fold that are folded: over axes of the inner tensor, where the outer ones are of those that are left
     of it; else over the axes of both. And the condition that there are such axes.
 
@@ -235,7 +239,9 @@ def _product(s: Setting, t: Expr) -> None:
     """A product with a sum; and with other products, and with 0."""
     nothing = s.algebra.rings[t.data]
     x, y = t.args
-    found = next(((s.folded[u], v) for u, v in ((x, y), (y, x)) if u in s.folded and s.folded[u].by.times is t.data), None)
+    found = next(
+        ((s.folded[u], v) for u, v in ((x, y), (y, x)) if u in s.folded and s.folded[u].by.times is t.data), None
+    )
     if found is not None:
         g, factor = found
         some = full(s, g)
@@ -243,14 +249,19 @@ def _product(s: Setting, t: Expr) -> None:
         s.instance(PRODUCT, smt.Implies(some, t == product))
         s.instance(PRODUCT, smt.Implies(smt.And(smt.Not(some), has_value(s, t)), t == nothing))
     if x.head == "apply" and x.data is t.data:
-        s.instance("A product of three is one of the first, and of the others.", t == t.data(x.args[0], t.data(x.args[1], y)))
+        s.instance(
+            "A product of three is one of the first, and of the others.", t == t.data(x.args[0], t.data(x.args[1], y))
+        )
     zero = smt.Or(x == nothing, y == nothing)
     s.instance("A product with 0 is 0.", smt.Implies(smt.And(zero, has_value(s, t)), t == nothing))
 
 
 def _sum(s: Setting, t: Expr, nothing: Expr) -> None:
     x, y = t.args
-    s.instance("A sum with 0 is the other number.", smt.And(smt.Implies(x == nothing, t == y), smt.Implies(y == nothing, t == x)))
+    s.instance(
+        "A sum with 0 is the other number.",
+        smt.And(smt.Implies(x == nothing, t == y), smt.Implies(y == nothing, t == x)),
+    )
 
 
 def _of_equals(s: Setting, t: Expr, f: Folded) -> None:
@@ -260,7 +271,9 @@ def _of_equals(s: Setting, t: Expr, f: Folded) -> None:
     def w(p: Integer) -> Integer:
         return integer(at(p.term))
 
-    s.for_all(f.kept.rank, lambda p: smt.Implies(f.kept.gone(p), within(w(p), 0, f.size(p))), inside, lambda p: w(p).term == 0)
+    s.for_all(
+        f.kept.rank, lambda p: smt.Implies(f.kept.gone(p), within(w(p), 0, f.size(p))), inside, lambda p: w(p).term == 0
+    )
     s.within = (*f.within, inside)
     one = f.element(lambda p: integer(0))
     differ = smt.And(inside, smt.Not(f.element(w) == one))

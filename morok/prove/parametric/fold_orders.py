@@ -22,7 +22,9 @@ def about(s: Setting) -> None:
     applied = [t for t in s.terms() if t.head == "apply"]
     combining = set(s.regrouped.values())
     for t in applied:
-        if t.data in combining or (t.data in s.regrouped and s.sequences[t.args[0]][0].known in range(2, MOST_ITEMS + 1)):
+        if t.data in combining or (
+            t.data in s.regrouped and s.sequences[t.args[0]][0].known in range(2, MOST_ITEMS + 1)
+        ):
             _in_any_order(s, t)
         if t.data in combining:
             _of_two(s, t)
@@ -64,7 +66,11 @@ def _items(s: Setting, t: Expr, combine: Applicable) -> Iterator[Expr]:
     if t.head == "apply" and t.data is combine:
         for a in t.args:
             yield from _items(s, a, combine)
-    elif t.head == "apply" and s.regrouped.get(t.data) is combine and s.sequences[t.args[0]][0].known in range(1, MOST_ITEMS + 1):
+    elif (
+        t.head == "apply"
+        and s.regrouped.get(t.data) is combine
+        and s.sequences[t.args[0]][0].known in range(1, MOST_ITEMS + 1)
+    ):
         length, item = s.sequences[t.args[0]]
         for k in range(length.known or 0):
             yield from _items(s, item(integer(k)), combine)
@@ -113,7 +119,8 @@ def _dealt_out(s: Setting, one: Expr, other: Expr) -> None:
     s.instance(
         "A fold is that of every n-th item, from each of the first n on, combined.",
         smt.Implies(
-            smt.And(its_length.term > 0, length.term == (its_length * step).term), one == functools.reduce(combine, parts)
+            smt.And(its_length.term > 0, length.term == (its_length * step).term),
+            one == functools.reduce(combine, parts),
         ),
     )
 

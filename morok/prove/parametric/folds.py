@@ -33,7 +33,11 @@ REGROUPING: Final = frozenset({"Add", "Mul", "Max", "Min"})
 # What may be computed of a fold instead of its items, where every operand but one is the same for all: by the dtypes and the
 # fold, the op, and the fold that it is computed of. `tests/prove/test_parametric_folds.py` tries them all.
 TAKEN_OUT: Final = {
-    "int": {"Add": {"Neg": "Add", "Mul": "Add"}, "Max": {"Not": "Min", "Min": "Max"}, "Min": {"Not": "Max", "Max": "Min"}},
+    "int": {
+        "Add": {"Neg": "Add", "Mul": "Add"},
+        "Max": {"Not": "Min", "Min": "Max"},
+        "Min": {"Not": "Max", "Max": "Min"},
+    },
     "float": {"Max": {"Neg": "Min", "Min": "Max"}, "Min": {"Neg": "Max", "Max": "Min"}},
     "bool": {"Max": {"Not": "Min", "And": "Max"}, "Min": {"Not": "Max", "Or": "Min"}},
 }
@@ -66,7 +70,14 @@ def reduce(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
     alike = inner is not None and (inner.op, inner.dtype) == (folding, dtype) and not over
     if inner is not None and alike and r.part != "pattern" and regroups(r, folding, dtype):
         at = _folded(
-            r, folding, dtype, inner.loops, inner.source, each * inner.neighbours, combine, table=(each, inner.neighbours)
+            r,
+            folding,
+            dtype,
+            inner.loops,
+            inner.source,
+            each * inner.neighbours,
+            combine,
+            table=(each, inner.neighbours),
         )
         return Vector(count, at)
     at = _folded(r, folding, dtype, over, x, each, combine)

@@ -107,7 +107,8 @@ def _about(s: Setting, t: Expr) -> None:
     if t.data is laws.SIZE and t.args[0] not in s.pieces:
         rank, size = s.sequences[t.args[0]]
         s.instance(
-            "A shape of ones has one element.", smt.Implies(every(s, rank, lambda k: s.number_of(size(k)).term == 1), t == 1)
+            "A shape of ones has one element.",
+            smt.Implies(every(s, rank, lambda k: s.number_of(size(k)).term == 1), t == 1),
         )
     if t.data is laws.FLAT:
         _about_place_of(s, t)
@@ -116,7 +117,9 @@ def _about(s: Setting, t: Expr) -> None:
     if t.data in s.places:
         s.law(laws.place_told, t, s.polynomial(t.args[1]))
     if t.data is laws.BEHIND:
-        s.instance("The place that no elements come before is where it is.", smt.Implies(t.args[1] == 0, t == t.args[0]))
+        s.instance(
+            "The place that no elements come before is where it is.", smt.Implies(t.args[1] == 0, t == t.args[0])
+        )
     of = s.nested_items.get(t.data)
     for functions, holds, only_if in list(s.of_items):
         if t.data in functions:
@@ -182,7 +185,9 @@ def _about_digit(s: Setting, t: Expr) -> None:
     there = within(k, 0, rank)
     s.instance(
         "The digits of a place are within their axes.",
-        smt.Implies(smt.And(there, within(n, 0, integer(laws.SIZE(shape)))), within(integer(t), 0, s.number_of(size(k)))),
+        smt.Implies(
+            smt.And(there, within(n, 0, integer(laws.SIZE(shape)))), within(integer(t), 0, s.number_of(size(k)))
+        ),
     )
     if whole.head == "apply" and whole.data is laws.FLAT:
         _about_left_out(s, t)
@@ -243,7 +248,9 @@ def _use(s: Setting, q: ForAll, place: Integer) -> None:
         return
     origin = s.origin(place.term)
     generation = sum(o.at_items is None for o in origin)
-    if generation > 1 or (q.witnesses and (generation or q in origin or (q.at_items is None and place.term.head == "apply"))):
+    if generation > 1 or (
+        q.witnesses and (generation or q in origin or (q.at_items is None and place.term.head == "apply"))
+    ):
         return
     before, s.bringing = s.bringing, (*origin, q)
     try:
@@ -277,7 +284,8 @@ def _about_tuples(s: Setting) -> None:
     uses = _uses(s)
     for t, (length, item) in several:
         s.instance(
-            "A sequence of one item is that of this item.", smt.Implies(length.term == 1, t == laws.ONLY(item(integer(0))))
+            "A sequence of one item is that of this item.",
+            smt.Implies(length.term == 1, t == laws.ONLY(item(integer(0)))),
         )
     for (one, (length, item)), (other, (its_length, its_item)) in itertools.combinations(several, 2):
         apart = uses[one].isdisjoint(uses[other]) or s.contexts[one].isdisjoint(s.contexts[other])
@@ -378,7 +386,8 @@ def _about_fold(s: Setting, t: Expr) -> None:
     if combine in s.algebra.idempotent:
         unlike = exception(s, length, lambda k: item(k) == first)
         s.instance(
-            "The greatest, or least, of equal values is that value.", smt.Implies(length.term > 0, smt.Or(unlike, t == first))
+            "The greatest, or least, of equal values is that value.",
+            smt.Implies(length.term > 0, smt.Or(unlike, t == first)),
         )
     with s.anywhere() as place:
         one = item(place)
@@ -429,7 +438,9 @@ def _about_tables(s: Setting) -> None:
             if length.same(rows * columns):
                 place = s.unknown("turned")
                 row, column = s.divided(place, columns)
-                s.law(laws.turned, rows, columns, place, item(place), its_item(column * rows + row), by_rows == by_columns)
+                s.law(
+                    laws.turned, rows, columns, place, item(place), its_item(column * rows + row), by_rows == by_columns
+                )
 
 
 def _halve(s: Setting, t: Expr, m: Integer) -> Expr | None:

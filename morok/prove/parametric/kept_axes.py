@@ -49,7 +49,9 @@ def without(s: Setting, rank: Integer, axes: Items, parts: Sequence[Items], only
     if key_of(s, rank, axes)[-1] is ANYWHERE:  # the first axes, as they are
         return s.kept.setdefault(key_of(s, rank, axes), last_of(rank, rank - axes.length))
     gone = smt.Function(s.symbol("gone"), INT, laws.BOOL)
-    slot, axis, place = (smt.Function(s.symbol(what), INT, INT) for what in ("item of the list", "axis left", "place left"))
+    slot, axis, place = (
+        smt.Function(s.symbol(what), INT, INT) for what in ("item of the list", "axis left", "place left")
+    )
     count = rank - axes.length
     made = s.kept[key_of(s, rank, axes)] = Remaining(
         rank, lambda p: gone(p.term), count, lambda j: integer(axis(j.term)), lambda p: integer(place(p.term)), only_if
@@ -107,7 +109,9 @@ def _each_is_gone(s: Setting, part: Items, start: Integer, told: tuple[Applicabl
             s.premise(smt.Implies(only_if, listed(k)))
         return
     with s.anywhere() as place:
-        direct = any(place.term is a for t in subterms([as_number(part.at(place)).term]) if t.head == "apply" for a in t.args)
+        direct = any(
+            place.term is a for t in subterms([as_number(part.at(place)).term]) if t.head == "apply" for a in t.args
+        )
     s.for_all(part.length, listed, only_if, None if direct else lambda k: gone(k.term), unless=slot, deepest=DEEPEST)
 
 

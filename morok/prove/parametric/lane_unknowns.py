@@ -92,7 +92,11 @@ class Lanes:
         """
         if isinstance(condition, S.ECall) and condition.name == "all" and len(condition.args) == 1:
             over = condition.args[0]
-            if not isinstance(over, S.EComprehension) or over.condition is not None or not isinstance(over.sequence, S.EName):
+            if (
+                not isinstance(over, S.EComprehension)
+                or over.condition is not None
+                or not isinstance(over.sequence, S.EName)
+            ):
                 return
             for c in conjuncts(over.body):
                 match c:
@@ -104,7 +108,9 @@ class Lanes:
             case S.ECompare(
                 ops=("==",),
                 operands=(
-                    S.EBinary(op="%", left=S.ECall(name="lanes", args=(S.EName(name=x),)), right=S.EBinary(op="*") as divisor),
+                    S.EBinary(
+                        op="%", left=S.ECall(name="lanes", args=(S.EName(name=x),)), right=S.EBinary(op="*") as divisor
+                    ),
                     S.ENumber(value=0),
                 ),
             ):
@@ -134,7 +140,9 @@ class Lanes:
         match divisor:
             case S.EBinary(left=S.EName(name=m), right=S.EName(name=k)):
                 match values.get(m), values.get(k):
-                    case S.ECall(name="lanes", args=(S.EName(name=y),)), S.ECall(name=helper) if helper in self.rule.externs:
+                    case S.ECall(name="lanes", args=(S.EName(name=y),)), S.ECall(name=helper) if (
+                        helper in self.rule.externs
+                    ):
                         some, others = self._node(x), self._node(y)
                         if some is not None and others is not None:
                             self.multiples[str(some.lanes)] = (others.lanes, k)

@@ -30,7 +30,9 @@ SINGLE: Final = smt.Function(Symbol("function", "axis"), INT, INT, AXES)  # one 
 LENGTH: Final = smt.Function(Symbol("function", "length"), AXES, INT)  # how many axes there are
 BLOCK: Final = smt.Function(Symbol("function", "block"), AXES, ITERATION, INT)
 MOVED: Final = smt.Function(Symbol("function", "moved"), AXES, INT, ITERATION, ITERATION)
-AMONG: Final = smt.Function(Symbol("function", "among"), AXES, AXES, BOOL)  # every axis of the one is one of the other's
+AMONG: Final = smt.Function(
+    Symbol("function", "among"), AXES, AXES, BOOL
+)  # every axis of the one is one of the other's
 APART: Final = smt.Function(Symbol("function", "apart"), AXES, AXES, BOOL)  # no axis is in both
 DISTINCT: Final = smt.Function(Symbol("function", "distinct"), AXES, BOOL)  # no axis is in it twice
 
@@ -38,8 +40,12 @@ NUMBER: Final = smt.Function(Symbol("function", "number", "index"), INT, VALUE) 
 TRUTH: Final = smt.Function(Symbol("function", "truth", "bool"), BOOL, VALUE)  # a truth as a value of dtype bool
 INDEX_OF: Final = smt.Function(Symbol("function", "index of"), VALUE, INT)  # the integer that such a value is
 SUM: Final = smt.Function(Symbol("op", "Add", "index", "index"), VALUE, VALUE, VALUE)
-FLAT: Final = smt.Function(Symbol("function", "flat"), VALUE, VALUE, INT)  # the place, in row-major order, of an index vector
-DIGIT: Final = smt.Function(Symbol("function", "digit"), VALUE, INT, INT, INT)  # the index, along an axis, of such a place
+FLAT: Final = smt.Function(
+    Symbol("function", "flat"), VALUE, VALUE, INT
+)  # the place, in row-major order, of an index vector
+DIGIT: Final = smt.Function(
+    Symbol("function", "digit"), VALUE, INT, INT, INT
+)  # the index, along an axis, of such a place
 SIZE: Final = smt.Function(Symbol("function", "elements"), VALUE, INT)  # how many elements a shape has
 ONLY: Final = smt.Function(Symbol("op", "sequence of one"), VALUE, VALUE)  # a sequence of one item, as a value
 INVALID: Final = smt.Const(Symbol("op", "Invalid"), VALUE)
@@ -47,7 +53,9 @@ NOWHERE: Final = smt.Const(Symbol("fixed", "nowhere"), VALUE)  # the place at In
 NONE: Final = smt.Const(Symbol("fixed", "no value"), VALUE)  # what a lane holds that has no value
 UNSAID: Final = smt.Const(Symbol("fixed", "unsaid"), VALUE)  # the place behind a gate without a value
 LANES_OF: Final = smt.Function(Symbol("function", "lanes of elements"), VALUE, INT)  # of storage that may hold vectors
-BEHIND: Final = smt.Function(Symbol("function", "elements behind"), VALUE, INT, VALUE)  # a place that so many come before
+BEHIND: Final = smt.Function(
+    Symbol("function", "elements behind"), VALUE, INT, VALUE
+)  # a place that so many come before
 OFFSET: Final = smt.Function(Symbol("function", "offset"), VALUE, INT)  # the index that a place was made of
 
 
@@ -83,7 +91,8 @@ def quotient_of_sum(q: Integer, n: Integer, r: Integer) -> Expr:
     """n > 0: (q * n + r) // n = q + r // n, and (q * n + r) % n = r % n."""
     t = (q * n + r).term
     same = smt.And(
-        QUOTIENT(t, n.term) == (q + integer(QUOTIENT(r.term, n.term))).term, REMAINDER(t, n.term) == REMAINDER(r.term, n.term)
+        QUOTIENT(t, n.term) == (q + integer(QUOTIENT(r.term, n.term))).term,
+        REMAINDER(t, n.term) == REMAINDER(r.term, n.term),
     )
     return smt.Implies(n.term > 0, same)
 
@@ -131,13 +140,17 @@ def product_with(n: int, a: Expr, b: Expr) -> Expr:
 # vectors behind one another, of which the functions `part`, `start` and `first` tell where each begins
 
 
-def inside_its_part(lane: Integer, length: Integer, total: Integer, part: Integer, start: Integer, count: Integer) -> Expr:
+def inside_its_part(
+    lane: Integer, length: Integer, total: Integer, part: Integer, start: Integer, count: Integer
+) -> Expr:
     """0 <= lane < total: the lane is of one of the vectors, within its lanes."""
     here = smt.And(within(part, 0, length), within(lane - start, 0, count))
     return smt.Implies(within(lane, 0, total), here)
 
 
-def part_of_lane(lane: Integer, k: Integer, length: Integer, total: Integer, count: Integer, told: tuple[Integer, ...]) -> Expr:
+def part_of_lane(
+    lane: Integer, k: Integer, length: Integer, total: Integer, count: Integer, told: tuple[Integer, ...]
+) -> Expr:
     """0 <= k < length, and where vector k begins makes it that of the lane: it is. `told`: part, start, first of k."""
     part, start, first = told
     here = smt.And(within(k, 0, length), within(lane - first, 0, count))
@@ -177,7 +190,12 @@ def number_of_items(count: Integer, length: Integer) -> Expr:
 
 
 def items_at_most(
-    n: Integer, count: Integer, length: Integer, around: tuple[Integer, Integer], other: Integer, less: tuple[Integer, Integer]
+    n: Integer,
+    count: Integer,
+    length: Integer,
+    around: tuple[Integer, Integer],
+    other: Integer,
+    less: tuple[Integer, Integer],
 ) -> Expr:
     """Items are at most n up to the number of those that are, and greater from there on; or one is less than the one before.
 
@@ -262,7 +280,11 @@ def out_of_order(a: Shape, to: Callable[[Integer], Integer], axes: tuple[Integer
 
 
 def digits_of_permuted(
-    a: Shape, b: Shape, to: Callable[[Integer], Integer], turned: tuple[Integer, Integer], digit: tuple[Integer, Integer, Integer]
+    a: Shape,
+    b: Shape,
+    to: Callable[[Integer], Integer],
+    turned: tuple[Integer, Integer],
+    digit: tuple[Integer, Integer, Integer],
 ) -> Expr:
     """A place has the same digits in a permuted shape, or two axes that are longer than 1 have changed their order.
 

@@ -17,7 +17,18 @@ from morok.prove.parametric import laws, registers, shared
 from morok.prove.parametric.lanewise import lanewise
 from morok.prove.parametric.number_ops import decided, has_value
 from morok.prove.parametric.polynomials import INT, Integer, integer
-from morok.prove.parametric.rule_values import Branch, Items, Register, Shared, Statement, Vector, items, splat, vector, zero
+from morok.prove.parametric.rule_values import (
+    Branch,
+    Items,
+    Register,
+    Shared,
+    Statement,
+    Vector,
+    items,
+    splat,
+    vector,
+    zero,
+)
 from morok.prove.parametric.sequences import behind
 from morok.prove.parametric.setting import Setting, occurs
 from morok.prove.parametric.statements import behind_gates, listed, statement, within_loops
@@ -58,7 +69,9 @@ def index(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
         made = _indexed(r, parts, buffer, gate)
     else:
         made = _indexed(r, parts, buffer, None)
-        if not made.uniform or r.part != "pattern":  # of a gate without a value nowhere has none either, and may be anything
+        if (
+            not made.uniform or r.part != "pattern"
+        ):  # of a gate without a value nowhere has none either, and may be anything
             made = lanewise(r, lambda g, p: behind_gates(r.setting, [g], p), [gate, made], {0, 1})
     if _of_numbers(r, parts["buffer"]):
         return made
@@ -305,7 +318,9 @@ def _without_wait(r: Reading, part: Any) -> tuple[Any, Statement | None]:
         case S.EStruct(op="Index") if r.part == "target":
             parts = r.parts("Index", part)
             match parts["buffer"]:
-                case S.ECall(name="After", args=(buffer, S.EName(name=name))) if isinstance(r.names.get(name), Statement):
+                case S.ECall(name="After", args=(buffer, S.EName(name=name))) if isinstance(
+                    r.names.get(name), Statement
+                ):
                     return Parts({**parts, "buffer": buffer}), r.names[name]
     return part, None
 
@@ -328,7 +343,9 @@ def group(r: Reading, op: str, parts: Parts, at: Any) -> Statement:
 def _source(r: Reading, part: Any) -> Any:
     """A statement of a group, or those of a sequence as one."""
     match part:
-        case S.PVar(name=name) | S.PSequence(name=name) if isinstance(part, S.PSequence) or isinstance(r.names.get(name), Items):
+        case S.PVar(name=name) | S.PSequence(name=name) if isinstance(part, S.PSequence) or isinstance(
+            r.names.get(name), Items
+        ):
             return _side_by_side(r, _statements(r, name))
         case S.ESpread(sequence=several) | (S.EComprehension() as several):
             found = r.value(several)
@@ -385,7 +402,10 @@ def _needed(r: Reading, s: Statement) -> set[tuple[Any, ...]] | None:
     return {
         (t.data, *t.args[:-1])
         for t in registers.parts_of(r.setting, effect, place)
-        if t.head == "apply" and t.sort is VALUE and t.data.name.kind != "loop" and any(a.sort is laws.ITERATION for a in t.args)
+        if t.head == "apply"
+        and t.sort is VALUE
+        and t.data.name.kind != "loop"
+        and any(a.sort is laws.ITERATION for a in t.args)
     }
 
 

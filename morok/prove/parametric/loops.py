@@ -29,7 +29,11 @@ def closed(r: Reading, part: Any) -> list[Loops]:
     if isinstance(items, list):
         found: list[Loops] = []
         for item in items:
-            found += _waited_for(r, item) if _is_group(item) and r.built_in else [_loop(r, item, isinstance(item, S.PSequence))]
+            found += (
+                _waited_for(r, item)
+                if _is_group(item) and r.built_in
+                else [_loop(r, item, isinstance(item, S.PSequence))]
+            )
         return found
     return [_loop(r, items, several=True)]
 

@@ -69,7 +69,10 @@ def never_met(rule: CheckedRule, ask: Asks) -> bool:
         while True:
             _lengths(rule, choices, ask)
             choices.restart()
-            if ask(f"{rule.name} at any size", question(rule, choices).known, SHARE, model=False).answer is not Answer.UNSAT:
+            if (
+                ask(f"{rule.name} at any size", question(rule, choices).known, SHARE, model=False).answer
+                is not Answer.UNSAT
+            ):
                 return False
             if not choices.advance():
                 return True
@@ -209,7 +212,9 @@ def question(rule: CheckedRule, choices: Choices, only: int | None = None, prove
     if isinstance(pattern, Statement):
         same(setting, reading.here, pattern, statement(target))
     elif reading.tensors and tensors.is_tensor(pattern):
-        tensors.same(setting, tensors.of(vector(pattern)), tensors.of(vector(target)), reading.element(rule.syntax.pattern))
+        tensors.same(
+            setting, tensors.of(vector(pattern)), tensors.of(vector(target)), reading.element(rule.syntax.pattern)
+        )
     else:
         _same_lane(setting, reading, place(pattern), place(target))
     claims = setting.claims

@@ -524,7 +524,9 @@ class Reading:
         list_ = getattr(part, "value", part)
         if self.part == "pattern" and isinstance(list_, (S.EList, S.PList)):
             return self._axes_named(list_)
-        found = axis_list_or_none(self.value(S.EName(part.name) if isinstance(part, S.PVar) else getattr(part, "value", part)))
+        found = axis_list_or_none(
+            self.value(S.EName(part.name) if isinstance(part, S.PVar) else getattr(part, "value", part))
+        )
         for a in found.parts:
             if a.head == "apply" and a.data is laws.SINGLE:
                 self.claim(a.args[1] > 0)

@@ -54,7 +54,9 @@ def reduced(r: Reading, parts: Parts, x: Tensor, dtype: str) -> Tensor:
             raise Unsupported("a place of what is computed")
 
         def of(b: Indices) -> Expr:
-            return x.element(lambda p: b(p) if kept.gone(p) is smt.TRUE else chosen(kept.gone(p), b(p), i(kept.place(p))), absent)
+            return x.element(
+                lambda p: b(p) if kept.gone(p) is smt.TRUE else chosen(kept.gone(p), b(p), i(kept.place(p))), absent
+            )
 
         return fold(s, by, kept, x.size, of)
 
@@ -77,7 +79,10 @@ def _claim_distinct(r: Reading, axes: Items) -> Expr:
 def _axes(r: Reading, part: Any) -> tuple[Items, list[Items]]:
     """A list of axes, and the lists that it consists of: of a pattern any."""
     if isinstance(part, S.PVar) and part.name not in r.names:
-        f, length = smt.Function(r.symbol(part.name), INT, INT), integer(smt.Int(Symbol("item", r.symbol(part.name), "length")))
+        f, length = (
+            smt.Function(r.symbol(part.name), INT, INT),
+            integer(smt.Int(Symbol("item", r.symbol(part.name), "length"))),
+        )
         r.setting.premise(length.term >= 0)
         made = Items(r.setting.count(length), lambda k: integer(f(k.term)))
         return (made if part.ignored else r.bind(part.name, made)), [made]
@@ -104,7 +109,9 @@ def folding(r: Reading, op: str, dtype: str) -> Folding:
     return Folding(op, dtype, nothing, combine, idempotent=op in ("Max", "Min") or dtype == "bool")
 
 
-def fold(s: Setting, by: Folding, kept: Remaining, size: Indices, element: Callable[[Indices], Expr], part: bool = False) -> Expr:
+def fold(
+    s: Setting, by: Folding, kept: Remaining, size: Indices, element: Callable[[Indices], Expr], part: bool = False
+) -> Expr:
     """The value of a fold of elements over the axes that are gone: the same for the same elements."""
     with s.indices() as b, s.anywhere() as p:
         key = (by.op, by.dtype, kept.rank.term, kept.gone(p), size(p).term, element(b))

@@ -58,7 +58,11 @@ def after(r: Reading, x: Register, part: Any) -> Register:
 def cell(r: Reading, x: Register, parts: Parts) -> Vector:
     """The only element of a register, as a place, and as the value that it holds there."""
     indices = parts["indices"]
-    if parts.get("gate") is not None or not isinstance(indices, list) or [getattr(i, "value", None) for i in indices] != [0]:
+    if (
+        parts.get("gate") is not None
+        or not isinstance(indices, list)
+        or [getattr(i, "value", None) for i in indices] != [0]
+    ):
         raise Unsupported("an element of a register that is not its first, or behind a gate")
     if not x.behind:
         return Vector(integer(1), _holds_nothing, register=x)
@@ -74,7 +78,9 @@ def cell(r: Reading, x: Register, parts: Parts) -> Vector:
 
 def _held(x: Register) -> Lane:
     """The value of a register inside of loops, or before them: anything."""
-    held = smt.Function(Symbol("fixed", "held", x.name, *sorted(w.name for w in x.inside)), laws.ITERATION, INT, laws.VALUE)
+    held = smt.Function(
+        Symbol("fixed", "held", x.name, *sorted(w.name for w in x.inside)), laws.ITERATION, INT, laws.VALUE
+    )
     return lambda e, lane: held(e, lane.term)
 
 
@@ -98,7 +104,11 @@ def _folded(r: Reading, x: Register, start: Kept, done: Statement) -> Vector:
     if fold is None or not fold.loops or again is None or r.probing:
         raise Unsupported("a loop into a register, where the pattern is no fold over loops")
     inside = Register(x.name, x.unaware, x.behind[:1], again.register.inside)
-    if again.register != inside or not same_loops(done.loops, fold.loops) or not same_loops(again.register.inside, fold.loops):
+    if (
+        again.register != inside
+        or not same_loops(done.loops, fold.loops)
+        or not same_loops(again.register.inside, fold.loops)
+    ):
         raise Unsupported("a loop into a register over other loops than those of the pattern")
     s, e = r.setting, r.here
     for v in (start.value, again.value):
@@ -120,10 +130,23 @@ def same_loops(some: tuple[Loops, ...], others: tuple[Loops, ...]) -> bool:
 
 def _knows_nothing(s: Setting, x: Register, held: Lane, terms: list[Expr]) -> None:
     """Unsupported where something stored to a register may know of it by other ways than by what it held."""
-    somewhere, place = smt.Const(Symbol("fixed", "somewhere"), laws.ITERATION), integer(smt.Int(Symbol("fixed", "somewhere")))
-    known = {t.data for at in (*(v.at for v in x.unaware), held) for t in subterms([at(somewhere, place)]) if t.head == "apply"}
+    somewhere, place = (
+        smt.Const(Symbol("fixed", "somewhere"), laws.ITERATION),
+        integer(smt.Int(Symbol("fixed", "somewhere"))),
+    )
+    known = {
+        t.data
+        for at in (*(v.at for v in x.unaware), held)
+        for t in subterms([at(somewhere, place)])
+        if t.head == "apply"
+    }
     for t in parts_of(s, terms, place):
-        if t.head == "apply" and t.sort is laws.VALUE and t.data not in known and t.data.name.kind not in _WITHOUT_MEMORY:
+        if (
+            t.head == "apply"
+            and t.sort is laws.VALUE
+            and t.data not in known
+            and t.data.name.kind not in _WITHOUT_MEMORY
+        ):
             raise Unsupported("a value that may know of the register")
 
 

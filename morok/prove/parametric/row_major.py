@@ -42,7 +42,9 @@ def aligned(s: Setting, rank: Integer, size: Indices, parts: Parts, other: Indic
     for start, length in parts:
         if length.known is not None:
             continue
-        begin = next((b for b in (position + c for c in range(FARTHEST)) if _alike(s, length, size, b, other, start)), None)
+        begin = next(
+            (b for b in (position + c for c in range(FARTHEST)) if _alike(s, length, size, b, other, start)), None
+        )
         if begin is None:
             return None
         out += _single(position, begin)

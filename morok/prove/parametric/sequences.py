@@ -52,7 +52,9 @@ def chosen(condition: Expr, yes: Any, no: Any) -> Any:
         count = chosen(condition, yes.count, no.count)
         if yes.of_vectors is not no.of_vectors:
             raise Unsupported("a choice between elements of several storages, which may be vectors")
-        return Vector(count, lambda e, lane: smt.If(condition, yes.at(e, lane), no.at(e, lane)), of_vectors=yes.of_vectors)
+        return Vector(
+            count, lambda e, lane: smt.If(condition, yes.at(e, lane), no.at(e, lane)), of_vectors=yes.of_vectors
+        )
     raise Unsupported("a choice between values of several kinds")
 
 

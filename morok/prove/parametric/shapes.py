@@ -21,7 +21,10 @@ class Shapes:
                     _join(self._ranks, x, y)
                 case S.ECompare(
                     ops=("==",),
-                    operands=(S.ECall(name="rank", args=(S.EName(name=x),)), S.ECall(name="rank", args=(S.EName(name=y),))),
+                    operands=(
+                        S.ECall(name="rank", args=(S.EName(name=x),)),
+                        S.ECall(name="rank", args=(S.EName(name=y),)),
+                    ),
                 ):
                     _join(self._ranks, x, y)
 

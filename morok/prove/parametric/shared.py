@@ -32,7 +32,9 @@ def given(r: Reading, extern: S.Extern, arguments: dict[str, Any]) -> tuple[Any,
     """The storage, the place and the other loop that a helper gives. Unsupported where its contract leaves open whether what it
     is given, or the place, knows of them.
     """
-    said = {(e.name, *(a.name for a in e.args if isinstance(a, S.EName))) for e in extern.ensures if isinstance(e, S.ECall)}
+    said = {
+        (e.name, *(a.name for a in e.args if isinstance(a, S.EName))) for e in extern.ensures if isinstance(e, S.ECall)
+    }
     storage = [p.name for p in extern.results if isinstance(p.type, S.TPointer)]
     places = [(f[1], f[2], f[3]) for f in said if f[0] == "told_apart" and len(f) == 4]
     if len(storage) != 1 or len(places) != 1 or len(extern.results) != 3 or extern.partial:

@@ -100,7 +100,9 @@ def _where(r: Reading, s: Statement, conditions: Sequence[Vector]) -> Statement:
 def behind_gates(s: Setting, gates: Sequence[Expr], place: Expr) -> Expr:
     """A place where all its gates are true, and nowhere where one is false; of gates without a value it is not said where."""
     holds = smt.And(*(number_ops.decided(s, g) for g in gates))
-    return smt.If(smt.And(*(number_ops.has_value(s, g) for g in gates)), smt.If(holds, place, laws.NOWHERE), laws.UNSAID)
+    return smt.If(
+        smt.And(*(number_ops.has_value(s, g) for g in gates)), smt.If(holds, place, laws.NOWHERE), laws.UNSAID
+    )
 
 
 def nothing(r: Reading, op: str, parts: Parts, at: Any) -> Statement:

@@ -39,7 +39,9 @@ def is_tensor(node: Vector) -> bool:
 def opaque(r: Reading, name: Symbol) -> Tensor:
     """A tensor of which nothing is known."""
     s = r.setting
-    told: Part = name.parts[0] if name.kind == "variable" else name  # one without a name is told from others by its symbol alone
+    told: Part = (
+        name.parts[0] if name.kind == "variable" else name
+    )  # one without a name is told from others by its symbol alone
     rank = integer(smt.Int(Symbol("dimension", r.shapes.of_rank(told), "rank")))
     size = smt.Function(Symbol("dimension", r.shapes.of_shape(told)), INT, INT)
     element = smt.Function(Symbol("cell", name), VALUE, VALUE)
@@ -102,7 +104,8 @@ def alike(r: Reading, a: Tensor, b: Tensor, unless: Expr, but: Integer | None = 
         for rank, to, back, only_if in r.setting.views.permuted if r.part != "pattern" else ():
             there = smt.And(only_if, within(k, 0, rank))
             r.setting.instance(
-                "An axis is one of those that a permutation puts elsewhere.", smt.Implies(there, to(back(k)).term == k.term)
+                "An axis is one of those that a permutation puts elsewhere.",
+                smt.Implies(there, to(back(k)).term == k.term),
             )
         same = smt.Or(unless, a.size(k).term == b.size(k).term)
         return same if but is None else smt.Or(k.term == but.term, same)
@@ -114,7 +117,9 @@ def _first_with_axes(a: Tensor, b: Tensor) -> Tensor:
     if a.rank.same(b.rank):
         return a
     none = a.rank.term == 0
-    return Tensor(integer(smt.If(none, b.rank.term, a.rank.term)), lambda k: chosen(none, b.size(k), a.size(k)), a.element)
+    return Tensor(
+        integer(smt.If(none, b.rank.term, a.rank.term)), lambda k: chosen(none, b.size(k), a.size(k)), a.element
+    )
 
 
 # conditions for every axis
@@ -154,7 +159,9 @@ def same(s: Setting, pattern: Tensor, target: Tensor, dtype: str) -> None:
     s.claim(pattern.size(axis).term == target.size(axis).term)
     s.guard.pop()
     at = smt.Function(s.symbol("at"), INT, INT)
-    inside = smt.Bool(s.symbol("inside"))  # there may be no such index vector: only the elements are compared under this
+    inside = smt.Bool(
+        s.symbol("inside")
+    )  # there may be no such index vector: only the elements are compared under this
     of_each(s, True, pattern.rank, lambda k: within(integer(at(k.term)), 0, pattern.size(k)), inside)
 
     def here(k: Integer) -> Integer:
@@ -176,7 +183,9 @@ def same(s: Setting, pattern: Tensor, target: Tensor, dtype: str) -> None:
     s.guard.pop()
 
 
-def with_elements(r: Reading, op: str, dtype: str, of_lanes: Vector, f: Applicable, operands: Sequence[Vector]) -> Vector:
+def with_elements(
+    r: Reading, op: str, dtype: str, of_lanes: Vector, f: Applicable, operands: Sequence[Vector]
+) -> Vector:
     """A node that an op makes lane by lane, as a tensor, too."""
     if op in ("Add", "Mul"):
         ring(r, dtype)

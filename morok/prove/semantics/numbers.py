@@ -16,7 +16,18 @@ from morok.dsl.extent import Extent
 from morok.prove import smt
 from morok.prove.semantics.bits import Bits
 from morok.prove.semantics.integers import Integers, floored, truncated
-from morok.prove.semantics.term import Unsupported, World, both, choose, either, is_false, is_true, negation, plain, truth
+from morok.prove.semantics.term import (
+    Unsupported,
+    World,
+    both,
+    choose,
+    either,
+    is_false,
+    is_true,
+    negation,
+    plain,
+    truth,
+)
 from morok.prove.smt import FALSE, TRUE, Expr
 from morok.prove.symbol import Symbol
 

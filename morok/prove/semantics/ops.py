@@ -421,7 +421,9 @@ def _integer_of_float(w: W, s: Floats, a: Expr) -> Expr:
     exact: tuple[Expr, Expr] | None = w.known.get(("exact float", a.number))
     if exact is not None:
         return exact[0]
-    wide = smt.fpRoundToIntegral(smt.TO_ZERO, smt.fpFPToFP(smt.NEAREST, a, smt.FPSort(*FORMATS["f64"])) if s.name != "f64" else a)
+    wide = smt.fpRoundToIntegral(
+        smt.TO_ZERO, smt.fpFPToFP(smt.NEAREST, a, smt.FPSort(*FORMATS["f64"])) if s.name != "f64" else a
+    )
     integer: Expr = w.opaque("integer", smt.IntSort(), wide)
     return integer
 

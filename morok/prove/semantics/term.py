@@ -181,7 +181,9 @@ class World:
     def symbol(self, stem: str) -> Symbol:
         """A new symbol; they are numbered in the order of construction, so that queries repeat exactly."""
         self.introduced += 1
-        return Symbol("fresh", stem, self.introduced, self.part) if self.part else Symbol("fresh", stem, self.introduced)
+        return (
+            Symbol("fresh", stem, self.introduced, self.part) if self.part else Symbol("fresh", stem, self.introduced)
+        )
 
     def fresh(self, stem: str, sort: Sort) -> Expr:
         """A new constant."""

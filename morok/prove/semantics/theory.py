@@ -47,7 +47,13 @@ class MorokWorld(World):
 
     def arithmetic(self, d: DType) -> Any:
         if d.is_float:
-            return Reals(self, d.name) if self.reals else E4M3(self, d.name) if d.name == "f8e4m3" else Floats(self, d.name)
+            return (
+                Reals(self, d.name)
+                if self.reals
+                else E4M3(self, d.name)
+                if d.name == "f8e4m3"
+                else Floats(self, d.name)
+            )
         if d.is_index:
             if not self.integers:
                 raise Unsupported("index as bit vectors")
@@ -234,7 +240,9 @@ class MorokTheory:
                 return [Attempt("integers", 1.0, integers=True, reals=reals)]
             return [a for share in (0.1, 1.0) for a in _divisions("integers", share, reals, structural)]
         if not ints:
-            return [Attempt("floats and bools" if not reals else "real numbers", share, reals=reals) for share in (1.0, 6.0)]
+            return [
+                Attempt("floats and bools" if not reals else "real numbers", share, reals=reals) for share in (1.0, 6.0)
+            ]
         hard = divides or numeric_guards
         found: list[Attempt] = []
         lift = not ops & BITWISE - {"Shl", "Shr", "And", "Not"}

@@ -29,7 +29,9 @@ class Evaluator:
         self._nodes = [(e, () if id(e) in given else tuple([place[id(a)] for a in e.args])) for e in order]
         self._roots = {id(t): place[id(t)] for t in terms}
         self._unknowns = [place.get(id(u)) for u in unknowns]
-        self._begin = [next((n for n, e in enumerate(order) if level[id(e)] > k), len(order)) for k in range(len(unknowns) + 1)]
+        self._begin = [
+            next((n for n, e in enumerate(order) if level[id(e)] > k), len(order)) for k in range(len(unknowns) + 1)
+        ]
         self._blank: list[Any] = [e.value if e.head == "value" or not args else _ASKED for e, args in self._nodes]
         self._known = list(self._blank)
         self._values: Sequence[Value | None] = ()

@@ -37,7 +37,8 @@ def _refuted(conditions: Sequence[Expr], choices: int) -> bool:
         return False
     return all(
         _refuted(
-            [*map(Substitution([(condition, value)]), plain), condition if value is TRUE else negation(condition)], choices - 1
+            [*map(Substitution([(condition, value)]), plain), condition if value is TRUE else negation(condition)],
+            choices - 1,
         )
         for value in (TRUE, FALSE)
     )

@@ -19,7 +19,12 @@ at_forgetting(_simple.clear)
 at_forgetting(_negated.clear)
 
 COMMUTATIVE: Final = frozenset({"=", "distinct", "xor", "bvadd", "bvmul", "bvand", "bvor", "bvxor", "fp.eq"})
-_ORDERS: Final = {"<": (0, False), "<=": (0, True), ">": (1, False), ">=": (1, True)}  # which side is the less, and if equal
+_ORDERS: Final = {
+    "<": (0, False),
+    "<=": (0, True),
+    ">": (1, False),
+    ">=": (1, True),
+}  # which side is the less, and if equal
 
 
 def simplify(e: Expr) -> Expr:
@@ -49,7 +54,9 @@ def substitute_functions(e: Expr, values: Sequence[tuple[Applicable, Expr]]) -> 
     return rebuilt([e], {}, lambda at: everywhere.get(id(at.data)) if at.head == "apply" else None)[0]
 
 
-def rebuilt(roots: Sequence[Expr], known: dict[int, Expr], instead: Callable[[Expr], Expr | None] | None = None) -> list[Expr]:
+def rebuilt(
+    roots: Sequence[Expr], known: dict[int, Expr], instead: Callable[[Expr], Expr | None] | None = None
+) -> list[Expr]:
     """Terms rebuilt from below; what is `known` by identity, or what `instead` has something for, is replaced whole."""
     done = dict(known)
     todo = list(reversed(roots))
@@ -463,7 +470,12 @@ _RULES: Final[dict[str, Callable[[Expr, tuple[Expr, ...]], Expr | None]]] = {
     **{
         f"bv{sign}{name}": _order_of_bits(f"bv{sign}le", mirrored, strict)
         for sign in "us"
-        for name, mirrored, strict in (("lt", False, True), ("le", False, False), ("gt", True, True), ("ge", True, False))
+        for name, mirrored, strict in (
+            ("lt", False, True),
+            ("le", False, False),
+            ("gt", True, True),
+            ("ge", True, False),
+        )
     },
     **dict.fromkeys(("fp.lt", "fp.leq", "fp.gt", "fp.geq"), _order_of_floats),
     **shifts.RULES,

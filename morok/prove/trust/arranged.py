@@ -64,7 +64,9 @@ def said(rule: S.Rule, name: str, count: int, lanes: Mapping[str, int]) -> tuple
     return None
 
 
-def _number(e: S.Expr, names: Mapping[str, int], lets: Mapping[str, S.Expr], count: int, lanes: Mapping[str, int]) -> Any:
+def _number(
+    e: S.Expr, names: Mapping[str, int], lets: Mapping[str, S.Expr], count: int, lanes: Mapping[str, int]
+) -> Any:
     """The value of an expression where all lists have so many items; LookupError where that is not known."""
 
     def of(*parts: S.Expr) -> list[Any]:

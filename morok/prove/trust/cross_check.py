@@ -63,7 +63,9 @@ def rules_of(paths: Iterable[Source]) -> list[CheckedRule]:
     rules = [r for file, pack in files for r in check_file(file, pack=pack).rules() if r.syntax.within is None]
     named = Counter(r.name for r in rules)
     if twice := [name for name, count in named.items() if count > 1]:
-        raise UsageError(f"{len(twice)} names are those of several rules: {twice[0]}", hint="recheck their packs one by one")
+        raise UsageError(
+            f"{len(twice)} names are those of several rules: {twice[0]}", hint="recheck their packs one by one"
+        )
     return rules
 
 

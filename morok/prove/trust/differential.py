@@ -205,7 +205,11 @@ def value(node: UOp, at: World, steps: int = STEPS) -> Any:
             return Elements(shape, tuple(elements)) if shape else elements[0]
         return evaluate(node, variables, buffers, steps)
     except UndefinedError:
-        return None if node.dtype.count < 2 or node.dtype.is_ptr or is_tensor(node) else _lane_by_lane(node, variables, at, steps)
+        return (
+            None
+            if node.dtype.count < 2 or node.dtype.is_ptr or is_tensor(node)
+            else _lane_by_lane(node, variables, at, steps)
+        )
 
 
 def _lane_by_lane(node: UOp, variables: Mapping[Any, Any], at: World, steps: int) -> tuple[Any, ...] | None:
@@ -257,7 +261,9 @@ def subject(rule: CheckedRule) -> str:
 def asks_for_lanes(rule: CheckedRule) -> bool:
     """True if a rule matches ops alone that work lane by lane, and asks for the lanes of its operands."""
     structural = (n for n, info in rule.dialect.ops.items() if not info.params)
-    return names_in(rule.syntax.pattern).isdisjoint(structural) and any("lanes" in names_in(c) for c in rule.syntax.clauses)
+    return names_in(rule.syntax.pattern).isdisjoint(structural) and any(
+        "lanes" in names_in(c) for c in rule.syntax.clauses
+    )
 
 
 @once_a_rule
@@ -300,7 +306,10 @@ def graph_at(
     maker = Maker(matched, instance, rng, lanes) if about == "values" else MAKERS[about][large](matched, instance, rng)
     try:
         return instance, maker.make(matched.syntax.pattern)
-    except (IRError, *MISMADE):  # no such node, as where constants out of a dtype's range made a vector constant a scalar one
+    except (
+        IRError,
+        *MISMADE,
+    ):  # no such node, as where constants out of a dtype's range made a vector constant a scalar one
         return instance, None
 
 
@@ -514,7 +523,9 @@ class _Searched(NamedTuple):
     met: int = 0
 
 
-def _search(rule: CheckedRule, original: Original | None, trials: Trials, tries: int, enough: int = FURTHER) -> _Searched:
+def _search(
+    rule: CheckedRule, original: Original | None, trials: Trials, tries: int, enough: int = FURTHER
+) -> _Searched:
     # where a rule claims much less than equality of bits, evaluation does not judge it
     strict = set(rule.syntax.assuming) <= {"nsz"} and rule.syntax.within is None
     if original is None and not strict:
@@ -546,11 +557,16 @@ def _compare(
         try:
             made = apply(trial.graph)
             known = None if original is None or made is None else original.makes(trial)
-        except (ArithmeticError, LookupError):  # parts or arguments that the rule should exclude: that is for the prover to see
+        except (
+            ArithmeticError,
+            LookupError,
+        ):  # parts or arguments that the rule should exclude: that is for the prover to see
             continue
         except IRError as why:
             if strict:
-                no_node = Difference(trial.graph, None, why=f"becomes what is no node: {why.message}", instance=trial.instance)
+                no_node = Difference(
+                    trial.graph, None, why=f"becomes what is no node: {why.message}", instance=trial.instance
+                )
                 return _Searched(no_node, met=met)
             continue
         if made is None or made is known:

@@ -82,7 +82,11 @@ class LaneMaker(UnrolledMaker):
     def op_gep(self, parts: dict[str, Any], p: Any) -> UOp:
         x = self.make(parts["vector"])
         count = x.dtype.count
-        wanted = [self.rng.randrange(count)] * 2 if self.rng.random() < 0.3 else [self.rng.randrange(count) for _ in range(WIDE)]
+        wanted = (
+            [self.rng.randrange(count)] * 2
+            if self.rng.random() < 0.3
+            else [self.rng.randrange(count) for _ in range(WIDE)]
+        )
         which = parts["indices"]
         return x.gep(*wanted[: len(which.items) if isinstance(which, S.EList) else self.rng.choice((1, 2, 3, WIDE))])
 

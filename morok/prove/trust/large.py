@@ -21,7 +21,16 @@ from morok.prove.trust.tensor_graphs import TensorMaker
 from morok.prove.trust.unrolled import Axes, UnrolledMaker
 
 MOST: Final = 64
-ENDS: Final = ((5, 5), (9, 9), (16, 16), (64, 64), (100, 100), (0, 7), (1, 1), (0, 0))  # least and greatest number of iterations
+ENDS: Final = (
+    (5, 5),
+    (9, 9),
+    (16, 16),
+    (64, 64),
+    (100, 100),
+    (0, 7),
+    (1, 1),
+    (0, 0),
+)  # least and greatest number of iterations
 FEW: Final = ((1, 1), (1, 1), (2, 2), (2, 2), (3, 3))  # of several loops within one another
 LENGTHS: Final = (
     (2, 3, 2, 1, 2),
@@ -32,12 +41,21 @@ LENGTHS: Final = (
     (8, 4, 1, 1, 1),
     (64, 1, 1, 1, 1),
 )
-LAUNCHED: Final = ((1, 64, 1, 1, 1), (4, 16, 1, 1, 1), (2, 4, 1, 5, 1), (1, 8, 2, 9, 1), (1, 4, 1, 64, 1), (2, 2, 2, 3, 1))
+LAUNCHED: Final = (
+    (1, 64, 1, 1, 1),
+    (4, 16, 1, 1, 1),
+    (2, 4, 1, 5, 1),
+    (1, 8, 2, 9, 1),
+    (1, 4, 1, 64, 1),
+    (2, 2, 2, 3, 1),
+)
 
 
 def size(rng: random.Random) -> int:
     """More lanes than a small graph has, edges of powers of two more often."""
-    return rng.choice((4, 5, 6, 7, 8, 9, 12, 15, 16, 17, 31, 32, 33, 48, 63, 64, rng.randint(5, MOST), rng.randint(5, MOST)))
+    return rng.choice(
+        (4, 5, 6, 7, 8, 9, 12, 15, 16, 17, 31, 32, 33, 48, 63, 64, rng.randint(5, MOST), rng.randint(5, MOST))
+    )
 
 
 def lanes_of_many(rng: random.Random, vector: UOp, which: Any, rule: S.Rule, nodes: Mapping[str, UOp]) -> UOp:

@@ -16,8 +16,25 @@ from morok.dsl.check import check_text
 from morok.dsl.checked import CheckedRule
 from morok.dsl.format import format_file
 
-COMPARISONS: Final = {"<": ("<=", ">"), "<=": ("<", ">="), ">": (">=", "<"), ">=": (">", "<="), "==": ("!=",), "!=": ("==",)}
-ARITHMETIC: Final = {"+": "-", "-": "+", "*": "+", "//": "%", "%": "//", "<<": ">>", ">>": "<<", "and": "or", "or": "and"}
+COMPARISONS: Final = {
+    "<": ("<=", ">"),
+    "<=": ("<", ">="),
+    ">": (">=", "<"),
+    ">=": (">", "<="),
+    "==": ("!=",),
+    "!=": ("==",),
+}
+ARITHMETIC: Final = {
+    "+": "-",
+    "-": "+",
+    "*": "+",
+    "//": "%",
+    "%": "//",
+    "<<": ">>",
+    ">>": "<<",
+    "and": "or",
+    "or": "and",
+}
 OPPOSITE: Final = {"zero": "one", "one": "zero", "true": "false", "false": "true", "vmin": "vmax", "vmax": "vmin"}
 NEIGHBOURS: Final = 2  # other ops tried in place of one
 # ops of which solvers know little: a mutant with one teaches nothing
@@ -44,7 +61,9 @@ def neighbours(dialect: Dialect, name: str) -> list[str]:
         return []
 
     def alike(o: OpInfo) -> bool:
-        return o.name not in (name, *UNDECIDED) and o.params == info.params and o.result == info.result and bool(o.solver)
+        return (
+            o.name not in (name, *UNDECIDED) and o.params == info.params and o.result == info.result and bool(o.solver)
+        )
 
     names = [o.name for o in dialect.ops.values() if alike(o)]
     start = sorted([*names, name]).index(name)

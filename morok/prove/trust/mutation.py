@@ -83,7 +83,9 @@ class _Judge:
 _Answer = tuple[dict[int, Outcome], dict[int, Shown]]
 
 
-def run(pairs: Sequence[Pair], budget: int, jobs: int = 1, done: Callable[[Outcome], None] | None = None) -> list[Outcome]:
+def run(
+    pairs: Sequence[Pair], budget: int, jobs: int = 1, done: Callable[[Outcome], None] | None = None
+) -> list[Outcome]:
     """The outcomes of these mutants, in their order. `budget` is in solver units an obligation; `done` hears of each as it comes.
 
     The mutants of a rule are first evaluated together, then each that is left, and some that are not, in a process of its own.
@@ -175,7 +177,9 @@ def in_stages(rule: CheckedRule, budget: int) -> Verdict:
     unknown: Verdict | None = None
     for instances in stages(rule):
         some = instances if unknown is None else instances[:1]
-        verdict = workers.judge(dataclasses.replace(rule, instances=some), budget if unknown is None else budget // 10, False)
+        verdict = workers.judge(
+            dataclasses.replace(rule, instances=some), budget if unknown is None else budget // 10, False
+        )
         if verdict.verdict not in ("inapplicable", "unknown") and not verdict.usable:
             return verdict
         if unknown is not None:

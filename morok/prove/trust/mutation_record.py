@@ -57,11 +57,15 @@ def read_record(path: Path) -> dict[str, Entry]:
     try:
         return {name: Entry(**whole(name, e)) for name, e in json.loads(path.read_text(encoding="utf-8")).items()}
     except (OSError, ValueError, TypeError, AttributeError, RecursionError) as problem:
-        raise LedgerError(f"{path} is no record of mutants: {problem}", place=Place(str(path), 1), hint="remove it") from None
+        raise LedgerError(
+            f"{path} is no record of mutants: {problem}", place=Place(str(path), 1), hint="remove it"
+        ) from None
 
 
 def write_record(path: Path, entries: Mapping[str, Entry]) -> None:
-    rows = {n: {"digest": e.digest, "counts": dict(e.counts), "listed": dict(e.listed)} for n, e in sorted(entries.items())}
+    rows = {
+        n: {"digest": e.digest, "counts": dict(e.counts), "listed": dict(e.listed)} for n, e in sorted(entries.items())
+    }
     _write(path, rows)
 
 
@@ -190,7 +194,9 @@ def recorded(rules: Iterable[CheckedRule], record: Mapping[str, Entry]) -> Itera
 
 
 def is_accepted(o: Outcome, accepted: Mapping[str, Mapping[str, str]]) -> bool:
-    return any(fnmatchcase(o.rule, r) and any(fnmatchcase(o.change, c) for c in changes) for r, changes in accepted.items())
+    return any(
+        fnmatchcase(o.rule, r) and any(fnmatchcase(o.change, c) for c in changes) for r, changes in accepted.items()
+    )
 
 
 def findings(outcomes: Iterable[Outcome], accepted: Mapping[str, Mapping[str, str]]) -> list[str]:

@@ -216,12 +216,20 @@ class StructureMaker(Maker):
 
     def loops_of(self, p: Any, axis: AxisType) -> list[UOp]:
         items = (
-            p.items if isinstance(p, S.PList) else p if isinstance(p, list) else [S.PSequence(p.name)] if p is not None else []
+            p.items
+            if isinstance(p, S.PList)
+            else p
+            if isinstance(p, list)
+            else [S.PSequence(p.name)]
+            if p is not None
+            else []
         )
         found: list[UOp] = []
         for item in items:
             if isinstance(item, S.PSequence):
-                found += [self.op_range({}, axis, self.counter(item)) for _ in range(self.sequence or self.rng.randrange(2))]
+                found += [
+                    self.op_range({}, axis, self.counter(item)) for _ in range(self.sequence or self.rng.randrange(2))
+                ]
             else:
                 found.append(self.loop(item, axis))
         return found
@@ -311,7 +319,9 @@ class StructureMaker(Maker):
         else:
             buffer = self.bind(p, self.shaped(self.scalar(p), 1 if every else len(patterns)))
         sizes = [n if isinstance(n, int) else int(n.arg) for n in buffer.shape]
-        if not sizes and buffer.op is not Op.Index:  # kernels' storage has no shape; a place in it has none either, nor elements
+        if (
+            not sizes and buffer.op is not Op.Index
+        ):  # kernels' storage has no shape; a place in it has none either, nor elements
             sizes = [ELEMENTS]
         if every:
             patterns = [S.PVar("_") for _ in sizes]

@@ -145,7 +145,9 @@ class TensorMaker(Maker):
         whole = self.rng.randrange(len(sources))  # one at least has the shape; a number serves all elements
         found_shapes = [shape if k == whole or self.rng.random() < 0.8 else () for k in range(len(sources))]
         dtype = self.scalar(p) if op in ("Cast", "Bitcast") else None
-        return UOp.new(Op[op], tuple(self.tensor(s, n) for s, n in zip(sources, found_shapes, strict=True)), dtype=dtype)
+        return UOp.new(
+            Op[op], tuple(self.tensor(s, n) for s, n in zip(sources, found_shapes, strict=True)), dtype=dtype
+        )
 
     # numbers and fields
 
@@ -233,7 +235,9 @@ class TensorMaker(Maker):
         """So many sizes with a product."""
         found: list[int] = []
         for _ in range(rank - 1):
-            found.append(self.rng.choice([n for n in range(1, total + 1) if total % n == 0]) if total else self.rng.choice(SIZES))
+            found.append(
+                self.rng.choice([n for n in range(1, total + 1) if total % n == 0]) if total else self.rng.choice(SIZES)
+            )
             total //= found[-1] or 1
         return [*found, total]
 
@@ -392,7 +396,11 @@ def _sizes_written(p: Any) -> int | None:
     """The rank that a pattern gives a tensor, if it does."""
     while isinstance(p, S.PBind):
         p = p.inner
-    if isinstance(p, S.POp) and p.ops[0] in ("Reshape", "Expand") and not any(isinstance(a, S.PSequence) for a in p.args):
+    if (
+        isinstance(p, S.POp)
+        and p.ops[0] in ("Reshape", "Expand")
+        and not any(isinstance(a, S.PSequence) for a in p.args)
+    ):
         return len(p.args) - 1
     return None
 
@@ -404,5 +412,7 @@ def operands_of(p: S.POp) -> dict[str, Any]:
     for o in entry.operands:
         found.setdefault(o.name, [])
     if not any(o.many for o in entry.operands):
-        found |= zip(entry.fields, [a for a in p.args if not isinstance(a, S.PType)][len(entry.operands) :], strict=False)
+        found |= zip(
+            entry.fields, [a for a in p.args if not isinstance(a, S.PType)][len(entry.operands) :], strict=False
+        )
     return found

@@ -93,7 +93,11 @@ class UnrolledMaker:
         """A place for every lane, and where that is wanted for every iteration, no two the same."""
         axes = self.rng.choice(self.forms[-2:]) if everywhere else self.rng.choice(self.forms) if self.asks else ()
         lanes = count * width(axes)
-        at = vconst(dtypes.index, self.rng.sample(range(self.elements), lanes)) if everywhere else self.leaf(dtypes.index, lanes)
+        at = (
+            vconst(dtypes.index, self.rng.sample(range(self.elements), lanes))
+            if everywhere
+            else self.leaf(dtypes.index, lanes)
+        )
         place = self.storage(d).index(at)
         return UOp.new(Op.Unroll, (place,), axes) if axes else place
 
@@ -127,7 +131,13 @@ class UnrolledMaker:
                     ty = self.type(p)
                     d = self.dtype(ty)
                     pointer = ty.pointer or ty.place
-                    made = self.storage(d) if pointer else self.statement() if d is dtypes.void else self.spread(d, self.own(ty))
+                    made = (
+                        self.storage(d)
+                        if pointer
+                        else self.statement()
+                        if d is dtypes.void
+                        else self.spread(d, self.own(ty))
+                    )
                     found = self.bound(p, made)
                 return found
             case S.PBind(name=name, inner=inner):
@@ -207,7 +217,9 @@ class UnrolledMaker:
     def several(self, p: Any, d: DType) -> tuple[UOp, ...]:
         """Operands that one name stands for, or some patterns."""
         if isinstance(p, list) and len(p) > 1:
-            return tuple([x for i in p for x in (self.several(i, d) if isinstance(i, S.PSequence) else (self.make(i),))])
+            return tuple(
+                [x for i in p for x in (self.several(i, d) if isinstance(i, S.PSequence) else (self.make(i),))]
+            )
         item = p[0] if isinstance(p, list) else p
         if not isinstance(item, (S.PSequence, S.PVar)):
             return (self.make(item),)
@@ -233,7 +245,9 @@ class UnrolledMaker:
 
     def op_load(self, parts: dict[str, Any], p: Any) -> UOp:
         place = self.place_of(parts["index"], self.dtype(self.type(p)), everywhere=False)
-        return UOp.new(Op.Load, (place, *([self.spread(place.dtype.scalar(), place.dtype.count)] if "alt" in parts else [])))
+        return UOp.new(
+            Op.Load, (place, *([self.spread(place.dtype.scalar(), place.dtype.count)] if "alt" in parts else []))
+        )
 
     def op_store(self, parts: dict[str, Any], p: Any) -> UOp:
         place = self.place_of(parts["index"], self.dtype(self.type(parts["value"])), everywhere=True)
@@ -249,7 +263,9 @@ class UnrolledMaker:
     def op_reduce(self, parts: dict[str, Any], p: Any) -> UOp:
         src = self.make(parts["src"])
         ranges = self.binders(parts["ranges"], AxisType.Reduce)
-        return UOp.new(Op.Reduce, (src, *ranges), self.rng.choice(FOLDS), src.dtype.scalar().vec(self.own(self.type(p))))
+        return UOp.new(
+            Op.Reduce, (src, *ranges), self.rng.choice(FOLDS), src.dtype.scalar().vec(self.own(self.type(p)))
+        )
 
     def op_range(self, parts: dict[str, Any], p: Any) -> UOp:
         axis, length = self.rng.choice(self.there)

@@ -65,7 +65,9 @@ class Chapter:
 Verdicts = Callable[[CheckedRule], tuple[str, Sequence[str]]]
 
 
-def chapter(file: str, source: str, checked: CheckedFile, verdict: Verdicts, texts: Sequence[Text], built_in: bool) -> Chapter:
+def chapter(
+    file: str, source: str, checked: CheckedFile, verdict: Verdicts, texts: Sequence[Text], built_in: bool
+) -> Chapter:
     """The book's chapter about a file; `source` is its text."""
     written = {g.name: g for g in checked.syntax.groups}
     sections = [_section(file, g, written[g.name], verdict, texts, built_in) for g in checked.groups]

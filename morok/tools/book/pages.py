@@ -134,7 +134,8 @@ def index(title: str, chapters: Sequence[Chapter], texts: bool) -> str:
             counts[verdict] = counts.get(verdict, 0) + 1
     total = sum(counts.values())
     badges = "".join(
-        f"<button data-only={escape(v)} class='verdict {escape(v)}'>{n} {escape(v)}</button>" for v, n in sorted(counts.items())
+        f"<button data-only={escape(v)} class='verdict {escape(v)}'>{n} {escape(v)}</button>"
+        for v, n in sorted(counts.items())
     )
     head = f"""<header><h1>{escape(title)}</h1>
 <p>{total} rules. Each was handed to a solver, at every dtype that it admits, before it may run: is there a graph on which its
@@ -162,7 +163,9 @@ def texts(rows: Sequence[Text], chapters: Sequence[Chapter]) -> str:
             names.setdefault(name, next(iter(entry.verdicts)))
     out = ["<header><h1>What became of the texts' rules</h1>"]
     counts = {d: sum(r.decision == d for r in rows) for d in dict.fromkeys(r.decision for r in rows)}
-    out.append(f"<p>{len(rows)} rules: {escape(', '.join(f'{n} {d}' for d, n in sorted(counts.items())))}.</p></header>")
+    out.append(
+        f"<p>{len(rows)} rules: {escape(', '.join(f'{n} {d}' for d, n in sorted(counts.items())))}.</p></header>"
+    )
     section = ""
     for row in rows:
         if row.section != section:

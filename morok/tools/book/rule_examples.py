@@ -60,7 +60,10 @@ _DULL: Final = (
     (re.compile(r"\b(?:i8|u8|f16|bf16|f64)"), 5),
     (re.compile(r"-\d"), 4),
 )
-_DULL_BEFORE: Final = ((re.compile(r"\[\]"), 10), (re.compile(r"\b(?:Const|VConst|true|false)\b|(?<=[(, ])-?\d+(?=[,)])"), 20))
+_DULL_BEFORE: Final = (
+    (re.compile(r"\[\]"), 10),
+    (re.compile(r"\b(?:Const|VConst|true|false)\b|(?<=[(, ])-?\d+(?=[,)])"), 20),
+)
 
 
 def _clutter(e: Example) -> int:
