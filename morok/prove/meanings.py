@@ -67,11 +67,7 @@ def _in_terms(lane: Any) -> Any:
 
 def _of_expressions(function: Meaning, world: Any, dtype: Any, operands: Sequence[Any]) -> Any:
     """The result of a function of expressions that stand for its operands, with these put in."""
-    from morok.prove.smt.z3_expressions import (
-        constant,
-        taken,
-        truth,
-    )  # lazy: the library, which these functions alone need
+    from morok.prove.smt.z3_expressions import constant, taken, truth  # lazy: loads z3's Python library
 
     translating(taken)
     stands: dict[int, Expr] = {}
