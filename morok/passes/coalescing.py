@@ -172,10 +172,7 @@ class _Block:
 
     def values(self, node: UOp) -> list[Lanes]:
         """The lanes of a node of dtype index for each thread; `far_apart` if they depend on memory."""
-        from morok.ir.interpret.lane_values import (
-            INVALID,
-            scalar_value,
-        )  # lazy: few kernels have places that are no sums
+        from morok.ir.interpret.lane_values import INVALID, scalar_value  # lazy: few places are no sums
 
         done: dict[UOp, list[Lanes]] = {}
         for n in node.toposort():
