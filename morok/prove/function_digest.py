@@ -61,7 +61,7 @@ _TEXTS: Final[tuple[Any, ...]] = (int, float, complex, str, bytes)
 _COMPUTING: Final = frozenset(
     (
         "builtins", "__main__", "abc", "array", "ast", "base64", "binascii", "bisect", "cmath", "codecs",
-        "collections", "contextlib", "copy", "copyreg", "ctypes", "dataclasses", "decimal", "dis", "enum",
+        "collections", "contextlib", "contextvars", "copy", "copyreg", "ctypes", "dataclasses", "decimal", "dis", "enum",
         "fractions", "frozen_importlib", "functools", "gc", "graphlib", "hashlib", "heapq", "importlib", "inspect",
         "itertools", "json", "keyword", "logging", "marshal", "math", "numbers", "opcode", "operator", "pickle",
         "pkgutil", "pprint", "pydecimal", "pydoc", "queue", "re", "reprlib", "runpy", "sre", "statistics", "string",
