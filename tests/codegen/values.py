@@ -66,6 +66,8 @@ def edges(d: DType) -> list[Any]:
         255.0,
         2.0**-14,
         6.5,
+        1.0 + 2.0**-8 + 2.0**-30,  # just above a tie of bf16, and on it when rounded to f32 first
+        1.0 + 2.0**-11 + 2.0**-30,  # likewise of f16
     ]
     return [coerce(d, v) for s in (1.0, -1.0) for v in (s * x for x in values)] + [math.nan]
 
