@@ -186,13 +186,12 @@ NOT_SHOWN = {
 
 # What no graph shows of others: values that only a body which never runs would have, tensors of which the pattern says too
 # little, constants by lane beside vectors, places in a list that the matcher does not come to, because one before them matches,
-# products of one lane, loops that are closed again or are around a node already, an end of one length in hundreds,
+# loops that are closed again or are around a node already, an end of one length in hundreds,
 # sums of products that wrap as the products do, places beyond what a buffer of a few elements has, storage of
 # vectors.
 NOT_RUN = {
     "empty_views.another_size",  # at 70,001 elements alone
     "anywhere.first",
-    "products.exchanged",
     "folds.maybe_undefined",
     "folds.other_defined",
     "folds.not_defined",
