@@ -6,6 +6,7 @@ import copy
 import dataclasses
 import functools
 import math
+from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
@@ -42,6 +43,7 @@ _PLAIN: Final = object()  # key in a node's memo: the result of `_plain`
 _FORM: Final = object()  # key in a node's memo: the result of `_form`
 _AGAIN: Final = object()  # in a key: a container that has been there before
 _DEEP: Final = 100  # most levels of nested containers
+_DICTS: Final = (dict, OrderedDict, defaultdict)  # Python's own, whose keys and values are arguments
 
 Form = tuple[UOp, tuple[UOp, ...]]
 
@@ -162,7 +164,7 @@ class Arguments:
                     expected="no container in itself",
                 )
             self.containers[id(value)] = value
-            self.roots += [k for k in value if type(k) not in PLAIN] if kind is dict else [kind]
+            self.roots += [k for k in value if type(k) not in PLAIN] if kind in _DICTS else [kind]
             self._named(kind, inner, depth)
         else:
             parts.append(value_key(value))
@@ -327,11 +329,18 @@ def _inner(value: Any) -> list[tuple[Any, Any]] | None:
         return list(enumerate(value))
     if _is_named_tuple(kind):
         return [*enumerate(tuple.__iter__(value)), *getattr(value, "__dict__", {}).items()]
-    if kind is dict:
-        return [(value_key(k), v) for k, v in value.items()]
+    if kind in _DICTS:
+        return [*((value_key(k), v) for k, v in value.items()), *_beside_items(value)]
     if _is_dataclass(kind):
         return [(name, getattr(value, name)) for name in _attributes(value)]
     return None
+
+
+def _beside_items(value: Any) -> list[tuple[Any, Any]]:
+    """(name, part) of what a dict of Python's has besides its items: a factory of defaults, or attributes."""
+    if type(value) is defaultdict:
+        return [("default_factory", value.default_factory)]
+    return [*getattr(value, "__dict__", {}).items()]
 
 
 def _is_named_tuple(kind: type) -> bool:
@@ -380,8 +389,12 @@ def _rebuilt(value: Any, replace: Callable[[Any], Any]) -> Any:
         for name, v in getattr(value, "__dict__", {}).items():
             setattr(row, name, replace(v))
         return row
-    if kind is dict:
-        return {k: replace(v) for k, v in value.items()}
+    if kind in _DICTS:
+        found: Any = kind() if kind is not defaultdict else defaultdict(replace(value.default_factory))
+        found.update({k: replace(v) for k, v in value.items()})
+        for name, v in getattr(value, "__dict__", {}).items():
+            setattr(found, name, replace(v))
+        return found
     if _is_dataclass(kind):
         try:
             made = object.__new__(kind)

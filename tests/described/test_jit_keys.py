@@ -10,6 +10,7 @@ import math
 import struct
 import threading
 import types
+from collections import OrderedDict, defaultdict
 from collections.abc import Callable
 from typing import Any
 
@@ -845,3 +846,40 @@ def test_classes_that_are_equal_to_others() -> None:
     f = morok.jit(lambda x, v: x * v.gain)
     for kind in (*kinds, *[k() for k in kinds]):
         np.testing.assert_array_equal(f(tensor(2), kind).numpy(), tensor(2).numpy() * np.float32(kind.gain))
+
+
+def test_pythons_own_dicts_are_trees_of_arguments() -> None:
+    """Their order, their factory of defaults and their attributes count; what comes back is of the same class."""
+
+    @morok.jit
+    def scaled(d: Any) -> Any:
+        return OrderedDict((name, t * 2.0) for name, t in d.items())
+
+    for k in range(3):
+        result = scaled(OrderedDict(b=Tensor([float(k)]), a=Tensor([1.0])))
+        assert type(result) is OrderedDict
+        assert [(name, t.item()) for name, t in result.items()] == [("b", 2.0 * k), ("a", 2.0)]
+    assert scaled.plans == 1
+    assert list(scaled({"a": Tensor([1.0]), "b": Tensor([3.0])})) == ["a", "b"]
+    assert scaled.plans == 2
+
+    @morok.jit
+    def read(d: Any) -> Tensor:
+        return d["x"] + d["y"]
+
+    for k in range(3):
+        assert read(defaultdict(float, x=Tensor([float(k)]), y=1.0)).item() == k + 1.0
+    assert read.plans == 1
+    with pytest.raises(JitEffectError):  # the function adds a key to its argument
+        read(defaultdict(float, x=Tensor([1.0])))
+
+    noted = OrderedDict(x=Tensor([1.0]), y=Tensor([2.0]))
+    noted.sign = -1.0  # type: ignore[attr-defined]
+
+    @morok.jit
+    def signed(d: Any) -> Tensor:
+        return (d["x"] + d["y"]) * d.sign
+
+    assert signed(noted).item() == -3.0
+    noted.sign = 1.0  # type: ignore[attr-defined]
+    assert signed(noted).item() == 3.0
