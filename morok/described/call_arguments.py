@@ -43,7 +43,6 @@ _PLAIN: Final = object()  # key in a node's memo: the result of `_plain`
 _FORM: Final = object()  # key in a node's memo: the result of `_form`
 _AGAIN: Final = object()  # in a key: a container that has been there before
 _DEEP: Final = 100  # most levels of nested containers
-_DICTS: Final = (dict, OrderedDict, defaultdict)  # Python's own, whose keys and values are arguments
 
 Form = tuple[UOp, tuple[UOp, ...]]
 
@@ -164,7 +163,7 @@ class Arguments:
                     expected="no container in itself",
                 )
             self.containers[id(value)] = value
-            self.roots += [k for k in value if type(k) not in PLAIN] if kind in _DICTS else [kind]
+            self.roots += [k for k in value if type(k) not in PLAIN] if _is_dict(kind) else [kind]
             self._named(kind, inner, depth)
         else:
             parts.append(value_key(value))
@@ -329,11 +328,16 @@ def _inner(value: Any) -> list[tuple[Any, Any]] | None:
         return list(enumerate(value))
     if _is_named_tuple(kind):
         return [*enumerate(tuple.__iter__(value)), *getattr(value, "__dict__", {}).items()]
-    if kind in _DICTS:
+    if _is_dict(kind):
         return [*((value_key(k), v) for k, v in value.items()), *_beside_items(value)]
     if _is_dataclass(kind):
         return [(name, getattr(value, name)) for name in _attributes(value)]
     return None
+
+
+def _is_dict(kind: type) -> bool:
+    """True for Python's own dicts, by identity: a class may say that it equals any."""
+    return kind is dict or kind is OrderedDict or kind is defaultdict
 
 
 def _beside_items(value: Any) -> list[tuple[Any, Any]]:
@@ -389,7 +393,7 @@ def _rebuilt(value: Any, replace: Callable[[Any], Any]) -> Any:
         for name, v in getattr(value, "__dict__", {}).items():
             setattr(row, name, replace(v))
         return row
-    if kind in _DICTS:
+    if _is_dict(kind):
         found: Any = kind() if kind is not defaultdict else defaultdict(replace(value.default_factory))
         found.update({k: replace(v) for k, v in value.items()})
         for name, v in getattr(value, "__dict__", {}).items():
