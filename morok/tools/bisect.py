@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import copy
 import math
 import random
@@ -273,12 +274,18 @@ def _take_expect(args: argparse.Namespace) -> None:
             return
 
 
+def _execute(args: argparse.Namespace) -> None:
+    """Run the program, also if it ends by sys.exit: the status of the command is its own."""
+    with contextlib.suppress(SystemExit):
+        execute(args.file, args.args)
+
+
 def _expect(args: argparse.Namespace) -> int:
     """The exit status of a run with --expect."""
     wanted = expected.reference(args.expect)
     runs = expected.Runs(wanted.size)
     with printing(args.json), watching(runs):
-        execute(args.file, args.args)
+        _execute(args)
     last = runs.last
     if last is None:
         raise UsageError(
@@ -315,7 +322,7 @@ def run(args: argparse.Namespace) -> int:
         return _expect(args)
     recorder = Recorder()
     with printing(args.json), pipeline.watching(recorder):
-        execute(args.file, args.args)
+        _execute(args)
     passed_over = [r for r in recorder.recordings if iterations(r.before) > args.limit]
     changes: Sequence[Change] = [
         c for r in recorder.recordings if iterations(r.before) <= args.limit and (c := first_change(r)) is not None

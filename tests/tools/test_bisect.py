@@ -49,6 +49,13 @@ def test_nothing_changes(program: str, capsys: pytest.CaptureFixture[str]) -> No
     assert "0 change their value" in capsys.readouterr().out
 
 
+def test_a_program_that_exits(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "program.py"
+    file.write_text(f"{PROGRAM}raise SystemExit(3)\n")
+    assert main(["bisect", str(file)]) == 0
+    assert "0 change their value" in capsys.readouterr().out
+
+
 def test_a_false_rule(program: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     rules = RuleSet.of(list(check_text(FALSE).rules()), unproved=True)
     apply = pipeline.apply_groups
