@@ -315,8 +315,13 @@ def atan(self: AnyTensor) -> AnyTensor:
     series = square * 0.0 + (-1.0) ** terms / (2 * terms + 1)
     for k in range(terms - 1, -1, -1):
         series = series * square + (-1.0) ** k / (2 * k + 1)
-    angle = near * series * 4.0
+    angle = _unless_tiny(t, near * series * 4.0)
     return rounded_to(far.where(math.pi / 2 - angle, angle).copysign(x), self)
+
+
+def _unless_tiny(x: AnyTensor, angle: AnyTensor) -> AnyTensor:
+    """`angle`, or x where its tangent and sine are x: halves of denormal numbers are not exact."""
+    return (x.abs() < 2.0**-30).where(x, angle)
 
 
 def asin(self: AnyTensor) -> AnyTensor:
@@ -326,7 +331,7 @@ def asin(self: AnyTensor) -> AnyTensor:
     [0.0, nan]
     """
     x = wide_float(self)
-    return rounded_to((x / (1.0 + ((1.0 - x) * (1.0 + x)).sqrt())).atan() * 2.0, self)
+    return rounded_to(_unless_tiny(x, (x / (1.0 + ((1.0 - x) * (1.0 + x)).sqrt())).atan() * 2.0), self)
 
 
 def acos(self: AnyTensor) -> AnyTensor:

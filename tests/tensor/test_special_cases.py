@@ -220,3 +220,14 @@ def test_every_statement_is_about_some_operands() -> None:
         for d in DTYPES:
             for first, second, _result in rows:
                 assert any(first(a) and second(b) for a, b in itertools.product(operands(d), repeat=2)), name
+
+
+@pytest.mark.parametrize("d", [np.float32, np.float64])
+@pytest.mark.parametrize("name", ["sin", "tan", "atan", "asin", "sinh", "tanh", "asinh", "atanh", "expm1", "log1p"])
+def test_functions_that_are_the_identity_near_zero(name: str, d: type[np.floating[Any]]) -> None:
+    """The least numbers of all, and the least that is normal."""
+    least, normal = np.finfo(d).smallest_subnormal, np.finfo(d).smallest_normal
+    x = np.array([least, -least, 3 * least, -7 * least, normal, -normal], d)
+    assert getattr(Tensor(x.copy()), name)().numpy().tobytes() == x.tobytes()
+    if name == "atan":
+        assert Tensor(x.copy()).atan2(1.0).numpy().tobytes() == x.tobytes()
