@@ -89,7 +89,7 @@ def names_of(code: CodeType) -> frozenset[str]:
 
 
 def _with_texts(instructions: list[dis.Instruction]) -> set[str]:
-    """Those of `_NAMED` that a function calls with a text for the second operand, and has for nothing else."""
+    """The functions of `_NAMED` that code calls with a constant text as second argument, and uses in no other way."""
     uses = [(i.argval, k) for k, i in enumerate(instructions) if i.opname != "LOAD_CONST" and i.argval in _NAMED]
     return {name for name, _ in uses} - {name for name, k in uses if not _has_text(instructions, k)}
 

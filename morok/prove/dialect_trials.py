@@ -76,7 +76,7 @@ def trials(dialect: Dialect, broken: frozenset[str]) -> tuple[list[Mistake], boo
 
 
 def _unended(op: str, spent: Mapping[str, float], over: bool) -> str:
-    """What is wrong with an op whose trial came to no end, or that there was no time for."""
+    """The mistake of an op whose trial came to no end, or for which no time was left."""
     if over:
         most = max(spent, key=spent.__getitem__)
         of = most or "its constants"

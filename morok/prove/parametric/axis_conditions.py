@@ -117,7 +117,7 @@ def distinct(e: S.Expr) -> S.Expr | None:
 
 
 def _last(e: S.Expr) -> S.Expr:
-    """What `a or b` says where a does not hold."""
+    """The part of `a or b` that holds where a does not."""
     return e.right if isinstance(e, S.EBinary) and e.op == "or" else e
 
 

@@ -126,7 +126,7 @@ def _dealt_out(s: Setting, one: Expr, other: Expr) -> None:
 
 
 def _step_of(s: Setting, place: Integer, one: Expr, other: Expr) -> int:
-    """How many items of the one lie between two of the other, as the numbers say by which terms differ; 0 if nothing does."""
+    """The number of items of the one between two of the other, as numbers by which terms differ show; 0 if none do."""
     if one is other:
         return 0
     if one.sort is smt.IntSort():

@@ -224,7 +224,7 @@ class LargeTensors(TensorMaker):
         return self.rng.choice((0, self.rng.randrange(rank + 1)))
 
     def lost(self, shape: tuple[int, ...]) -> list[int]:
-        """What every axis loses, or one of them alone, or none."""
+        """The number of elements that each axis loses: all axes lose some, or one alone, or none."""
         axes = range(len(shape))
         some = self.rng.choice((axes, (), self.rng.sample(axes, min(1, len(axes)))))
         return [n if k in some else 0 for k, n in enumerate(super().lost(shape))]

@@ -277,7 +277,7 @@ class TensorMaker(Maker):
         return sizes, rest
 
     def lost(self, shape: Shape) -> list[int]:
-        """What the axes of a shape lose, each some of its elements."""
+        """The number of elements that each axis of a shape loses."""
         return [self.rng.randrange(n + 1) for n in shape]
 
     def of_flip(self, parts: dict[str, Any], shape: Shape) -> UOp:
