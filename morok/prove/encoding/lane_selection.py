@@ -75,8 +75,10 @@ class Lanes(Operands):
     op_ptrcat = op_cat
 
     def joined(self, nodes: Seq[Any], single: bool) -> Node:
-        if not nodes or not all(isinstance(n, Node) for n in nodes):
+        if not nodes:
             raise Inapplicable
+        if not all(isinstance(n, Node) for n in nodes):
+            raise Unsupported("joined storage")
         if single and any(len(n.lanes) != 1 for n in nodes):
             raise Unsupported("vectors among the elements of a vector") if self.side == "target" else Inapplicable
         return Node(tuple(t for n in nodes for t in n.lanes), nodes[0].dtype)

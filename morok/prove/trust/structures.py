@@ -460,6 +460,8 @@ class StructureMaker(Maker):
         c = self.vector(parts["c"], self.lanes)
         d = c.dtype.scalar()
         a, b = (self.factor(parts[name], d) for name in ("a", "b"))
+        if any(f.dtype.scalar().is_float != d.is_float for f in (a, b)):
+            raise ValueError("a product of floats and integers")  # another choice of dtypes may fit
         return UOp.new(Op.Wmma, (a, b, c), Layout(d))
 
     def factor(self, p: S.Pattern, d: DType) -> UOp:
