@@ -189,8 +189,7 @@ def several(value: Any, what: str, expected: str, error: type[MorokError] = Usag
     """The elements of a list, a tuple or another collection, except text and mappings."""
     if isinstance(value, (*_TEXTS, Mapping)) or not isinstance(value, Iterable):
         raise mistyped(value, what, expected, error)
-    if getattr(value, "ndim", None) == 0 or (
-        isinstance(value, memoryview) and value.ndim > 1
-    ):  # it has __iter__, which fails
+    # it has __iter__, which fails
+    if getattr(value, "ndim", None) == 0 or (isinstance(value, memoryview) and value.ndim > 1):
         raise mistyped(value, what, expected, error)
     return list(value)

@@ -359,9 +359,8 @@ def built_in(dialect: Dialect) -> bool:
     digests.
     """
     part = f"dialect {BUILT_IN}"
-    return type(dialect).__module__ == handed.home(part) and dialect is handed.part(
-        part
-    )  # which loads nothing for others
+    # which loads nothing for others
+    return type(dialect).__module__ == handed.home(part) and dialect is handed.part(part)
 
 
 def verify(dialect: Dialect) -> list[DialectError]:

@@ -30,9 +30,8 @@ except ImportError:
 _handler_of: Final[Callable[[int], Any]] = _fast.getsignal
 _set_handler: Final[Callable[[int, Any], Any]] = _fast.signal
 
-waiting: Final[
-    dict[int, FrameType | None]
-] = {}  # recorded signals, with the interrupted frame; if not empty, call `check`
+# recorded signals, with the interrupted frame; if not empty, call `check`
+waiting: Final[dict[int, FrameType | None]] = {}
 _withheld: Final[dict[int, Handler]] = {}  # the program's handlers, replaced by `_note`
 
 

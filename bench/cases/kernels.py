@@ -41,6 +41,7 @@ def _keep_memory() -> None:
         mallopt(-4, 0)
 
 
+# of sides that are whole vectors, and others
 CONVOLUTIONS: list[tuple[str, tuple[int, ...], tuple[int, ...], int, int]] = [
     ("(8, 64, 56, 56) by 64 3x3", (8, 64, 56, 56), (64, 64, 3, 3), 1, 1),
     ("(8, 64, 56, 56) by 64 1x1", (8, 64, 56, 56), (64, 64, 1, 1), 1, 1),
@@ -49,7 +50,7 @@ CONVOLUTIONS: list[tuple[str, tuple[int, ...], tuple[int, ...], int, int]] = [
     ("(1, 3, 224, 224) by 64 7x7, stride 2", (1, 3, 224, 224), (64, 3, 7, 7), 2, 1),
     ("(1, 64, 28, 28) by 64 3x3", (1, 64, 28, 28), (64, 64, 3, 3), 1, 1),
     ("(1, 128, 6, 6) by 256 3x3, stride 2", (1, 128, 6, 6), (256, 128, 3, 3), 2, 1),
-]  # of sides that are whole vectors, and others
+]
 
 
 def _torch() -> Any:

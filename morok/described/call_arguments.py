@@ -76,9 +76,8 @@ class Arguments:
 
     def __init__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self.tensors: dict[int, Lazy] = {}
-        self.nodes: dict[
-            int, UOp
-        ] = {}  # for constant tensors, which have no memory: their nodes over memory for this call
+        # for constant tensors, which have no memory: their nodes over memory for this call
+        self.nodes: dict[int, UOp] = {}
         self.leaves: dict[UOp, int] = {}
         self.binds: dict[UOp, int] = {}
         self.containers: dict[int, Any] = {}
@@ -115,9 +114,8 @@ class Arguments:
             if kind is Tensor:
                 node = value.uop
                 plain = node.memo.get(_PLAIN)
-                if (
-                    plain and not value._viewed and id(value) not in tensors
-                ):  # the common case of `_tensor`, without a call
+                # the common case of `_tensor`, without a call
+                if plain and not value._viewed and id(value) not in tensors:
                     tensors[id(value)] = value
                     leaf = node if node.op is _BUFFER else node.src[0]
                     parts += (kind, plain, leaves.setdefault(leaf, len(leaves)))

@@ -235,9 +235,8 @@ class Plan:
                 continue
             leaf = content(t.uop)
             if tensor is not None or number in self._kept or owner(t.uop) is t:
-                while others := release(
-                    {leaf}, [t]
-                ):  # repeat: a computed tensor may turn out to be the whole memory in order
+                # repeat: a computed tensor may turn out to be the whole memory in order
+                while others := release({leaf}, [t]):
                     realize(others, asked=False)
                 continue
             after.append((t, held(leaves.copied(leaf), t.shape)))

@@ -72,18 +72,14 @@ def names_of(code: CodeType) -> frozenset[str]:
                 found.add("__format__")
             elif i.opname in ("STORE_ATTR", "DELETE_ATTR"):
                 found.add(SETS)
-            elif i.opname in (
-                "CONTAINS_OP",
-                "COMPARE_OP",
-            ):  # lists are compared by `==` of what they contain, also by `<`
-                found.add("__eq__")
+            elif i.opname in ("CONTAINS_OP", "COMPARE_OP"):
+                found.add("__eq__")  # lists are compared by `==` of what they contain, also by `<`
             elif i.opname == "MATCH_CLASS":
                 found.add("__match_args__")
     if code.co_name in ("__setattr__", "__delattr__"):  # for the object itself, of which all attributes count
         found -= {"__setattr__", "__delattr__"}
-    if code.co_qualname.startswith(
-        "__create_fn__.<locals>."
-    ):  # of a dataclass: it compares and names the class, no more
+    # of a dataclass: it compares and names the class, no more
+    if code.co_qualname.startswith("__create_fn__.<locals>."):
         found -= {"type", "__class__", "__qualname__", "__eq__"}
     return frozenset(found)
 
@@ -151,9 +147,8 @@ def imported(code: CodeType, package: str) -> tuple[str, ...]:
         for k, instruction in enumerate(before):
             if instruction.opname != "IMPORT_NAME":
                 continue
-            level = before[
-                k - 2
-            ].argval  # the operands are the level of a relative import, and the names imported from it
+            # the operands are the level of a relative import, and the names imported from it
+            level = before[k - 2].argval
             try:
                 name = resolve_name("." * int(level or 0) + instruction.argval, package or None)
             except ImportError:

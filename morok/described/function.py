@@ -132,9 +132,8 @@ class Jitted(Generic[P, R]):
                 return plan, call
             with planning():
                 made = self._described(call, args, kwargs)
-            plan = self._fitting(
-                key, call, made.reach
-            )  # another thread may have described, for which the function has waited
+            # another thread may have described, for which the function has waited
+            plan = self._fitting(key, call, made.reach)
             if plan is None:
                 self._keep(key, made)
             return plan or made, call

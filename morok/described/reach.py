@@ -69,9 +69,8 @@ _PYTHONS: Final = frozenset({
     "__static_attributes__", "__type_params__", "__weakref__", "_abc_impl",
 })  # fmt: skip
 """Names that Python itself sets in a class, perhaps later, as when an object is copied."""
-_TOLERANT: Final = contextlib.suppress(
-    Exception
-)  # code of the user, as of a metaclass, may raise: the object is then left alone
+# code of the user, as of a metaclass, may raise: the object is then left alone
+_TOLERANT: Final = contextlib.suppress(Exception)
 _OURS: Final = "morok"
 
 

@@ -20,9 +20,8 @@ from morok.locks import WRITES
 
 PATIENCE: Final = 1.0  # seconds
 
-_running: Final[
-    list[tuple[int, threading.Event]]
-] = []  # functions that run to be described: the thread; set if nobody waits
+# functions that run to be described: the thread; set if nobody waits
+_running: Final[list[tuple[int, threading.Event]]] = []
 
 
 class _Turn:

@@ -153,9 +153,8 @@ class Names:
         self._classes.update(kind.__mro__)
         if kind is types.FunctionType or kind is types.CodeType:
             self.add_unknown()
-        for base in (
-            kind.__mro__ if isinstance(kind, type(typing.Protocol)) else ()
-        ):  # for `isinstance`, which asks for these
+        # for `isinstance`, which asks for these
+        for base in kind.__mro__ if isinstance(kind, type(typing.Protocol)) else ():
             self.found.update(vars(base), vars(base).get("__annotations__", ()))
         if self.is_foreign(kind.__module__):
             self.add_alias(kind.__name__)
@@ -194,9 +193,8 @@ class Names:
             return True
         if name in _MAKES:
             return False
-        if (
-            name == "__eq__" and vars(kind).get("__hash__", name) is None
-        ):  # it is called by name, or where code compares
+        # it is called by name, or where code compares
+        if name == "__eq__" and vars(kind).get("__hash__", name) is None:
             return not self.found.isdisjoint(_COMPARES)
         if name == "__repr__":
             return self.walks

@@ -17,9 +17,8 @@ import numpy as np
 from morok.described.code_names import dict_of
 from morok.described.value_keys import is_a
 
-_state_of: Final = attrgetter(
-    "__code__", "__defaults__", "__kwdefaults__", "__dict__"
-)  # the parts of a function that may be replaced
+# the parts of a function that may be replaced
+_state_of: Final = attrgetter("__code__", "__defaults__", "__kwdefaults__", "__dict__")
 elements_of: Final[Any] = vars(np.ndarray)["flat"].__get__  # past what a class of arrays defines
 _END: Final = object()
 ABSENT: Final = object()

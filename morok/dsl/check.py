@@ -41,9 +41,8 @@ from morok.errors import (
 )
 
 MAX_INSTANCES: Final = 20_000
-_OF_MOROK: Final = frozenset(
-    ("contract", "arcp")
-)  # assumptions of products and sums, quotients and reciprocals by name
+# assumptions of products and sums, quotients and reciprocals by name
+_OF_MOROK: Final = frozenset(("contract", "arcp"))
 
 
 def check_file(path: str | Path, dialect: Dialect | None = None, pack: str = "") -> CheckedFile:

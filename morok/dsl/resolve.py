@@ -39,18 +39,14 @@ class Resolver:
         self.kept: list[S.Syntax] = []  # keeps the nodes alive whose ids are the keys of `sorts`
         self.constants: list[tuple[S.Expr, T]] = []  # values in operand position: their dtype must be determined
         self.asked: list[tuple[S.Expr, T, str, str]] = []  # dtypes in clauses, to be determined; description, hint
-        self.equal_values: list[
-            tuple[T, T, str, S.Syntax]
-        ] = []  # two constants of one name, and the place of the second
+        # two constants of one name, and the place of the second
+        self.equal_values: list[tuple[T, T, str, S.Syntax]] = []
         self.same_width: list[tuple[T, T]] = []
-        self.chosen: list[
-            tuple[int, int]
-        ] = []  # the lanes of the operands that a condition chooses among, and of the condition
+        # the lanes of the operands that a condition chooses among, and of the condition
+        self.chosen: list[tuple[int, int]] = []
         self.addresses: list[T] = []  # operands whose default dtype is index
-        self.matched: tuple[range, range] = (
-            range(0),
-            range(0),
-        )  # the classes, of elements and of lanes, that the pattern made
+        # the classes, of elements and of lanes, that the pattern made
+        self.matched: tuple[range, range] = (range(0), range(0))
         self.pointwise = True
 
     # errors

@@ -14,9 +14,8 @@ if TYPE_CHECKING:
 
 _memo: Final = "defined"
 _LEAVES: Final = frozenset({Op.Const, Op.VConst, Op.DefineVar, Op.Range, Op.Special, Op.DefineGlobal})
-_LANES: Final = frozenset(
-    {Op.Vectorize, Op.Cat, Op.Gep, Op.Bitcast}
-)  # ops that only rearrange lanes, or reinterpret bits
+# ops that only rearrange lanes, or reinterpret bits
+_LANES: Final = frozenset({Op.Vectorize, Op.Cat, Op.Gep, Op.Bitcast})
 _DIVISIONS: Final = frozenset({Op.Idiv, Op.Mod, Op.FloorDiv, Op.FloorMod})
 _SHIFTS: Final = frozenset({Op.Shl, Op.Shr})
 _SELECTIONS: Final = (Op.Max, Op.Min)

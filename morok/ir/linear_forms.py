@@ -31,9 +31,8 @@ def terms(x: UOp) -> tuple[Terms, int]:
         return found
     form = _of_chain(x) or _of_any(x)
     parts = form[0]
-    if (
-        len(parts) != 1 or parts[0][0] is not x
-    ):  # a product is its own only term; a fact that holds the node would keep it alive
+    # a product is its own only term; a fact that holds the node would keep it alive
+    if len(parts) != 1 or parts[0][0] is not x:
         remember(x, _FORM, form)
     return form
 

@@ -36,9 +36,8 @@ from morok.ir.shape import LISTED, OF_AXES, has_shape, same_axes, shape_of
 from morok.ir.structural_order import precedes
 from morok.ir.uop import UOp, binary, came_from, cast, rebuilt, sketch, vconst
 
-_ALIKE: Final = frozenset(
-    {Op.Permute, Op.Pad, Op.Flip, Op.After, Op.Barrier}
-)  # ops that have a shape if their operand has one
+# ops that have a shape if their operand has one
+_ALIKE: Final = frozenset({Op.Permute, Op.Pad, Op.Flip, Op.After, Op.Barrier})
 _INDEX: Final = Op.Index
 _BY_NAME: Final = {e.name: e for e in TABLE.entries.values()}
 _INTERFACE: Final = frozenset({Op.DefineGlobal, Op.DefineVar, Op.Special, Op.Range})  # a kernel's parameters and loops

@@ -203,9 +203,8 @@ _PRIORITY: Final = {
 REDUCE_OPS: Final = (Op.Add, Op.Mul, Op.Max, Op.Min)  # the values of a Reduce's `op` field
 # What says which loops an op closes: a Range itself, an Unroll its axes, a number, which stands where a loop was, none.
 BINDERS: Final = frozenset({Op.Range, Op.Unroll, Op.Const})
-NO_INSTRUCTION: Final = frozenset(
-    {Op.Sink, Op.Group, Op.Noop}
-)  # in a list of instructions their operands stand for them
+# in a list of instructions their operands stand for them
+NO_INSTRUCTION: Final = frozenset({Op.Sink, Op.Group, Op.Noop})
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,9 +62,8 @@ _WHERE: Final = Op.Where
 _BOOL: Final = dtypes.bool
 _NO_CAST: Final = frozenset({"void", "image"})
 _INDEX: Final = dtypes.index
-MAX_BITS: Final = (
-    1 << 14
-)  # of a constant of dtype index, which has no width of its own: more than expression text can hold
+# of a constant of dtype index, which has no width of its own: more than expression text can hold
+MAX_BITS: Final = 1 << 14
 
 
 # The cache. Each pointwise op but Cast has a table, by operands, which determine the node. Constants of dtype index have one, by
@@ -251,12 +250,8 @@ class UOp(Cell):
             raise IRTypeError(f"{op.name}: expected {problem}", place=caller()) from None
         if op is _CONST or op is _VCONST:
             return intern(op, result, src, arg)
-        key = (
-            op,
-            result,
-            arg if arg is None or op in _PLAIN else _arg_key(arg),
-            src,
-        )  # as in `intern`, without the call
+        # as in `intern`, without the call
+        key = (op, result, arg if arg is None or op in _PLAIN else _arg_key(arg), src)
         entered = _others.get(key)
         if entered is not None and (node := entered()) is not None:
             return node

@@ -229,9 +229,8 @@ def _try(node: UOp, at: UOp, reach: int, size: int, stage: int) -> None:
     for given in _assignments([_values(n) for n in leaves]):
         values = dict(zip(leaves, given, strict=True))
         try:
-            if any(
-                values[r] >= evaluate(r.src[0], values) for r in loops
-            ):  # no iteration: the loop depends on a variable
+            # no iteration: the loop depends on a variable
+            if any(values[r] >= evaluate(r.src[0], values) for r in loops):
                 continue
             found = evaluate(at, values)
         except (UndefinedError, IRError):

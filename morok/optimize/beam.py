@@ -43,10 +43,8 @@ ACTIONS: Final[tuple[Opt, ...]] = (
     Opt(OptOp.NOLOCALS),
 )
 THREADS: Final = tuple(_each(OptOp.THREAD, 3, (0,)))  # for targets with several threads
-VECTORS: Final = (
-    *_each(OptOp.UPCAST, 4, (8, 16)),
-    *_each(OptOp.UNROLL, 2, (8, 16, 32)),
-)  # for targets with vector registers
+# for targets with vector registers
+VECTORS: Final = (*_each(OptOp.UPCAST, 4, (8, 16)), *_each(OptOp.UNROLL, 2, (8, 16, 32)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,9 +37,8 @@ STREAM_VECTORS: Final = 2  # vectors per iteration of an elementwise loop
 STRIP_READS: Final = 1 << 21  # least bytes read by a memory-bound fold, which should read memory in order
 STRIP_ROWS: Final = 32  # least rows to fold for a strip to pay for its own reads and writes
 STRIP_BYTES: Final = 1 << 12  # least bytes of the part of a row in one strip: one sequential read
-SHORT_ROWS: Final = (
-    1 << 13
-)  # least rows to vectorize short folds: for fewer, compiling the code takes longer than it saves
+# least rows to vectorize short folds: for fewer, compiling the code takes longer than it saves
+SHORT_ROWS: Final = 1 << 13
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,9 +72,8 @@ def dot_products(
             a, b = sides
             rows, columns = [r for r in a if r not in b], [r for r in b if r not in a]
             if rows and columns:
-                stored = any(
-                    s.terms.get(rows[-1]) == 1 for s in accesses.stores
-                )  # columns are the contiguous axis of the result
+                # columns are the contiguous axis of the result
+                stored = any(s.terms.get(rows[-1]) == 1 for s in accesses.stores)
                 return (columns[-1], rows[-1], k) if stored else (rows[-1], columns[-1], k)
     return None
 
@@ -241,9 +240,8 @@ def tile_matmul(
         while vectors > 1 and vectors * lanes * line > s.target.l2_bytes:
             vectors //= 2
     wide = widest(length_of(column), lanes, vectors)
-    if slot is not None and wide <= lanes < length_of(
-        column
-    ):  # more vectors, so that each row element is loaded for several
+    # more vectors, so that each row element is loaded for several
+    if slot is not None and wide <= lanes < length_of(column):
         wide = lanes * min(vectors, length_of(column) // lanes)
     if wide % lanes and not narrow:
         wide = 1 << (wide.bit_length() - 1)

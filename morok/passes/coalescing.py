@@ -32,9 +32,8 @@ MANY: Final = 1 << 16  # assumed length of a loop without a bound
 Order = tuple[int, ...]
 Lanes = tuple[Any, ...]
 
-Offsets = tuple[
-    int | None, ...
-]  # a byte offset for each thread, the first range slowest; None if the thread accesses nothing
+# a byte offset for each thread, the first range slowest; None if the thread accesses nothing
+Offsets = tuple[int | None, ...]
 Accesses = dict[Offsets, Counter[int]]  # the number of accesses of all blocks, by the base of the offsets modulo SECTOR
 
 _REARRANGED: Final = frozenset({Op.Vectorize, Op.Gep, Op.Cat})
@@ -102,9 +101,8 @@ class _Block:
             index = index.src[1]
         apart = not all(map(_is_uniform, gates))  # lanes with different gates need separate accesses
         size = place.dtype.scalar().itemsize
-        idle = [
-            user.op is Op.Store and r not in place.ranges for r in self.ranges
-        ]  # along these only the first thread stores
+        # along these only the first thread stores
+        idle = [user.op is Op.Store and r not in place.ranges for r in self.ranges]
         passing = self.passing(gates, index.dtype.count)
         sums = lane_offsets(index)
         if sums is None:

@@ -20,9 +20,8 @@ from morok.ir.uop import UOp
 from morok.passes.affine import linear
 from morok.passes.range_stages import const_end
 
-WHOLE_BYTES: Final = (
-    1 << 22
-)  # least size of a buffer to tile: no core's own cache keeps it until the next kernel reads it
+# least size of a buffer to tile: no core's own cache keeps it until the next kernel reads it
+WHOLE_BYTES: Final = 1 << 22
 PIECE_BYTES: Final = 1 << 20  # most bytes of a piece: a core's own cache keeps it
 LEAST_BYTES: Final = 1 << 17  # least bytes of a piece: its work outweighs the start of a kernel
 MOST: Final = 1 << 10  # most pieces: each is a record of its own in the plan

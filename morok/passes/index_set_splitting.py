@@ -39,10 +39,8 @@ def cut_points(store: UOp, r: UOp) -> list[int]:
     for n in store.toposort():
         if n.op not in (Op.Lt, Op.Ge) or not n.src[0].dtype.is_index:
             continue
-        for x, c, beyond in (
-            (n.src[0], n.src[1], 0),
-            (n.src[1], n.src[0], 1),
-        ):  # x < c changes at c, and c < x at c + 1
+        # x < c changes at c, and c < x at c + 1
+        for x, c, beyond in ((n.src[0], n.src[1], 0), (n.src[1], n.src[0], 1)):
             if c.op is Op.Const and list((total := linear(x)).terms.items()) == [(r, 1)]:
                 at = int(c.arg) + beyond - total.constant
                 if 0 < at < end:

@@ -191,9 +191,8 @@ def linearize(root: UOp) -> list[UOp]:
         if count is None:
             count = runs[ranges] = math.prod(int(r.vmax) + 1 for r in ranges)
         urgency.append((count, PRIORITY.get(op, 0), n.arg if op is _GLOBAL else 0))
-    ranks = {
-        u: k * len(nodes) for k, u in enumerate(sorted(set(urgency)))
-    }  # few, and integers compare faster than tuples
+    # few, and integers compare faster than tuples
+    ranks = {u: k * len(nodes) for k, u in enumerate(sorted(set(urgency)))}
     keys = [ranks[u] + i for i, u in enumerate(urgency)]
     heap = [k for k, w in zip(keys, waiting, strict=True) if not w]
     heapq.heapify(heap)

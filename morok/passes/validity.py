@@ -58,9 +58,8 @@ def _simplified(c: UOp, x: UOp) -> UOp | None:
     nodes = x.toposort()
     if not any(n in known for n in nodes) or any(n.op in _MEMORY for n in nodes):
         return None
-    known = {
-        n: n for n in nodes if n.op in _LOOPS
-    } | known  # one of another length, if only behind the gate, is another loop
+    # one of another length, if only behind the gate, is another loop
+    known = {n: n for n in nodes if n.op in _LOOPS} | known
     back = {new: old for old, new in known.items() if new.op is Op.DefineVar}
     out: UOp = simplify(simplify(x.substitute(known)).substitute(back))
     if not _total(out) or cost(out) >= cost(x):

@@ -51,9 +51,8 @@ def admit(rules: Sequence[CheckedRule]) -> Mapping[int, Limits]:
 
 def admit_file(file: RuleFile, prove: bool, trust_ledger: bool, trust_helpers: bool) -> Mapping[str, Limits]:
     """The limits of the rules of a pack's file, as `load_rules` admits them."""
-    named = [
-        r.name for g in file.index.groups for r in g.rules
-    ]  # first: what is asked is asked of the dialect that these are of
+    # first: what is asked is asked of the dialect that these are of
+    named = [r.name for g in file.index.groups for r in g.rules]
     known = ledger.unchanged(file.path, file.content, trust_ledger, file.foreign)
     if trust_helpers:  # first, as they are called where a rule is tried
         _admit_helpers(file.checked.rules(), True)

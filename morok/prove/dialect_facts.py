@@ -131,12 +131,8 @@ OF_NODES: Final[Mapping[str, Callable[[Case, str], str]]] = {
     "lanes": _counted,
 }
 UNASKED: Final = frozenset(("lanes",))  # what matchers ask though no rule names it: a mistake in it is one in all rules
-OF_DTYPES: Final[Mapping[str, int]] = {
-    "bits": 1,
-    "is_int": 1,
-    "is_float": 1,
-    "safe_cast": 2,
-}  # with the number of the dtypes
+# with the number of the dtypes
+OF_DTYPES: Final[Mapping[str, int]] = {"bits": 1, "is_int": 1, "is_float": 1, "safe_cast": 2}
 NUMBERS: Final = tuple(
     n for n, f in FUNCTIONS.items() if f.fact and f.params == ("node",) and f.result in ("int", "bound")
 )

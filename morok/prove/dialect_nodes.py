@@ -28,12 +28,8 @@ from morok.prove.dialect_values import few, same_number
 
 FEW: Final = 6  # constants of a dtype that ops are built over
 DEPTH: Final = 4  # of nodes that are evaluated
-BUILDING: Final = (
-    "build",
-    "rebuild",
-    "inline['build",
-    "inline['pointwise",
-)  # mistakes that are one op's: its nodes are made so
+# mistakes that are one op's: its nodes are made so
+BUILDING: Final = ("build", "rebuild", "inline['build", "inline['pointwise")
 
 Values = Mapping[str, Sequence[Any]]  # some values of each dtype
 Worlds = Mapping[str, Sequence[Any]]  # the encodings of each dtype

@@ -99,9 +99,8 @@ class Trees:
 
     def _at(self, names: Sequence[str], result: str, operands: Sequence[Sequence[Tree]], rng: random.Random) -> None:
         every = list(itertools.product(*operands))
-        equal = [
-            c for c in every if all(t is c[0] for t in c)
-        ]  # one object, where there are others that are equal to it
+        # one object, where there are others that are equal to it
+        equal = [c for c in every if all(t is c[0] for t in c)]
         chosen = [*equal[:INNER], *rng.sample(every, min(MOST, len(every)))]
         made: list[Tree] = []
         last: Any = None  # a node of the op

@@ -36,9 +36,8 @@ if TYPE_CHECKING:
 CALLS: Final = 1000  # calls that satisfy what the helper requires
 ANSWERED: Final = 20  # of these, calls that it did not decline
 TRIES: Final = 30_000
-_LANES: Final = frozenset(
-    {"take", "join", "constants"}
-)  # roles of ops of which each lane is one of an operand, or a constant
+# roles of ops of which each lane is one of an operand, or a constant
+_LANES: Final = frozenset({"take", "join", "constants"})
 _TELLING: Final = frozenset({"counts", "renames", "launched"})  # facts that say of their first operand which loop it is
 TWICE: Final = 100  # calls that are made again, with the same result
 PAIRED: Final = 20  # calls that are made again for other ranges of the same kernel

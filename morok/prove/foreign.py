@@ -123,9 +123,8 @@ def static_digest(module: str, function: str) -> str:
     found = Closure(reader.read).of([(module, function)])
     at = reader.read(module)
     parts = [found.said(), "" if at is not None else f"no {module}"]
-    found.dynamic |= {
-        name for name in found.outside if not _is_beside(name)
-    }  # code of another language, or none at all
+    # code of another language, or none at all
+    found.dynamic |= {name for name in found.outside if not _is_beside(name)}
     inside = {m for m, _ in found.text}
     parts += [_difference(reader, found, name) for name in sorted(inside)]
     loaded = _loaded_with(reader, inside)

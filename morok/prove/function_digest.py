@@ -143,9 +143,8 @@ class _Walk:
         self._constants: set[str] = set()  # texts in code
         self._making: set[str] = set()  # names in code that has run: what it made counts itself
         self._texts: dict[str, None] = {}  # whose words are no names yet
-        self._sayers: list[
-            Any
-        ] = []  # functions, classes and codes: what they say of themselves counts where code names it
+        # functions, classes and codes: what they say of themselves counts where code names it
+        self._sayers: list[Any] = []
         self._told: set[tuple[int, str]] = set()
         self._own: dict[str, bool] = {}
         self._outside: dict[str, bool] = {}
@@ -226,9 +225,8 @@ class _Walk:
         )
         while todo:
             parts = todo.pop().split(".")
-            for name in (
-                ".".join(parts[: i + 1]) for i in range(len(parts))
-            ):  # what goes on behind may be what the module has
+            # what goes on behind may be what the module has
+            for name in (".".join(parts[: i + 1]) for i in range(len(parts))):
                 file = None if name in self._named else find(name)
                 self._named.add(name)
                 if file is not None and self.own(name):
@@ -324,9 +322,8 @@ class _Walk:
             name = getattr(at, "__module__", None)
         else:
             name = objects.module_of(at if issubclass(kind, type) else kind)
-        stream = name == "_io" and not issubclass(
-            kind, (type, types.BuiltinFunctionType)
-        )  # which shows what it holds, or nothing
+        # which shows what it holds, or nothing
+        stream = name == "_io" and not issubclass(kind, (type, types.BuiltinFunctionType))
         return name if type(name) is str and not stream and self.reads_outside(name) else ""
 
     def reads_outside(self, module: str) -> bool:
@@ -359,9 +356,8 @@ class _Walk:
     def function(self, at: types.FunctionType) -> list[Any]:
         """The parts of a function; of another's, which may be a wrapper of the helper's own, what it holds alone."""
         scope = at.__globals__
-        module = objects.home(
-            scope
-        )  # where its code is from: `__module__` is what a wrapper says, `__name__` what a copy says
+        # where its code is from: `__module__` is what a wrapper says, `__name__` what a copy says
+        module = objects.home(scope)
         parts: list[Any] = [at.__defaults__, at.__kwdefaults__ and tuple(sorted(at.__kwdefaults__.items()))]
         for cell in at.__closure__ or ():
             try:
@@ -574,9 +570,8 @@ def _imported(code: types.CodeType, package: str) -> list[str]:
         for i in dis.get_instructions(at):
             if i.opname == "IMPORT_NAME":
                 level, names = before[-2:]
-                with contextlib.suppress(
-                    ImportError, ValueError
-                ):  # a relative import without a package fails when it runs
+                # a relative import without a package fails when it runs
+                with contextlib.suppress(ImportError, ValueError):
                     module = importlib.util.resolve_name("." * level + i.argval, package)
                     found |= dict.fromkeys([module, *(f"{module}.{n}" for n in names or () if n != "*")])
             before = [*before, i.argval][-2:]

@@ -10,11 +10,8 @@ from morok.prove.semantics.numbers import Num
 from morok.prove.semantics.term import Term, Unsupported
 from morok.prove.smt import TRUE, Expr
 
-CONSTANT, CONSTANTS, INVALID = (
-    "@const",
-    "@vconst",
-    "@invalid",
-)  # by which nodes are made that no op makes, whatever it is called
+# by which nodes are made that no op makes, whatever it is called
+CONSTANT, CONSTANTS, INVALID = ("@const", "@vconst", "@invalid")
 ANY_FOLD: Final = S.PVar("_")  # the op of a Reduce whose pattern does not name it
 
 

@@ -331,10 +331,8 @@ def prove_choice(
                 reasons.append(f"{attempt.name}: whether it applies at all is not known")
                 continue
             progress.covered.setdefault(attempt.name, []).append(where)
-            progress.favourites = [
-                favourite,
-                *(f for f in progress.favourites if f != favourite),
-            ]  # likely next
+            # likely next
+            progress.favourites = [favourite, *(f for f in progress.favourites if f != favourite)]
             progress.tried(world)
             return True
         if progress.refusal or progress.refuted is not None or (state is Answer.SAT and refutation.by(case, model)):

@@ -72,9 +72,8 @@ def in_processes(
     do one task after another. Those that go `together` share a process in any case: it loads what they need, and another process
     does so only when nothing else is left to do.
     """
-    if (
-        "fork" not in multiprocessing.get_all_start_methods() or multiprocessing.current_process().daemon
-    ):  # may have no children
+    # may have no children
+    if "fork" not in multiprocessing.get_all_start_methods() or multiprocessing.current_process().daemon:
         while tasks:
             task = tasks.popleft()
             check()

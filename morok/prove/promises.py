@@ -39,9 +39,8 @@ def of_rules(rules: Sequence[CheckedRule], trust_helpers: bool, limits: Limits =
     for file in dict.fromkeys(r.file for r in mine):
         beside = [r for r in mine if r.file == file]
         declared = [{name: (str(r.helpers), canonical(e)) for name, e in r.externs.items()} for r in beside]
-        known: dict[
-            tuple[str, str], Tested
-        ] = {}  # a file, as before and after an edit, may say different things of one name
+        # a file, as before and after an edit, may say different things of one name
+        known: dict[tuple[str, str], Tested] = {}
         for rule, contracts in zip(beside, declared, strict=True):
             for name, said in sorted(contracts.items()):
                 if said not in known:

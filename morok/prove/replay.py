@@ -83,9 +83,8 @@ class _Named(Maker):
         super().__init__(rule, instance, _First(), lanes)
         self.bindings = bindings
         self.variables: dict[Any, Any] = {}
-        self.unnamed = (
-            k for k in bindings if k.rstrip(string.digits) == "_const"
-        )  # in the order in which a pattern has them
+        # in the order in which a pattern has them
+        self.unnamed = (k for k in bindings if k.rstrip(string.digits) == "_const")
         asked = (at for at in S.walk(*rule.syntax.clauses) if isinstance(at, S.ECall) and at.name == "free_of")
         self.loops = {name for at in asked for name in names_in(at.args[-1])}  # others depend on no variable
 

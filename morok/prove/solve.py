@@ -25,9 +25,8 @@ WALL_LIMIT_MS: Final = 120_000  # a safety net far beyond the budget; an answer 
 # z3's default, but where integers are multiplied: there, defined values are eliminated first
 ASK: Final = "(check-sat)"
 ASK_OF_INTEGERS: Final = "(check-sat-using (then simplify propagate-values solve-eqs smt))"
-GIVEN_UP: Final = re.compile(
-    r"max\. resource limit exceeded|canceled|timeout"
-)  # also of a tactic, which is an error to z3
+# also of a tactic, which is an error to z3
+GIVEN_UP: Final = re.compile(r"max\. resource limit exceeded|canceled|timeout")
 _RESOURCES: Final = re.compile(r":rlimit (\d+)")
 
 Answers = dict[tuple[str, int], Result]  # by question and budget
@@ -35,9 +34,8 @@ Answers = dict[tuple[str, int], Result]  # by question and budget
 
 @functools.cache
 def version() -> str:
-    return "z3 " + ".".join(
-        importlib.metadata.version("z3-solver").split(".")[:3]
-    )  # the package's own releases come after
+    # the package's own releases come after
+    return "z3 " + ".".join(importlib.metadata.version("z3-solver").split(".")[:3])
 
 
 def obligation(conditions: Sequence[Expr]) -> str:

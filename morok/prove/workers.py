@@ -90,9 +90,8 @@ def prove_all(
     measured = {i for i, r in enumerate(rules) if is_measured(r)}
     sound = [i for i in range(len(rules)) if i not in found]
     tasks = deque(sorted(sound, key=lambda i: (i not in measured, -needed[i])))
-    asking = jobs + (
-        jobs > 1
-    )  # one more than there are jobs: who asks waits for the solver, which is a process of its own
+    # one more than there are jobs: who asks waits for the solver, which is a process of its own
+    asking = jobs + (jobs > 1)
     for task, verdict in in_processes(
         tasks, lambda i: judge(rules[i], budget, keep), died, asking, measured, limits, stay=True
     ):
@@ -109,7 +108,6 @@ def load_solver(rules: Iterable[CheckedRule]) -> None:
     for dialect in dialects.values():
         for place in {dialect.theory, *(info.solver for info in dialect.ops.values())} - {""}:
             module, _, name = place.partition(":")
-            with contextlib.suppress(
-                *(() if built_in(dialect) else (Exception,))
-            ):  # its verification says what is wrong
+            # the verification of a foreign dialect says what is wrong
+            with contextlib.suppress(*(() if built_in(dialect) else (Exception,))):
                 getattr(importlib.import_module(module), name)

@@ -24,9 +24,8 @@ from morok.errors import HelperContractError
 from morok.rewrite.abbreviate import abbreviate, op_name
 
 SAMPLES: Final = 6
-STEPS: Final = (
-    1 << 22
-)  # of one condition. Contracts nested over some hundred lanes need more steps than guards of rules may take
+# of one condition. Contracts nested over some hundred lanes need more steps than guards of rules may take
+STEPS: Final = 1 << 22
 PRESENT: Final = 0.6  # the share of loads whose places are there
 FAR: Final = 1000  # the width of the range of samples of a leaf that has at most one finite bound
 

@@ -101,9 +101,8 @@ def parse(text: str) -> Any:
     """`text` as a verified LLVM module; CompileError with LLVM's message."""
     with COMPILER:
         binding = llvm()
-        opened = [
-            binding.create_context()
-        ]  # a context of its own, since it keeps types and constants until it is closed
+        # a context of its own, since it keeps types and constants until it is closed
+        opened = [binding.create_context()]
         try:
             opened.append(binding.parse_assembly(text, opened[0]))
             opened[1].verify()

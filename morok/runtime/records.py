@@ -48,10 +48,8 @@ class Records:
         arguments, starts = self._arguments(buffers, {group[0] for group in groups if len(group) == 1})
         total, variable_starts = self._variables()
         args, vars = np.array([*arguments, 0], np.uint64), np.zeros(total + 1, np.uint64)
-        self.args, self.vars = (
-            args.data,
-            vars.data,
-        )  # storing a number in a memoryview takes a quarter of an array's time
+        # storing a number in a memoryview takes a quarter of an array's time
+        self.args, self.vars = (args.data, vars.data)
         args_at, vars_at = args.ctypes.data, vars.ctypes.data
         beside = [n for group, side in arranged for n in [*[1] * (len(group) - len(side)), *side]]
         rows: list[tuple[int, ...]] = []
@@ -93,9 +91,8 @@ class Records:
     def _variables(self) -> tuple[int, list[int]]:
         """(number of words of `vars`, the first of each record): steps with equal variables and fixed values share words."""
         blocks: dict[tuple[tuple[Variable, Any], ...], int] = {}  # a step's variables -> their first word
-        slots: dict[
-            tuple[Variable, Any], tuple[str, list[int]]
-        ] = {}  # (variable, fixed value) -> (a kernel's name, its words)
+        # (variable, fixed value) -> (a kernel's name, its words)
+        slots: dict[tuple[Variable, Any], tuple[str, list[int]]] = {}
         words = 0
         starts: list[int] = []
         for i in self.order:
@@ -137,9 +134,8 @@ class Records:
     def set_vars(self, values: Mapping[str, Any]) -> None:
         if self.bound and not values:
             return
-        words: list[
-            int
-        ] = []  # all values are checked before one is written, so that an error leaves the plan unchanged
+        # all values are checked before one is written, so that an error leaves the plan unchanged
+        words: list[int] = []
         for variable, mask, kernel, fixed, _ in self.variables:
             value = values.get(variable.name, fixed)
             if value.__class__ is int and mask and variable.least <= value <= variable.most:  # the common case

@@ -22,9 +22,8 @@ JOB_WORDS: Final = 4
 _KERNEL, _ARGS, _VARS, _WORDS, _SCRATCH, _PARTS = range(RECORD_WORDS)
 # Indices of the pool's words; words that are written often have cache lines of their own.
 STATE, NEXT, EPOCH, SLEEPERS, RECORD, PARTS, SHARED, STOP, POOL_WORDS = 0, 8, 16, 17, 24, 25, 26, 27, 32
-FUTEX: Final = {"x86_64": 202, "ppc64le": 221}.get(
-    platform.machine(), 98
-)  # system call number; 98 on all newer machines
+# system call number; 98 on all newer machines
+FUTEX: Final = {"x86_64": 202, "ppc64le": 221}.get(platform.machine(), 98)
 FUTEX_WAIT, FUTEX_WAKE = 128, 129  # with FUTEX_PRIVATE_FLAG: among the threads of one process
 _INVITED: Final = 32  # lowest bit in STATE of the number of invited workers
 _SPINS: Final = 4000  # polls of the state before a thread yields or sleeps: about 0.1 ms
@@ -85,9 +84,8 @@ def _worker() -> Function:
         with f.when(spins[0] > _SPINS):
             spins[0] = 0
             pool.update(SLEEPERS, "add", 1)
-            f.call(
-                "syscall", FUTEX, pool + 8 * EPOCH, FUTEX_WAIT, epoch, 0, 0, 0
-            )  # returns at once if the epoch has changed
+            # returns at once if the epoch has changed
+            f.call("syscall", FUTEX, pool + 8 * EPOCH, FUTEX_WAIT, epoch, 0, 0, 0)
             pool.update(SLEEPERS, "sub", 1)
     return f
 

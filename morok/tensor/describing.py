@@ -76,9 +76,8 @@ def refuse(what: str) -> JitValueError:
 def _kept(problem: Problem) -> Problem:
     """The error, kept by the description in which it is raised."""
     here = current()
-    for description in (
-        descriptions if here is None else (here,)
-    ):  # elsewhere: in a thread that the function has started
+    # None elsewhere: in a thread that the function has started
+    for description in descriptions if here is None else (here,):
         description.refused = description.refused or problem
     return problem
 

@@ -41,18 +41,10 @@ def _safe_divisor(a: UOp, b: UOp) -> UOp:
 # Floats. Both functions start from an exact remainder, found in steps that subtract multiples of b * 2^k for descending k.
 
 _STEP: Final = 50  # bits of the quotient that one step removes: few enough that its rounding error is below a quarter
-_GREATEST: Final = {
-    dtypes.f16: 16,
-    dtypes.bf16: 128,
-    dtypes.f32: 128,
-    dtypes.f64: 1024,
-}  # every finite number is below 2^this
-_LEAST: Final = {
-    dtypes.f16: -24,
-    dtypes.bf16: -133,
-    dtypes.f32: -149,
-    dtypes.f64: -1074,
-}  # the least positive number is 2^this
+# every finite number is below 2^this
+_GREATEST: Final = {dtypes.f16: 16, dtypes.bf16: 128, dtypes.f32: 128, dtypes.f64: 1024}
+# the least positive number is 2^this
+_LEAST: Final = {dtypes.f16: -24, dtypes.bf16: -133, dtypes.f32: -149, dtypes.f64: -1074}
 
 
 def _multiples(b: UOp, source: DType) -> list[UOp]:

@@ -291,10 +291,8 @@ def logaddexp(self: AnyTensor, other: Any) -> AnyTensor:
     return rounded_to(x.eq(y).where(x + math.log(2.0), total), self._like(a))
 
 
-_TERMS: Final = {
-    32: 5,
-    64: 11,
-}  # degree in x**2 of atan's power series for |x| < tan(pi / 16), by the bits of the float
+# degree in x**2 of atan's power series for |x| < tan(pi / 16), by the bits of the float
+_TERMS: Final = {32: 5, 64: 11}
 
 
 def atan(self: AnyTensor) -> AnyTensor:

@@ -126,9 +126,8 @@ def chains_of(schedule: Schedule, device: Device, kept: Collection[int] = ()) ->
     """The chains of steps that run tile by tile (depth-first tiling), since no buffer between them is an output or in `kept`."""
     if device.target.has_local or config.OPTS.value:
         return []
-    given = {
-        b for s in schedule.steps if s.ast.arg.opts is not None for b in s.buffers
-    }  # optimizations for whole kernels
+    # optimizations for whole kernels
+    given = {b for s in schedule.steps if s.ast.arg.opts is not None for b in s.buffers}
     inner = (
         set(range(schedule.inputs, schedule.inputs + len(schedule.made))) - set(schedule.outputs) - set(kept) - given
     )

@@ -110,9 +110,8 @@ def _realize(tensors: Sequence[Lazy], device: str) -> None:
         if is_empty(t.shape) and stored_buffer(t.uop) is None:
             registry.put(t, reshaped(registry.new_buffer(t.dtype, 0, device), t.shape))
     graphs: list[UOp] = []
-    while graphs != (
-        graphs := [t.uop for t in tensors]
-    ):  # until stable: a signal's handler may compute parts of the graphs
+    # until stable: a signal's handler may compute parts of the graphs
+    while graphs != (graphs := [t.uop for t in tensors]):
         roots = wanted(tensors)
         if not roots:
             return
@@ -127,9 +126,8 @@ def _realize(tensors: Sequence[Lazy], device: str) -> None:
     if done is not None:
         done(plan.buffers)
     mapping: dict[UOp, UOp] = {}
-    nodes = dict(
-        enumerate(prepared.nodes[: prepared.schedule.inputs])
-    )  # one node for each memory: before a write, all tensors over it are found by it
+    # one node for each memory: before a write, all tensors over it are found by it
+    nodes = dict(enumerate(prepared.nodes[: prepared.schedule.inputs]))
     for node, number in numbers.items():
         if number not in nodes:
             nodes[number] = registry.new_buffer(node.dtype, prepared.memory[number].size, device, plan.buffers[number])

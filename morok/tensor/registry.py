@@ -35,13 +35,11 @@ class Reference(weakref.ref[Any]):
 
 
 _tensors: Final[dict[Reference, Description | None]] = {}  # with the description that made a tensor
-_forget: Final = (
-    _tensors.__delitem__
-)  # written in C: Python code in a finalizer would lose an interrupt that arrives in it
+# written in C: Python code in a finalizer would lose an interrupt that arrives in it
+_forget: Final = _tensors.__delitem__
 _names: Final = itertools.count()
-changes: Final = [
-    0
-]  # the number of times that a tensor got another node: while it is unchanged, so are all older tensors
+# the number of times that a tensor got another node: while it is unchanged, so are all older tensors
+changes: Final = [0]
 _MEMORY: Final = object()  # key in a Buffer node's memo: its memory
 
 

@@ -161,9 +161,8 @@ def decided(
             break
         except OverwrittenTooEarly as early:
             roots, now = with_copy(roots, state, early.contents)
-            changed = (
-                {n: now[c] for n, c in changed.items() if c in now} if changed else now
-            )  # others are computed no more
+            # others are computed no more
+            changed = {n: now[c] for n, c in changed.items() if c in now} if changed else now
     forms = {n: state.forms[c] for n, c in changed.items() if c in state.forms} if changed else state.forms
     before = dependencies(split.kernels)
     groups = parallel_groups(before)

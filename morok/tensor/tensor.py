@@ -556,9 +556,8 @@ class Tensor(Lazy):
         name = self.device if device is None else creation.default_device(device)
         if name == self.device:
             return x._same()
-        shared = self.device.startswith("CPU") and name.startswith(
-            "CPU"
-        )  # devices that use an ndarray's memory without a copy
+        # devices that use an ndarray's memory without a copy
+        shared = self.device.startswith("CPU") and name.startswith("CPU")
         if shared and (description := current()) is not None and not description.writes(x.uop):
             return self._make(UOp.new(Op.Copy, (x.uop, UOp.new(Op.Device, (), name))), name)
         try:

@@ -37,9 +37,8 @@ COMMANDS: Final = {
     "doctor": "report the machine, its backends, caches and proofs",
 }
 
-PROGRAMS: Final = frozenset(
-    {"run", "trace", "bisect"}
-)  # commands that run a program, with its own arguments and errors
+# commands that run a program, with its own arguments and errors
+PROGRAMS: Final = frozenset({"run", "trace", "bisect"})
 
 
 class _Parser(argparse.ArgumentParser):

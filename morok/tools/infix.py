@@ -21,11 +21,8 @@ _INFIX: Final = {  # operator -> (precedence, its text)
     "-": (6, " - "),
     "*": (7, " * "),
 }
-_OF_NUMBERS: Final = {
-    "times": " * ",
-    "quotient": " // ",
-    "remainder": " % ",
-}  # functions of the prover's that operators stand for
+# functions of the prover's that operators stand for
+_OF_NUMBERS: Final = {"times": " * ", "quotient": " // ", "remainder": " % "}
 _NOT: Final = 4
 _ATOM: Final = 9
 _OPPOSITE: Final = {"=": " != ", "<": " >= ", "<=": " > ", ">": " <= ", ">=": " < "}

@@ -234,9 +234,8 @@ def test_run_and_trace(tmp_path: Path) -> None:
     assert result.returncode == 0, result.stderr
     sections = [line for line in result.stdout.splitlines() if line.startswith("=== ")]
     assert len(sections) == 22
-    assert result.stdout.startswith(
-        "--- schedule: pass 1: "
-    )  # and nothing but what passes and stages did: it can be piped
+    # and nothing but what passes and stages did: it can be piped
+    assert result.stdout.startswith("--- schedule: pass 1: ")
     assert "[2.0, 3.0]" not in result.stdout
     assert result.stderr == "[2.0, 3.0] []\n"
     assert any("(no change)" in line for line in sections)

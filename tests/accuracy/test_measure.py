@@ -52,11 +52,8 @@ signs: Tan(x: f16) ~> Cast(Tan(Abs(Cast(x, f32))), f16) within 4 ulp
 """
 RULES = {r.name.partition(".")[2]: r for r in check_text(TEXT).rules()}
 FILE = folders.rules_folder() / "target" / "transcendental.rules"
-EVERYTHING = {
-    "exp2_f32": 1.0,
-    "log2_f32": 1.0,
-    "wave_f32.Sin": 1.5,
-}  # measured over all f32 operands, and what is asked of them
+# measured over all f32 operands, and what is asked of them
+EVERYTHING = {"exp2_f32": 1.0, "log2_f32": 1.0, "wave_f32.Sin": 1.5}
 
 
 @functools.cache

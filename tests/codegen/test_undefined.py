@@ -88,9 +88,8 @@ def check(label: str, got: np.ndarray, expected: list[bool | None]) -> None:
         assert w is None or g is w, f"{label} of {row}: {g} where {w} is right"
 
 
-@pytest.mark.parametrize(
-    "lanes", [pytest.param(1, marks=pytest.mark.long), 8]
-)  # a scalar loop goes through LLVM's optimizer, which is quick to use such promises
+# a scalar loop goes through LLVM's optimizer, which is quick to use such promises
+@pytest.mark.parametrize("lanes", [pytest.param(1, marks=pytest.mark.long), 8])
 def test_llvm(lanes: int) -> None:
     cpu = device("CPU")
     for value, use in EXAMPLES:

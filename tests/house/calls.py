@@ -185,9 +185,8 @@ OTHERS: Final = (
         for value in ("a", -7, None, [], 1.5)
     ),
 )  # fmt: skip
-LEFT_OUT: Final = frozenset(
-    {"serial", "memo", "origin", "provenance", "execute", "benchmark", "profile"}
-)  # times, places, numbers
+# times, places, numbers
+LEFT_OUT: Final = frozenset({"serial", "memo", "origin", "provenance", "execute", "benchmark", "profile"})
 
 
 def public(value: Any) -> list[str]:

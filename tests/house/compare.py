@@ -44,17 +44,8 @@ from house import pages  # noqa: E402  # run as a script, the folder that holds 
 
 BEFORE: Final = "5ea33494bf"  # `before-house`: what redesigns are compared with
 INPUTS: Final = ("README.md", "docs", "examples", "tests/prove", "bench/__init__.py", "bench/programs.py")
-PARTS: Final = (
-    "library",
-    "commands",
-    "corpora",
-    "simplify",
-    "programs",
-    "examples",
-    "texts",
-    "calls",
-    "names",
-)  # longest first
+# longest first
+PARTS: Final = ("library", "commands", "corpora", "simplify", "programs", "examples", "texts", "calls", "names")
 JOBS: Final = 2  # parts side by side
 
 

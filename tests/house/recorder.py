@@ -72,9 +72,8 @@ class Firings:
         """For each key the stage and the rule of each firing, in their order."""
         found = {}
         for key, path in self._paths.items():
-            written = (
-                path.read_text(encoding="utf-8") if path.is_file() else '{"firings": []}'
-            )  # no file: nothing was rewritten
+            # no file: nothing was rewritten
+            written = path.read_text(encoding="utf-8") if path.is_file() else '{"firings": []}'
             found[key] = pages.counted(f"{row['stage']}: {row['rule']}" for row in json.loads(written)["firings"])
         return found
 

@@ -40,9 +40,8 @@ def test_lanes_run_over_windows_where_these_are_whole_vectors() -> None:
     short = opts_of(convolution(32, 8, 32, 3, 1))  # 24 products each: storing across memory would take as long
     assert not any(o.startswith("PACK") for o in short)
     assert "UPCAST(1, 32)" in short
-    assert not any(
-        o.startswith("PACK") for o in opts_of(convolution(32, 64, 3, 3, 1))
-    )  # three outputs read what is copied
+    # three outputs read what is copied
+    assert not any(o.startswith("PACK") for o in opts_of(convolution(32, 64, 3, 3, 1)))
 
 
 @pytest.mark.sampled(2)

@@ -180,9 +180,8 @@ def test_rows_that_lie_across_memory_are_copied_side_by_side() -> None:
     blocks = ["SWAP(0, 1)", "BLOCK(0, 128)", "UPCAST(1, 8)", "UPCAST(2, 32)", "PACK(2, 1)", "PACK(1, 2)"]
     assert chosen(K.matmul_turned(64, 2048, 256)) == blocks
     few = ["SWAP(0, 1)", "UPCAST(1, 8)", "UPCAST(0, 32)", "PACK(2, 1)"]
-    assert chosen(K.matmul_turned(60, 256, 128)) == [
-        o.replace("(1, 8)", "(1, 6)") for o in few
-    ]  # no multiple of eight rows
+    # no multiple of eight rows
+    assert chosen(K.matmul_turned(60, 256, 128)) == [o.replace("(1, 8)", "(1, 6)") for o in few]
     assert chosen(K.matmul_turned(64, 256, 128), replace(K.CPU, threads=2)) == [*few, "THREAD(0, 0)"]
     assert chosen(K.matmul_turned(64, 16, 64)) == ["UPCAST(0, 4)", "UPCAST(1, 64)"]  # too small for a copy
     tile = (Opt(OptOp.UPCAST, 0, 2), Opt(OptOp.UPCAST, 1, 16), Opt(OptOp.PACK, 2, 0), Opt(OptOp.PACK, 1, 1))

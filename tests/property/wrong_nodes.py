@@ -103,9 +103,8 @@ ASKED: Final[dict[str, Callable[[UOp, random.Random], object]]] = {
     "tensor": lambda n, rng: tensor(n, _buffers(n), _variables(n)),
     "run": lambda n, rng: run(n, _buffers(n), _variables(n)),
 }
-MAY_REFUSE: Final = frozenset(
-    {"verify", "verify a list", "evaluate", "tensor", "run"}
-)  # the others answer for every node
+# the others answer for every node
+MAY_REFUSE: Final = frozenset({"verify", "verify a list", "evaluate", "tensor", "run"})
 _BIG: Final = 1 << 10  # iterations, and elements, of what is interpreted
 
 

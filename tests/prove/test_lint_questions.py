@@ -73,9 +73,8 @@ def test_a_rule_that_gets_its_turn(rules: str) -> None:
 
 
 def test_a_rule_that_applies_to_its_own_result() -> None:
-    assert (
-        said("a: Add(x: index, y) if vmin(x) < vmax(y) ~> Add(y, x)", "MRK115") == []
-    )  # it need not hold the other way round
+    # it need not hold the other way round
+    assert said("a: Add(x: index, y) if vmin(x) < vmax(y) ~> Add(y, x)", "MRK115") == []
     rules = "a: Add(x: index, y) if vmin(x) < vmax(y) or vmin(y) <= vmax(x) ~> Add(y, x)"  # that one of the two holds always does
     assert said(rules, "MRK115") == [(3, "`a` applies to its own result, again and again")]
     rules = "a: Add(x, y) if dtype(x) == dtype(y) ~> Add(y, x)"
@@ -92,9 +91,8 @@ def test_guards_that_decide_nothing() -> None:
     assert said(rules, "MRK116") == [(3, f"`vmin(x) <= vmax(x)`{always}"), (3, f"`c >= 1`{always}")]
     rules = "a: Mod(x: int, @const(c)) if c > 0 and (vmin(x) > vmax(x) or vmax(x) == 3) ~> x"
     assert said(rules, "MRK116") == [(3, "`vmin(x) > vmax(x)` never holds here")]
-    assert said("a: Mod(x: int, @const(c)) if c != 0 ~> x", "MRK116") == [
-        (3, f"`c != 0`{always}")
-    ]  # x % 0 has no value
+    # x % 0 has no value
+    assert said("a: Mod(x: int, @const(c)) if c != 0 ~> x", "MRK116") == [(3, f"`c != 0`{always}")]
 
 
 def test_guards_that_decide() -> None:
@@ -125,9 +123,8 @@ def test_measures() -> None:
     assert left("a: FloorMod(x: int, y) ~> Sub(x, Mul(FloorDiv(x, y), y))\nb: FloorDiv(x: int, x) ~> one(x)") == []
     assert left("a: Add(x: int, y) ~> Add(y, x)") == ["g.a"]
     assert left("a: Neg(x: int) ~> Neg(Neg(Neg(x)))") == ["g.a"]
-    assert (
-        left("a: Mul(Neg(x: int), @const(c)) ~> Shl(x, where(c > 4, 2, 1))") == []
-    )  # whichever number that is, a constant
+    # whichever number that is, a constant
+    assert left("a: Mul(Neg(x: int), @const(c)) ~> Shl(x, where(c > 4, 2, 1))") == []
     assert left("a: Mul(Neg(x: int), @vconst(vs)) ~> Mul(x, VConst { values: [0 - v for v in vs] })") == []
     # each of the three is smaller by some measure, all of them by none
     assert len(left("a: Not(x: int) ~> Neg(Abs(x))\nb: Neg(x: int) ~> Not(Not(x))\nc: Abs(x: int) ~> Not(x)")) == 1

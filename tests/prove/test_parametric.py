@@ -329,9 +329,8 @@ def test_places_do_not_depend_on_where_axes_of_length_1_stand(rank: int) -> None
             MEANINGS[f] = lambda k, known=known: known[k] if 0 <= k < len(known) else 9
         unknowns = {one: shape, other: permuted, n.term: rank}
         pairs = [unknowns | {early.term: i, late.term: j} for i, j in itertools.product(axes_and_more, repeat=2)]
-        told = next(
-            (pair for pair in pairs if valued(turned, pair)), pairs[0]
-        )  # of two unknown axes nothing more is said
+        # of two unknown axes nothing more is said
+        told = next((pair for pair in pairs if valued(turned, pair)), pairs[0])
         assert valued(elements, told)
         for p, j, x in itertools.product(range(-1, math.prod(shape) + 1), axes_and_more, range(rank)):
             assert valued(digits, told | {place.term: p, k.term: j, axis.term: x}), (shape, axes, p, j, x)

@@ -386,9 +386,8 @@ def test_a_tested_contract_is_remembered_until_its_code_changes(
     monkeypatch.setenv("MOROK_CACHE_DIR", str(module.parent / "cache"))
     for old, new in (("STEP = 2", "STEP = 3"), ("n // STEP", "n // STEP + 1")):
         module.write_text(GOOD.replace(old, new))
-        shutil.rmtree(
-            module.parent / "__pycache__", ignore_errors=True
-        )  # Python takes a text of the same second for the same
+        # Python takes a text of the same second for the same
+        shutil.rmtree(module.parent / "__pycache__", ignore_errors=True)
         sys.modules.pop(name, None)
         importlib.invalidate_caches()
         assert main(["prove", str(rules)]) == 1, "its text is another, and this process trusts it by now"

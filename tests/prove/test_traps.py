@@ -470,9 +470,8 @@ def test_a_helper_inside_an_expression_says_how_to_mend_it() -> None:
 
 
 def test_the_least_number_is_tried_where_the_solver_gives_up() -> None:
-    found = verdict(
-        "Mod(x: i32, Neg(y)) ~> Mod(x, y)", budget=100_000
-    )  # the remainder of the least number by -1 has no value
+    # the remainder of the least number by -1 has no value
+    found = verdict("Mod(x: i32, Neg(y)) ~> Mod(x, y)", budget=100_000)
     assert found.verdict == "refuted"
     assert found.counterexample is not None
     assert found.counterexample["confirmed"] is True

@@ -109,9 +109,8 @@ OPS: Mapping[str, OpInfo] = {
     "Narrow": op("Narrow", 1, lambda d, a: min(a, 100), params=("big",), domains={}, result="sm"),
     "Width": op("Width", 1, lambda d, a: d[1], result="big", comparison=True),
 }
-OTHERS: Mapping[
-    str, OpInfo
-] = {  # an op that is called as another one is elsewhere, and one whose operands are of two dtypes
+# an op that is called as another one is elsewhere, and one whose operands are of two dtypes
+OTHERS: Mapping[str, OpInfo] = {
     "Where": op("Where", 3, lambda d, a, b, c: a if c else b),
     "First": op(
         "First",

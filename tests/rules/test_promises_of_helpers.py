@@ -27,9 +27,8 @@ def of_helper(name: str) -> list[CheckedRule]:
 
 
 HELPERS = sorted({name for r in RULES if r.context is None for name in r.externs})
-PROMISING = [
-    name for name in HELPERS if of_helper(name)[0].externs[name].ensures
-]  # of the others rules believe nothing
+# of the others rules believe nothing
+PROMISING = [name for name in HELPERS if of_helper(name)[0].externs[name].ensures]
 
 
 def digits(rng: random.Random) -> Iterator[tuple[Any, ...]]:

@@ -37,10 +37,8 @@ def methods(kind: type) -> Iterator[tuple[str, Any]]:
 def public() -> dict[str, Any]:
     """Every public name of the package: functions, classes, and the methods of these."""
     found = {name: getattr(morok, name) for name in morok.__all__}
-    found |= {
-        "rewrite": library.rewrite,
-        "prove": api.prove,
-    }  # both names are packages, too, once something imports them
+    # both names are packages, too, once something imports them
+    found |= {"rewrite": library.rewrite, "prove": api.prove}
     found |= {f"nn.{name}": getattr(nn, name) for name in nn.__all__}
     of_classes = {f"{name}.{n}": f for name, kind in found.items() if inspect.isclass(kind) for n, f in methods(kind)}
     return found | of_classes
@@ -48,9 +46,8 @@ def public() -> dict[str, Any]:
 
 PUBLIC: Final = public()
 DIALECT: Final = [morok.dialect.Dialect, morok.dialect.OpInfo, morok.dialect.OperandInfo]
-POINTWISE: Final = {
-    f"UOp.{e.op.name.lower()}" for e in TABLE.entries.values() if e.pointwise
-}  # documented by one sentence
+# documented by one sentence
+POINTWISE: Final = {f"UOp.{e.op.name.lower()}" for e in TABLE.entries.values() if e.pointwise}
 
 
 def said(name: str) -> str:

@@ -208,9 +208,8 @@ def test_ctrl_c_ends_a_proof_and_its_workers() -> None:
     # Interrupted while it executes text, as when a dataclass is made, `python -m` ends by the signal: to a shell that is 130 too.
     status = process.returncode if process.returncode >= 0 else 128 - process.returncode
     assert (status, out, err) == (130, "", "interrupted\n")
-    deadline = (
-        time.monotonic() + 20
-    )  # the process that asks the solver ends when it sees that nobody is left who could ask
+    # the process that asks the solver ends when it sees that nobody is left who could ask
+    deadline = time.monotonic() + 20
     while [pid for pid in workers if Path(f"/proc/{pid}").exists()] and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not [pid for pid in workers if Path(f"/proc/{pid}").exists()]

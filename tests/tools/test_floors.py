@@ -181,12 +181,8 @@ def test_nothing_asks_for_a_dialect_by_its_name() -> None:
 
 def test_the_name_of_the_built_in_dialect_is_written_once() -> None:
     said = with_node(lambda node: isinstance(node, ast.Constant) and node.value == "morok")
-    package = {
-        "morok.dsl.helpers",
-        "morok.prove.bounds_record",
-        "morok.prove.foreign",
-        "morok.prove.sources",
-    }  # modules' names
+    # modules' names
+    package = {"morok.dsl.helpers", "morok.prove.bounds_record", "morok.prove.foreign", "morok.prove.sources"}
     assert said - package == {"morok.dialect"}
 
 

@@ -42,9 +42,8 @@ FOUND_SOON = {"branches ahead", "zeros read alike", "facts of values"}
 
 @pytest.mark.parametrize("name", [pytest.param(n, marks=[] if n in FOUND_SOON else pytest.mark.long) for n in HOLES])
 def test_every_hole_is_found(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv(
-        "MOROK_CACHE_DIR", str(tmp_path)
-    )  # what was found without the hole would hide it, and what is found with it
+    # what was found without the hole would hide it, and what is found with it
+    monkeypatch.setenv("MOROK_CACHE_DIR", str(tmp_path))
     HOLES[name](monkeypatch)
     with monkeypatch.context() as patch:
         patch.setattr(campaign, "_starts", lambda _: iter([range(SHOWN[name], SHOWN[name] + 1)]))
@@ -114,9 +113,8 @@ def test_helpers_that_keep_their_contracts_are_called_and_no_others() -> None:
     assert fared("return (a + b) // (a - a)") == "broken"
     around = f"@context {promised.CONTEXT};\n"
     assert fared("return b + a", around) == "usable"
-    assert (
-        fared("return a + b if around.nodes < 3 else 7", around) == "broken"
-    )  # with the context of a graph, none made up
+    # with the context of a graph, none made up
+    assert fared("return a + b if around.nodes < 3 else 7", around) == "broken"
     assert not [name for name in sys.modules if name.startswith("attacked_helper_")]
 
 

@@ -14,17 +14,8 @@ from morok.codegen.llvm.lane_arithmetic import Lanes
 from morok.codegen.llvm.op_instructions import OPS, emits, in_double, lanes_of
 from morok.ir.uop import UOp
 
-LIBRARY: Final = (
-    "exp2",
-    "log2",
-    "sin",
-    "exp",
-    "log",
-    "cos",
-    "tan",
-    "tanh",
-    "erf",
-)  # functions of C under the ops' names
+# functions of C under the ops' names
+LIBRARY: Final = ("exp2", "log2", "sin", "exp", "log", "cos", "tan", "tanh", "erf")
 
 
 def _each_lane(function: str, first: Lanes, *others: Lanes) -> Lanes:

@@ -50,9 +50,8 @@ def prefetching_loads(accesses: Sequence[Access]) -> dict[UOp, Prefetch]:
     """The loads that also prefetch: in the second loop over a row, and in the only loop that accesses a large buffer."""
     found: dict[UOp, Prefetch] = {}
     reads: dict[_Row, set[UOp]] = {}  # the loops that read each row
-    inside: dict[
-        UOp, set[UOp | None]
-    ] = {}  # the loops that read each buffer; None for stores, and for reads outside of loops
+    # the loops that read each buffer; None for stores, and for reads outside of loops
+    inside: dict[UOp, set[UOp | None]] = {}
     streams: list[Access] = []
     for a in accesses:
         size = _bytes(a.kept)

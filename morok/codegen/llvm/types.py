@@ -66,9 +66,8 @@ def suffix(base: str, lanes: int) -> str:
 def _bf16_bits(v: float) -> int:
     if v != v:
         return 0x7FC0
-    return (
-        int(struct.unpack("<I", struct.pack("<f", v))[0]) >> 16
-    )  # constants are rounded already: the lower bits are zero
+    # constants are rounded already: the lower bits are zero
+    return int(struct.unpack("<I", struct.pack("<f", v))[0]) >> 16
 
 
 def _f8_bits(d: DType, v: float) -> int:

@@ -13,9 +13,8 @@ from typing import Final
 from morok.ir.op import Op
 from morok.ir.uop import UOp
 
-_WORKED_OUT: Final = frozenset(
-    (Op.Load, Op.Index, Op.DefineGlobal, Op.DefineLocal, Op.DefineReg)
-)  # not address arithmetic
+# not address arithmetic
+_WORKED_OUT: Final = frozenset((Op.Load, Op.Index, Op.DefineGlobal, Op.DefineLocal, Op.DefineReg))
 
 
 def wrapping_loops(instructions: Sequence[UOp]) -> frozenset[UOp]:

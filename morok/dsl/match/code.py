@@ -23,9 +23,8 @@ BINARY: Final[Mapping[str, ast.operator]] = {
 }  # fmt: skip
 UNARY: Final[Mapping[str, ast.unaryop]] = {"-": ast.USub(), "~": ast.Invert(), "not": ast.Not()}
 _CALLS: Final = (ast.Call, ast.ListComp, ast.SetComp)
-VALUES: Final = frozenset(
-    ("test", "iter", "value")
-)  # the fields of statements whose expressions stand on their first line
+# the fields of statements whose expressions stand on their first line
+VALUES: Final = frozenset(("test", "iter", "value"))
 BLOCKS: Final = ("body", "handlers", "orelse")  # the fields with statements, in the order in which they are printed
 _AND: Final = ast.And()
 _OR: Final = ast.Or()

@@ -38,9 +38,8 @@ class DtypeConstraints:
             info = self.dialect.ops[op]
             if info.params:
                 self._pointwise(path, info)
-        for c in (
-            clause.constraints if built_in(rule.dialect) else ()
-        ):  # whose `same` is identity: nodes of others say their types
+        # of the built-in dialect, whose `same` is identity: nodes of others say their types
+        for c in clause.constraints if built_in(rule.dialect) else ():
             if len(c.paths) == 2 and c.condition is self.access.same(*map(made.node, c.paths)):
                 self.join(("e", c.paths[0]), ("e", c.paths[1]))
                 self.join(("l", c.paths[0]), ("l", c.paths[1]))

@@ -403,9 +403,8 @@ class _Patterns:
         if ty is not None:
             listed = code.choice(here, code.list_of((node,)), code.tuple_of(()))
             clause = clause._replace(several=(*clause.several, Several(path, listed, ty)))
-        if (
-            p.ignored and self.may_be_invalid(ty) and not _mentions_maybe(p.type)
-        ):  # a name's own constraints cover the others
+        # a name's own constraints cover the others
+        if p.ignored and self.may_be_invalid(ty) and not _mentions_maybe(p.type):
             invalid = code.all_of((here, self.access.asked("invalid", node)))
             clause = clause.plus(self.asked(code.unary("not", invalid), path))
         bound = Binding("read", path, code.choice(here, node, code.none))

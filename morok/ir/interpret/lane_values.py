@@ -158,9 +158,8 @@ def scalar_value(node: UOp, vs: list[Lanes]) -> Lanes:
         return bitcast(node, vs[0])
     if op in SAME and vs:
         return vs[0]
-    if op is Op.Wmma and hasattr(
-        node.arg, "multiply"
-    ):  # a layout that defines the product; for any other, only its target does
+    # a layout that defines the product; for any other, only its target does
+    if op is Op.Wmma and hasattr(node.arg, "multiply"):
         product: Lanes = node.arg.multiply(vs[0], vs[1], vs[2])
         return product
     raise IRError(f"the interpreter has no value for {op.name}", expected="an op with a value for given operands")

@@ -156,9 +156,8 @@ def _meaning(op: str, s: Sketch) -> Callable[..., Any]:
         if s.form == "clip":
             return smt.If(v > s.high, s.high, smt.If(v < s.low, s.low, v))
         size = s.high - s.low + 1
-        return smt.If(
-            v > s.high, v - size, smt.If(v < s.low, v + size, v)
-        )  # of one sum, which leaves the range once at most
+        # of one sum, which leaves the range once at most
+        return smt.If(v > s.high, v - size, smt.If(v < s.low, v + size, v))
 
     def solve(w: Any, d: Any, a: Any, *more: Any) -> Any:
         b = more[0].value if more else None

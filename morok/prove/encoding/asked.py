@@ -44,9 +44,8 @@ def _words(at: Any, meanings: Meanings) -> Any:
         raise _Several
     if isinstance(at, S.Syntax):
         return (type(at).__name__, *(_words(getattr(at, f), meanings) for f in at.__dataclass_fields__ if f != "span"))
-    return (
-        tuple(_words(part, meanings) for part in at) if isinstance(at, tuple) else repr(at)
-    )  # 0, 0.0, -0.0 and False apart
+    # 0, 0.0, -0.0 and False apart
+    return tuple(_words(part, meanings) for part in at) if isinstance(at, tuple) else repr(at)
 
 
 __all__ = ["ANY", "Meanings", "words_of"]

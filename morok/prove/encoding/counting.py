@@ -105,9 +105,8 @@ class CountingEncoder(StructureEncoder):
         after = n.binary("+", done, n.const(1))
         first, body = self.identity(fold.op, fold.dtype), fold.body
         known = [*out.premises, end.term.defined]
-        once = (
-            body if is_false(first.defined) else f(self.world, d, first, body)
-        )  # without an identity the first begins the fold
+        # without an identity the first begins the fold
+        once = body if is_false(first.defined) else f(self.world, d, first, body)
         results = (
             (self.at_end(pattern, end, end.term), first),
             (self.at_end(pattern, end, self.world.constant(end.dtype, 1)), once),

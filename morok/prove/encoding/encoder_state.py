@@ -129,9 +129,8 @@ class Reading(ABC):
         if isinstance(v, (Num, Truth, Constant)):
             return v.exists
         if isinstance(v, Sequence):
-            return both(
-                *(self.existence(i) for i in v.items if not isinstance(i, Sequence))
-            )  # those exist since they were made
+            # those exist since they were made
+            return both(*(self.existence(i) for i in v.items if not isinstance(i, Sequence)))
         return TRUE
 
     # What the files of this folder need of each other.

@@ -24,9 +24,8 @@ REDUCTIONS: Final = ("Add", "Mul", "Max", "Min")
 ARITHMETIC_SIGN = {"Add": "+", "Sub": "-", "Mul": "*"}
 # The facts of a foreign dialect of which a proof learns something: those that its verification tries (prove/dialect_facts.py).
 MEANT: Final = frozenset(("vmin", "vmax", "no_overflow", "defined", "bits", "is_int", "is_float", "safe_cast"))
-_LANGUAGE: Final = frozenset(
-    ("same", "dtype", "lanes", "eval", "const", "zero", "one")
-)  # whatever a dialect's facts are
+# whatever a dialect's facts are
+_LANGUAGE: Final = frozenset(("same", "dtype", "lanes", "eval", "const", "zero", "one"))
 
 
 class Facts(Pointwise):

@@ -32,9 +32,8 @@ class Ranges(Fragments):
     def call(self, e: S.ECall) -> Any:
         if (said := self.said_of_loops(e)) is not None:
             if all(isinstance(c, S.ECall) and c.name == "free_of" for c in said):
-                return Truth(
-                    self.world.fresh("free_of", smt.BoolSort())
-                )  # what it says of names, `free_names` has read
+                # what it says of names, `free_names` has read
+                return Truth(self.world.fresh("free_of", smt.BoolSort()))
             raise Unsupported("a condition on every loop")
         return super().call(e)
 

@@ -149,9 +149,8 @@ class Operands(Freedom):
         several = [o.name for o in info.operands if o.many]
         for operand in info.operands:
             if operand.many:
-                take = len(arguments) // (
-                    len(several) - several.index(operand.name)
-                )  # Pad and Shrink end in two of one length
+                # Pad and Shrink end in two of one length
+                take = len(arguments) // (len(several) - several.index(operand.name))
                 out[operand.name] = arguments[:take]
                 arguments = arguments[take:]
             elif arguments:

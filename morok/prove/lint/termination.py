@@ -251,9 +251,8 @@ def _differences(rule: CheckedRule, factors: Factors) -> list[Difference] | None
             if made.names - before.names:
                 return None
             difference = {w: before.weights[w] - made.weights[w] for w in sorted(before.weights | made.weights)}
-            difference[_LEAF] = sum(
-                (before.names - made.names).values()
-            )  # whatever a name stands for is at least a leaf
+            # whatever a name stands for is at least a leaf
+            difference[_LEAF] = sum((before.names - made.names).values())
             out.append(difference)
     except Unmeasurable:
         return None

@@ -250,9 +250,8 @@ def _first(r: Reading, e: S.EComprehension) -> Any:
     ]
     there = smt.Substitution((t, smt.Int(Symbol("fixed", "free", k))) for k, t in enumerate(free))
     f = s.firsts.setdefault((there(sequence.length.term), there(asked)), s.symbol("first"))
-    first = integer(
-        smt.Function(f, *([INT] * len(free)), INT)(*free) if free else smt.Int(f)
-    )  # seen to depend on these
+    # seen to depend on these
+    first = integer(smt.Function(f, *([INT] * len(free)), INT)(*free) if free else smt.Int(f))
     if not s.trying and (first.term, *s.guard) not in s.said:
         s.said.add((first.term, *s.guard))
         found = smt.And(within(first, 0, sequence.length), named(first, condition, True))

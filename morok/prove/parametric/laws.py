@@ -30,9 +30,8 @@ SINGLE: Final = smt.Function(Symbol("function", "axis"), INT, INT, AXES)  # one 
 LENGTH: Final = smt.Function(Symbol("function", "length"), AXES, INT)  # how many axes there are
 BLOCK: Final = smt.Function(Symbol("function", "block"), AXES, ITERATION, INT)
 MOVED: Final = smt.Function(Symbol("function", "moved"), AXES, INT, ITERATION, ITERATION)
-AMONG: Final = smt.Function(
-    Symbol("function", "among"), AXES, AXES, BOOL
-)  # every axis of the one is one of the other's
+# every axis of the one is one of the other's
+AMONG: Final = smt.Function(Symbol("function", "among"), AXES, AXES, BOOL)
 APART: Final = smt.Function(Symbol("function", "apart"), AXES, AXES, BOOL)  # no axis is in both
 DISTINCT: Final = smt.Function(Symbol("function", "distinct"), AXES, BOOL)  # no axis is in it twice
 
@@ -40,12 +39,10 @@ NUMBER: Final = smt.Function(Symbol("function", "number", "index"), INT, VALUE) 
 TRUTH: Final = smt.Function(Symbol("function", "truth", "bool"), BOOL, VALUE)  # a truth as a value of dtype bool
 INDEX_OF: Final = smt.Function(Symbol("function", "index of"), VALUE, INT)  # the integer that such a value is
 SUM: Final = smt.Function(Symbol("op", "Add", "index", "index"), VALUE, VALUE, VALUE)
-FLAT: Final = smt.Function(
-    Symbol("function", "flat"), VALUE, VALUE, INT
-)  # the place, in row-major order, of an index vector
-DIGIT: Final = smt.Function(
-    Symbol("function", "digit"), VALUE, INT, INT, INT
-)  # the index, along an axis, of such a place
+# the place, in row-major order, of an index vector
+FLAT: Final = smt.Function(Symbol("function", "flat"), VALUE, VALUE, INT)
+# the index, along an axis, of such a place
+DIGIT: Final = smt.Function(Symbol("function", "digit"), VALUE, INT, INT, INT)
 SIZE: Final = smt.Function(Symbol("function", "elements"), VALUE, INT)  # how many elements a shape has
 ONLY: Final = smt.Function(Symbol("op", "sequence of one"), VALUE, VALUE)  # a sequence of one item, as a value
 INVALID: Final = smt.Const(Symbol("op", "Invalid"), VALUE)
@@ -53,9 +50,8 @@ NOWHERE: Final = smt.Const(Symbol("fixed", "nowhere"), VALUE)  # the place at In
 NONE: Final = smt.Const(Symbol("fixed", "no value"), VALUE)  # what a lane holds that has no value
 UNSAID: Final = smt.Const(Symbol("fixed", "unsaid"), VALUE)  # the place behind a gate without a value
 LANES_OF: Final = smt.Function(Symbol("function", "lanes of elements"), VALUE, INT)  # of storage that may hold vectors
-BEHIND: Final = smt.Function(
-    Symbol("function", "elements behind"), VALUE, INT, VALUE
-)  # a place that so many come before
+# a place that so many come before
+BEHIND: Final = smt.Function(Symbol("function", "elements behind"), VALUE, INT, VALUE)
 OFFSET: Final = smt.Function(Symbol("function", "offset"), VALUE, INT)  # the index that a place was made of
 
 

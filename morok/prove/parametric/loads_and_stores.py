@@ -69,9 +69,8 @@ def index(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
         made = _indexed(r, parts, buffer, gate)
     else:
         made = _indexed(r, parts, buffer, None)
-        if (
-            not made.uniform or r.part != "pattern"
-        ):  # of a gate without a value nowhere has none either, and may be anything
+        # of a gate without a value nowhere has none either, and may be anything
+        if not made.uniform or r.part != "pattern":
             made = lanewise(r, lambda g, p: behind_gates(r.setting, [g], p), [gate, made], {0, 1})
     if _of_numbers(r, parts["buffer"]):
         return made

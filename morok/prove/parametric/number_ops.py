@@ -69,9 +69,8 @@ _TRUTHS: Final[dict[Applicable, Callable[..., Expr]]] = {
     op("Not", "bool"): smt.Not,
 }
 DECIDING: Final = ("And", "Or")  # one of their operands may decide, whether the other has a value or not
-LENIENT: Final = frozenset(
-    {*DECIDING, "Where"}
-)  # ops that may have a value where an operand has none: of all others each has
+# ops that may have a value where an operand has none: of all others each has
+LENIENT: Final = frozenset({*DECIDING, "Where"})
 _OR: Final = op("Or", "bool", "bool")
 _DECIDING: Final = frozenset(op(name, "bool", "bool") for name in DECIDING)
 _WHERE: Final = op("Where", "bool", "index", "index")

@@ -46,9 +46,8 @@ def function(r: Reading, op: str, dtypes: Sequence[str], to: str | None = None, 
     f = smt.Function(Symbol("op" if r.built_in else "foreign", op, *named), *([VALUE] * len(dtypes)), VALUE)
     if r.rule.dialect.ops[op].params and not staged:
         r.setting.elements.ops[f] = op, tuple(dtypes), to
-    told = (
-        r.built_in and "Bitcast" in ops_of(r.rule) and not (exact(r, dtypes[0]) or dtypes[0] == "index")
-    )  # which NaN it is
+    # which NaN it is
+    told = r.built_in and "Bitcast" in ops_of(r.rule) and not (exact(r, dtypes[0]) or dtypes[0] == "index")
     if r.rule.dialect.ops[op].commutative and len(set(dtypes)) == 1 and len(dtypes) == 2 and not told:
         r.setting.algebra.commutative.add(f)
     return f

@@ -221,17 +221,15 @@ class Setting:
         self.counted: dict[tuple[Expr, Expr], Applicable] = {}
         self.said_of_counts: set[Expr] = set()
         self.boundaries: list[Integer] = []
-        self.axes_found: set[Expr] = (
-            set()
-        )  # the single axes that a pattern names: in a graph they have the lengths that it says
+        # the single axes that a pattern names: in a graph they have the lengths that it says
+        self.axes_found: set[Expr] = set()
         self.regrouped: dict[Applicable, Applicable] = {}
         self.over_axes: dict[Expr, dict[tuple[Expr, Expr], Callable[[Expr], Expr]]] = {}
         self.tables: dict[Expr, tuple[Integer, Integer]] = {}
         self.turned: set[tuple[Expr, Expr]] = set()
         self.reordered: dict[tuple[Expr, Expr], bool] = {}
-        self.dealt_out: set[tuple[Expr, Expr]] = (
-            set()
-        )  # folds of which it has been asked whether one has every n-th item
+        # folds of which it has been asked whether one has every n-th item
+        self.dealt_out: set[tuple[Expr, Expr]] = set()
         self.widest: dict[tuple[Expr, Expr], Integer] = {}
         self.threads: list[Expr] = []
         self.numbers = {0, 1}

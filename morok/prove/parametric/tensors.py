@@ -39,9 +39,8 @@ def is_tensor(node: Vector) -> bool:
 def opaque(r: Reading, name: Symbol) -> Tensor:
     """A tensor of which nothing is known."""
     s = r.setting
-    told: Part = (
-        name.parts[0] if name.kind == "variable" else name
-    )  # one without a name is told from others by its symbol alone
+    # one without a name is told from others by its symbol alone
+    told: Part = name.parts[0] if name.kind == "variable" else name
     rank = integer(smt.Int(Symbol("dimension", r.shapes.of_rank(told), "rank")))
     size = smt.Function(Symbol("dimension", r.shapes.of_shape(told)), INT, INT)
     element = smt.Function(Symbol("cell", name), VALUE, VALUE)
@@ -159,9 +158,8 @@ def same(s: Setting, pattern: Tensor, target: Tensor, dtype: str) -> None:
     s.claim(pattern.size(axis).term == target.size(axis).term)
     s.guard.pop()
     at = smt.Function(s.symbol("at"), INT, INT)
-    inside = smt.Bool(
-        s.symbol("inside")
-    )  # there may be no such index vector: only the elements are compared under this
+    # there may be no such index vector: only the elements are compared under this
+    inside = smt.Bool(s.symbol("inside"))
     of_each(s, True, pattern.rank, lambda k: within(integer(at(k.term)), 0, pattern.size(k)), inside)
 
     def here(k: Integer) -> Integer:

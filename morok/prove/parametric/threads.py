@@ -23,11 +23,8 @@ from morok.prove.symbol import Symbol
 if TYPE_CHECKING:
     from morok.prove.parametric.reading import Reading
 
-WITHOUT_ITERATION: Final = (
-    "op",
-    "function",
-    "fixed",
-)  # the kinds of functions that are what they are at every iteration
+# the kinds of functions that are what they are at every iteration
+WITHOUT_ITERATION: Final = ("op", "function", "fixed")
 
 
 def is_launched(extern: S.Extern, name: str) -> bool:

@@ -18,9 +18,8 @@ from morok.prove.symbol import Symbol
 
 # exponent bits, mantissa bits with the hidden one
 FORMATS: Final = {"f8e4m3": (5, 4), "f8e5m2": (5, 3), "f16": (5, 11), "bf16": (8, 8), "f32": (8, 24), "f64": (11, 53)}
-E4M3_SUBNORMALS: Final = tuple(
-    k * 2.0**-9 for k in range(9)
-)  # and zero before them, the least normal number behind them
+# and zero before them, the least normal number behind them
+E4M3_SUBNORMALS: Final = tuple(k * 2.0**-9 for k in range(9))
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,9 +147,8 @@ class E4M3(Floats):
     def of_bits(self, bits: Expr) -> Expr:
         """The number that a pattern of 8 bits stands for: a sign, 4 bits of exponent and 3 of mantissa."""
         sign, size = smt.Extract(7, 7, bits), smt.Extract(6, 0, bits)
-        value = smt.fpBVToFP(
-            smt.Concat(sign, smt.ZeroExt(1, size) + (8 << 3)), self.sort
-        )  # exponents are biased by 15, not 7
+        # exponents are biased by 15, not 7
+        value = smt.fpBVToFP(smt.Concat(sign, smt.ZeroExt(1, size) + (8 << 3)), self.sort)
         for k, number in enumerate(E4M3_SUBNORMALS[:-1]):
             value = smt.If(size == k, smt.If(sign == 1, self.const(-number), self.const(number)), value)
         return smt.If(size == 0x7F, self.const(math.nan), value)
@@ -161,9 +159,8 @@ class E4M3(Floats):
         size = smt.fpAbs(a)
         fine = self.const(E4M3_SUBNORMALS[-1])
         for k, number in reversed([*enumerate(E4M3_SUBNORMALS[:-1])]):
-            middle = source.const(
-                number + E4M3_SUBNORMALS[1] / 2
-            )  # from which the even one of two neighbours is as near
+            # from which the even one of two neighbours is as near
+            middle = source.const(number + E4M3_SUBNORMALS[1] / 2)
             fine = smt.If(smt.fpLEQ(size, middle) if k % 2 == 0 else smt.fpLT(size, middle), self.const(number), fine)
         small = smt.fpLT(size, source.const(E4M3_SUBNORMALS[-1]))
         wide = self.converted(smt.fpFPToFP(NEAREST, a, self.sort))

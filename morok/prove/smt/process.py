@@ -22,9 +22,8 @@ import threading
 
 _LENGTH = struct.Struct("!I")
 _HANDLER = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint)
-_PRINTED = _HANDLER(
-    lambda context, error: None
-)  # an error is in what the solver prints; left alone it ends the process
+# an error is in what the solver prints; left alone it ends the process
+_PRINTED = _HANDLER(lambda context, error: None)
 
 
 class Library:
@@ -97,9 +96,8 @@ def converse(over: socket.socket, context: Context) -> None:
 
     with contextlib.suppress(OSError):  # the other end was closed before it had read an answer
         while (script := receive(over)) is not None:
-            threading.Thread(
-                target=answer, args=(script,), daemon=True
-            ).start()  # the next script comes after its answer
+            # the next script comes after its answer
+            threading.Thread(target=answer, args=(script,), daemon=True).start()
 
 
 def serve(control: socket.socket, context: Context) -> None:

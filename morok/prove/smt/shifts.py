@@ -12,9 +12,8 @@ from morok.prove.smt.sorts import BOOL
 from morok.prove.smt.terms import Expr, make, numeral
 
 Rule = Callable[[Expr, tuple[Expr, ...]], Expr | None]
-Slice = tuple[
-    Expr, int, int
-]  # a term, by how many places it is moved (to the right: less than 0), which bits of the result stay
+# a term, by how many places it is moved (to the right: less than 0), which bits of the result stay
+Slice = tuple[Expr, int, int]
 
 
 def _slice(e: Expr) -> Slice:

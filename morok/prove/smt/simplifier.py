@@ -19,12 +19,8 @@ at_forgetting(_simple.clear)
 at_forgetting(_negated.clear)
 
 COMMUTATIVE: Final = frozenset({"=", "distinct", "xor", "bvadd", "bvmul", "bvand", "bvor", "bvxor", "fp.eq"})
-_ORDERS: Final = {
-    "<": (0, False),
-    "<=": (0, True),
-    ">": (1, False),
-    ">=": (1, True),
-}  # which side is the less, and if equal
+# which side is the less, and if equal
+_ORDERS: Final = {"<": (0, False), "<=": (0, True), ">": (1, False), ">=": (1, True)}
 
 
 def simplify(e: Expr) -> Expr:

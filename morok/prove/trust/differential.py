@@ -306,11 +306,8 @@ def graph_at(
     maker = Maker(matched, instance, rng, lanes) if about == "values" else MAKERS[about][large](matched, instance, rng)
     try:
         return instance, maker.make(matched.syntax.pattern)
-    except (
-        IRError,
-        *MISMADE,
-    ):  # no such node, as where constants out of a dtype's range made a vector constant a scalar one
-        return instance, None
+    except (IRError, *MISMADE):
+        return instance, None  # no such node: constants out of a dtype's range made a vector constant a scalar one, say
 
 
 @dataclass(frozen=True, slots=True)
@@ -557,11 +554,8 @@ def _compare(
         try:
             made = apply(trial.graph)
             known = None if original is None or made is None else original.makes(trial)
-        except (
-            ArithmeticError,
-            LookupError,
-        ):  # parts or arguments that the rule should exclude: that is for the prover to see
-            continue
+        except (ArithmeticError, LookupError):
+            continue  # parts or arguments that the rule should exclude: that is for the prover to see
         except IRError as why:
             if strict:
                 no_node = Difference(

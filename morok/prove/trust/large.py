@@ -21,16 +21,8 @@ from morok.prove.trust.tensor_graphs import TensorMaker
 from morok.prove.trust.unrolled import Axes, UnrolledMaker
 
 MOST: Final = 64
-ENDS: Final = (
-    (5, 5),
-    (9, 9),
-    (16, 16),
-    (64, 64),
-    (100, 100),
-    (0, 7),
-    (1, 1),
-    (0, 0),
-)  # least and greatest number of iterations
+# least and greatest number of iterations
+ENDS: Final = ((5, 5), (9, 9), (16, 16), (64, 64), (100, 100), (0, 7), (1, 1), (0, 0))
 FEW: Final = ((1, 1), (1, 1), (2, 2), (2, 2), (3, 3))  # of several loops within one another
 LENGTHS: Final = (
     (2, 3, 2, 1, 2),

@@ -86,6 +86,5 @@ class LaunchMaker(UnrolledMaker):
         return UOp.new(Op.Reduce, (source, *ranges), self.rng.choice(FOLDS))
 
     def op_range(self, parts: dict[str, Any], p: Any) -> UOp:
-        return self.rng.choice(
-            (*self.loops, UOp.range(8, len(self.loops), AxisType.Global))
-        )  # the last takes two dimensions
+        # the last takes two dimensions
+        return self.rng.choice((*self.loops, UOp.range(8, len(self.loops), AxisType.Global)))

@@ -27,19 +27,8 @@ ELEMENTS: Final = 12  # of a buffer that is read at one index
 SHAPES: Final = ((3, 4), (2, 2, 3))  # of one that is read at two, at three
 LOOPS: Final = 20  # more than a graph has
 FOLDS: Final = (Op.Add, Op.Mul, Op.Max, Op.Min)
-ENDS: Final = (
-    (0, 0),
-    (1, 1),
-    (1, 1),
-    (2, 2),
-    (3, 3),
-    (4, 4),
-    (4, 4),
-    (0, 1),
-    (0, 2),
-    (1, 2),
-    (-1, 0),
-)  # least and greatest number of iterations
+# least and greatest number of iterations
+ENDS: Final = ((0, 0), (1, 1), (1, 1), (2, 2), (3, 3), (4, 4), (4, 4), (0, 1), (0, 2), (1, 2), (-1, 0))
 MEMORY: Final = {"DefineGlobal": AddrSpace.GLOBAL, "DefineLocal": AddrSpace.LOCAL, "DefineReg": AddrSpace.REG}
 ANY: Final = ("i32", "f32")  # stand for every dtype in rules that do not look at it
 
@@ -319,9 +308,8 @@ class StructureMaker(Maker):
         else:
             buffer = self.bind(p, self.shaped(self.scalar(p), 1 if every else len(patterns)))
         sizes = [n if isinstance(n, int) else int(n.arg) for n in buffer.shape]
-        if (
-            not sizes and buffer.op is not Op.Index
-        ):  # kernels' storage has no shape; a place in it has none either, nor elements
+        # kernels' storage has no shape; a place in it has none either, nor elements
+        if not sizes and buffer.op is not Op.Index:
             sizes = [ELEMENTS]
         if every:
             patterns = [S.PVar("_") for _ in sizes]

@@ -198,9 +198,8 @@ class UnrolledMaker:
         if ty is not None and isinstance(ty.lanes, str) and ty.lanes not in self.lanes:
             self.lanes[ty.lanes] = self.own(self.type(p)) * width(axes)
         if isinstance(inner, S.PVar) and ty is not None and self.instance.element(ty) == "any":
-            made = self.bound(
-                inner, self.place(dtypes.i32, self.own(ty), everywhere=False)
-            )  # what is not looked at may be a place
+            # what is not looked at may be a place
+            made = self.bound(inner, self.place(dtypes.i32, self.own(ty), everywhere=False))
         else:
             asks, self.asks = self.asks, False
             made = self.make(inner)
