@@ -14,7 +14,7 @@ import numpy as np
 
 from morok.caller import caller
 from morok.described.code_names import slots
-from morok.described.value_keys import PLAIN, is_a, key_of, value_key, word_of
+from morok.described.value_keys import ARGUMENTS, PLAIN, is_a, key_of, value_key, word_of
 from morok.errors import JitArgumentError, MorokError, UsageError
 from morok.ir.cell import facts_of
 from morok.ir.graph import substitute, toposort
@@ -359,7 +359,7 @@ def _unseen(problem: Exception) -> JitArgumentError:
     return JitArgumentError(
         f"an argument or a result of a jitted function raises {word_of(type(problem))} when it is looked into: {problem}",
         place=caller(),
-        expected="tensors, arrays, modules, numbers, texts; lists, tuples, dicts and dataclasses of them",
+        expected=ARGUMENTS,
         hint="the error before this one says where",
     )
 

@@ -14,7 +14,7 @@ from morok.described.description import Described, is_same_array
 from morok.described.overlaps import Spans
 from morok.errors import UsageError
 from morok.ir.uop import UOp
-from morok.runtime.buffer import Buffer, converted
+from morok.runtime.buffer import Buffer, cast_array
 from morok.runtime.device import device as find_device
 from morok.tensor import registry
 from morok.tensor.plans import planned
@@ -181,7 +181,7 @@ class Part:
         for memory, k in execution.keys:
             memory.copy_in(np.array([keys[k]], np.uint64))
         for n, array, dtype in self.arrays:
-            buffers[n].copy_in(converted(array, dtype).view(buffers[n].numpy().dtype).reshape(-1))
+            buffers[n].copy_in(cast_array(array, dtype).view(buffers[n].numpy().dtype).reshape(-1))
         for n, template, filled in self.fresh:
             use(n, Buffer(self.target, template.dtype, template.size).allocate())
             if filled:

@@ -25,6 +25,7 @@ from morok.tensor.base import Lazy
 from morok.tensor.variable import Variable
 
 # Immutable types whose values compare correctly by `==`.
+ARGUMENTS: Final = "tensors, arrays, modules, numbers, texts; lists, tuples, dicts and dataclasses of them"
 PLAIN: Final = frozenset({int, bool, str, bytes, type(None), type(Ellipsis), type(NotImplemented)})
 # Immutable types of objects that differ in value or in their words if anything in them differs.
 _SPELLED: Final = frozenset(
@@ -102,7 +103,7 @@ def value_key(value: Any) -> Hashable:
         raise JitArgumentError(
             f"an argument of a jitted function is of type {word_of(kind)}, which has no hash",
             place=caller(),
-            expected="tensors, arrays, modules, numbers, texts; lists, tuples, dicts and dataclasses of them",
+            expected=ARGUMENTS,
             hint="a frozenset in place of a set, a Module for an object with tensors and changing attributes",
         ) from None
     if kind in _SPELLED or is_a(value, np.dtype):

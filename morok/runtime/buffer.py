@@ -297,12 +297,12 @@ class Buffer:
             )
         self.allocate()
         if self.device.shares_host_memory:
-            self.numpy()[:] = converted(np.ascontiguousarray(array), kind).reshape(-1)
+            self.numpy()[:] = cast_array(np.ascontiguousarray(array), kind).reshape(-1)
         else:
-            self.device.copy_in(self, converted(np.ascontiguousarray(array), kind).reshape(-1))
+            self.device.copy_in(self, cast_array(np.ascontiguousarray(array), kind).reshape(-1))
 
 
-def converted(array: np.ndarray[Any, Any], kind: Any) -> np.ndarray[Any, Any]:
+def cast_array(array: np.ndarray[Any, Any], kind: Any) -> np.ndarray[Any, Any]:
     """An array at another dtype of NumPy, as kernels convert it: infinite where the dtype has no number, whatever `np.seterr` and
     filters of warnings say.
     """

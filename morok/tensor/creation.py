@@ -15,7 +15,7 @@ from morok.ir.dtype import DType, dtypes
 from morok.ir.op import Op
 from morok.ir.shape import Shape
 from morok.ir.uop import UOp
-from morok.runtime.buffer import BITS, NUMPY, Buffer, converted
+from morok.runtime.buffer import BITS, NUMPY, Buffer, cast_array
 from morok.runtime.device import device as find_device
 from morok.tensor import registry
 from morok.tensor.base import (
@@ -102,7 +102,9 @@ def _as_array(data: Any, wanted: DType | None, floats: DType) -> Array:
         if whole:
             raise RangeError("some integers fit neither i64 nor u64", place=caller(), expected="-2^63..2^64")
         # Python's floats get the default width, NumPy's keep theirs
-        return converted(array, numpy_name(floats)) if array.dtype.kind == "f" and not _has_numpy_float(data) else array
+        return (
+            cast_array(array, numpy_name(floats)) if array.dtype.kind == "f" and not _has_numpy_float(data) else array
+        )
     if whole or (wanted.is_int and array.dtype.kind in "iuf"):
         d = dtypes.f64 if wanted in UNKNOWN_TO_NUMPY else wanted
         try:
@@ -124,7 +126,7 @@ def from_array(array: Array, wanted: DType | None, device: str) -> UOp:
     """A Buffer node over an ndarray's memory, in its shape; the array is converted first for another dtype `wanted`."""
     natural, given = as_dtype(array.dtype), array
     if wanted is not None and wanted is not natural and wanted not in UNKNOWN_TO_NUMPY:
-        array = converted(array, numpy_name(wanted))
+        array = cast_array(array, numpy_name(wanted))
         natural = wanted
     if natural in BITS:  # a dtype of ml_dtypes
         array = array.view(NUMPY[natural])

@@ -449,25 +449,15 @@ TABLE.define(
 TABLE.define(OpDef(Op.Sink, _MANY, ("info",), typing=void, types="result in void; result scalar"))
 TABLE.define(OpDef(Op.Group, _MANY, typing=void, types="result in void; result scalar"))
 TABLE.define(OpDef(Op.Noop, _MANY, typing=_noop_type, types="result = sources", dtype_given=True))
-TABLE.define(
-    OpDef(
-        Op.Custom,
-        (Operand("sources", many=True),),
-        ("text",),
-        typing=wanted,
-        llvm="custom",
-        cuda="custom",
-        dtype_given=True,
+for _op in (Op.Custom, Op.CustomI):
+    TABLE.define(
+        OpDef(
+            _op,
+            (Operand("sources", many=True),),
+            ("text",),
+            typing=wanted,
+            llvm="custom",
+            cuda="custom",
+            dtype_given=True,
+        )
     )
-)
-TABLE.define(
-    OpDef(
-        Op.CustomI,
-        (Operand("sources", many=True),),
-        ("text",),
-        typing=wanted,
-        llvm="custom",
-        cuda="custom",
-        dtype_given=True,
-    )
-)
