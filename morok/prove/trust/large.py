@@ -65,10 +65,12 @@ def lanes_of_many(rng: random.Random, vector: UOp, which: Any, rule: S.Rule, nod
 class LargeStructures(StructureMaker):
     """Sequences and vectors of many items, loops of many iterations."""
 
+    ends: tuple[tuple[int, int], ...] = ENDS
+
     def __init__(self, rule: CheckedRule, instance: Instance, rng: random.Random) -> None:
         super().__init__(rule, instance, rng)
         self.turns = numbers_in(rule.syntax)
-        self.ends = (*ENDS, *((n, n) for n in self.turns))
+        self.ends = (*self.ends, *((n, n) for n in self.turns))
         self.many = self.size()
         root = rule.syntax.pattern
         if isinstance(root, S.POp) and TABLE[Op[root.ops[0]]].pointwise:
