@@ -7,9 +7,8 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-SHOWN: Final = (
-    "morok.shown"  # error handler of streams: writes a name's bytes unchanged, other unencodable characters as escapes
-)
+# error handler of streams: writes a name's bytes unchanged, other unencodable characters as escapes
+SHOWN: Final = "morok.shown"
 
 
 def nearest(name: str, known: Iterable[str], most: int = 1) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -28,9 +28,6 @@ from morok.tensor.tensor import Tensor
 from morok.tensor.view_methods import held, reshaped
 from morok.tensor.viewed import written
 from morok.tensor.writing import refuse_view
-
-if TYPE_CHECKING:
-    pass
 
 # A tensor that calls write: one that the function reaches; or None, and the number of an argument.
 Target = tuple[Lazy | None, int | None]

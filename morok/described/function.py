@@ -30,9 +30,8 @@ R = TypeVar("R")
 
 MOST: Final = 64  # most plans of one function
 WARM: Final = 8  # most plans of one function that keep memory: those used last
-_REPLACED: Final = (
-    4  # most plans of one key for other tensors or arrays that the function reaches: a plan keeps its own alive
-)
+# most plans of one key for other tensors or arrays that the function reaches: a plan keeps its own alive
+_REPLACED: Final = 4
 _RETRIES: Final = 4  # most descriptions repeated after computing tensors that the function reaches
 _uses: Final = itertools.count(1)
 _OWN: Final = frozenset({"__wrapped__", "_plans", "_warm", *functools.WRAPPER_ASSIGNMENTS})

@@ -24,8 +24,8 @@ from morok.nn.module import Module
 from morok.tensor.base import Lazy
 from morok.tensor.variable import Variable
 
-# Immutable types whose values compare correctly by `==`.
 ARGUMENTS: Final = "tensors, arrays, modules, numbers, texts; lists, tuples, dicts and dataclasses of them"
+# Immutable types whose values compare correctly by `==`.
 PLAIN: Final = frozenset({int, bool, str, bytes, type(None), type(Ellipsis), type(NotImplemented)})
 # Immutable types of objects that differ in value or in their words if anything in them differs.
 _SPELLED: Final = frozenset(

@@ -9,10 +9,7 @@ from __future__ import annotations
 import linecache
 from itertools import islice
 from types import CodeType
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    pass
+from typing import Final
 
 # A user's expression: its code object and the offset of the instruction that made the node; the line is found when asked for.
 Written = tuple[CodeType, int]

@@ -125,9 +125,8 @@ def _make(
     table: Alive[UOp], key: Any, op: Op, dtype: DType, src: tuple[UOp, ...], arg: Any, origin: Origin | None = None
 ) -> UOp:
     """The node for `key`, made if none is alive."""
-    entry: Entry[UOp] | None = (
-        None  # bound first: if an interrupt ends this call, it dies before the node, without a callback
-    )
+    # bound first: if an interrupt ends this call, it dies before the node, without a callback
+    entry: Entry[UOp] | None = None
     if origin is None:
         origin = maker.origin
         if origin is None:

@@ -18,9 +18,8 @@ from morok.passes.range_stages import const_end, with_id
 from morok.passes.rebuilding import next_range_id, rebuild
 
 MAX_PIECES: Final = 4  # most pieces of a loop nest with cuts in several loops
-MAX_PARTS: Final = (
-    16  # most pieces of a nest with cuts in one loop: MOST_PARTS of rangeify, the tensors that one kernel joins
-)
+# most pieces of a nest with cuts in one loop: MOST_PARTS of rangeify, the tensors that one kernel joins
+MAX_PARTS: Final = 16
 _AROUND: Final = frozenset({Op.Sink, Op.Barrier})  # the users of loops that are cut
 _LOOPS: Final = frozenset({Op.Reduce, Op.End})
 

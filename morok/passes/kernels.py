@@ -33,9 +33,8 @@ Opts = tuple[object, ...]
 
 NO_OPTS: Final[Mapping[UOp, Opts]] = MappingProxyType({})
 _INVALID: Final = UOp.invalid_at()
-MOST_TOGETHER: Final = (
-    8  # most buffers of a kernel that stores several values: the streams that a processor can follow at once
-)
+# most buffers of a kernel that stores several values: the streams that a processor can follow at once
+MOST_TOGETHER: Final = 8
 
 
 @dataclass(slots=True)

@@ -18,9 +18,8 @@ from morok.prove.solve import Asserted
 from morok.prove.symbol import Symbol as Unknown
 
 MOST_PATHS: Final = 20_000
-FEASIBILITY: Final = (
-    200_000  # solver units to decide whether a fork can go both ways; beyond, it is taken to go both ways
-)
+# solver units to decide whether a fork can go both ways; beyond, it is taken to go both ways
+FEASIBILITY: Final = 200_000
 
 
 @dataclass(slots=True)

@@ -43,9 +43,8 @@ from morok.prove.verdict import Verdict
 
 FIRST: Final = {"base": "over no iterations", "first": "over one iteration"}  # where inductions over iterations begin
 OF_NUMBERS: Final = 200_000  # solver units an obligation of a rule about numbers that a proof needs
-ENOUGH_UNKNOWN: Final = (
-    12  # instances of which nothing is known: no proof comes of the others, and whole graphs are tried yet
-)
+# instances of which nothing is known: no proof comes of the others, and whole graphs are tried yet
+ENOUGH_UNKNOWN: Final = 12
 
 
 def theory_of(rule: CheckedRule) -> Any:

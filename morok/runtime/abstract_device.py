@@ -21,9 +21,8 @@ from morok.runtime.kernel import Kernel
 if TYPE_CHECKING:
     from morok.runtime.buffer import Buffer
 
-_BEGUN: Final = (
-    64  # most kernels a device compiles at a time; more accumulate only if errors prevent programs from using theirs
-)
+# most kernels a device compiles at a time; more accumulate only if errors prevent programs from using theirs
+_BEGUN: Final = 64
 
 
 class Device(ABC):

@@ -15,9 +15,8 @@ from morok.runtime.kernel import PreparedKernel, pack
 from morok.runtime.shared_kernels import RECORD_WORDS
 from morok.runtime.thread_pool import Job
 
-SIDE_BY_SIDE: Final = (
-    20_000  # least instructions of a kernel worth a thread of its own: several times the cost of waking one
-)
+# least instructions of a kernel worth a thread of its own: several times the cost of waking one
+SIDE_BY_SIDE: Final = 20_000
 
 
 class Records:

@@ -46,9 +46,8 @@ from morok.runtime.buffer import Buffer
 from morok.runtime.device import device
 from morok.runtime.plan import ExecutionPlan
 
-SECONDS: Final = (
-    240.0  # after which a call is taken for one that never ends: many times what one takes on a busy machine
-)
+# after which a call is taken for one that never ends: many times what one takes on a busy machine
+SECONDS: Final = 240.0
 MEMORY: Final = 8 << 30  # addresses that the process may have
 SMALL: Final = 1 << 12  # elements of what is computed
 PACKAGE: Final = str(Path(morok.__file__).parent)

@@ -9,9 +9,8 @@ from morok.codegen.survey import Loop
 
 PARTS: Final = 4  # parts of a THREAD axis for each thread
 LONG: Final = 8  # a loop of more iterations is worth vectorizing
-SHARE: Final = (
-    16  # LLVM's full pipeline, the slowest part of compilation, pays if over 1/16 of the work is in scalar loops
-)
+# LLVM's full pipeline, the slowest part of compilation, pays if over 1/16 of the work is in scalar loops
+SHARE: Final = 16
 COMPUTED: Final = 3  # most computed values per vector access of a memory-bound kernel
 SMALL: Final = 1000  # instructions that take less time than the start of a kernel
 

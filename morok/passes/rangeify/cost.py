@@ -137,9 +137,8 @@ HEAVY: Final = 1  # a reduction
 CALLS: Final = 2  # a function in COSTLY
 GATED: Final = 4  # a select by position, as from padding
 READS: Final = 8  # a read of memory; without one the value depends on positions and constants alone
-SUMMED: Final = (
-    16  # a reduction that many elements use, such as the mean of a row: one kernel can compute it before them
-)
+# a reduction that many elements use, such as the mean of a row: one kernel can compute it before them
+SUMMED: Final = 16
 SPREAD: Final = 32  # a view that repeats elements
 STRAIGHT: Final = 64  # a read of memory along its last axis in the loop over the node's last axis
 TURNED: Final = 128  # a read of memory in another order

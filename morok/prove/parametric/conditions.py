@@ -41,9 +41,8 @@ def truth(r: Reading, e: S.Expr) -> Expr:
     """The condition that an expression is."""
     guarding, following = r.guarding, r.premising
     r.guarding = True  # an operand need have a value only where those before it leave the condition open
-    r.premising = (
-        False  # what follows from a part of a condition is no value of it, and says nothing of what is made of it
-    )
+    # what follows from a part of a condition is no value of it, and says nothing of what is made of it
+    r.premising = False
     try:
         return _condition(r, e, following)
     finally:

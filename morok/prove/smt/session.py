@@ -20,9 +20,8 @@ from typing import Final, Protocol
 from morok.locks import SOLVER
 from morok.prove.smt import process
 
-PATIENCE: Final = (
-    150.0  # seconds for an answer, beyond any limit that the solver is given: some of its steps look at no limit
-)
+# seconds for an answer, beyond any limit that the solver is given: some of its steps look at no limit
+PATIENCE: Final = 150.0
 GRACE: Final = 2.0  # seconds in which the program ends, once nobody is left who could ask
 
 
