@@ -9,6 +9,7 @@ from morok.ir.cell import facts_of
 from morok.ir.linear_forms import terms
 from morok.ir.op import TABLE, Op
 from morok.ir.ranges import remember, unknown
+from morok.ir.view_meanings import padded_size, shrunk_size
 
 if TYPE_CHECKING:
     from morok.ir.uop import UOp
@@ -227,14 +228,14 @@ def _joined(node: UOp) -> Shape:
 def _padded(node: UOp) -> Shape:
     around = _remembered_shape(node.src[0])
     return (
-        tuple([_plus(_plus(d, dim(b)), dim(e)) for d, (b, e) in zip(around, edges(node), strict=True)])
+        tuple([padded_size(d, dim(b), dim(e), _plus) for d, (b, e) in zip(around, edges(node), strict=True)])
         if around
         else ()
     )
 
 
 def _shrunk(node: UOp) -> Shape:
-    return tuple([_minus(dim(e), dim(b)) for b, e in edges(node)])
+    return tuple([shrunk_size(dim(b), dim(e), _minus) for b, e in edges(node)])
 
 
 # Any other op has the shape of its first operand with a shape.

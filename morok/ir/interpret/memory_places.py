@@ -8,12 +8,14 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from morok.errors import IRError, ShapeError
+from morok.ir.interpret.concrete_views import view_of
 from morok.ir.interpret.iteration import Frame, Loops, Task, binder
 from morok.ir.interpret.lane_values import INVALID, Pointer, Poison, known, lane
 from morok.ir.interpret.storage import ALLOCATED, NAMED, Sources, element
 from morok.ir.op import Op
-from morok.ir.shape import edges, has_shape
+from morok.ir.shape import has_shape
 from morok.ir.uop import UOp
+from morok.value_domains import index_at, row_major
 
 THROUGH: Final = frozenset({Op.Contiguous, Op.ContiguousBackward, Op.Detach, Op.Copy})
 _STORAGE: Final = NAMED | ALLOCATED
@@ -192,10 +194,8 @@ class Places(Loops):
             return int(at[0])
         if len(at) != len(shape):
             raise IRError(f"{len(at)} indices into {node.op.name}", expected="one flat index")
-        flat = 0
-        for i, n in zip(at, shape, strict=True):
-            flat = flat * n + i
-        return flat
+        place: int = row_major(0, at, shape)
+        return place
 
     def shape(self, node: UOp) -> Task:
         """The shape of a tensor-level node as numbers."""
@@ -210,35 +210,25 @@ class Places(Loops):
         _one_an_axis(at, node)
         below = yield self.shape(node.src[0])
         if op is Op.Reshape:
-            flat, shape = 0, (yield self.shape(node))
+            shape = yield self.shape(node)
             if has_shape(node.src[0]) and math.prod(shape) != math.prod(below):
                 raise ShapeError(f"Reshape of {tuple(below)} to {tuple(shape)}", expected="as many elements in both")
-            for i, n in zip(at, shape, strict=True):
-                if not 0 <= i < n:
-                    return [Poison(f"index {i} of {n}", node)]
-                flat = flat * n + i
-            out = []
-            for n in reversed(below):
-                if n < 1:
-                    return [Poison(f"an element of shape {below}", node)]
-                out.append(flat % n)
-                flat //= n
-            return out[::-1]
+            outside = next((f"index {i} of {n}" for i, n in zip(at, shape, strict=True) if not 0 <= i < n), None)
+            if outside is not None or min(below, default=1) < 1:
+                return [Poison(outside or f"an element of shape {below}", node)]
+            return index_at(row_major(0, at, shape), below, divmod)
         if len(at) != len(below):
             raise IRError(
                 f"{len(at)} indices into {node.src[0].op.name}", expected=f"one for each of its {len(below)} axes"
             )
-        if op is Op.Permute:
-            return [at[node.arg.index(k)] for k in range(len(below))]
-        if op is Op.Expand:
-            return [0 if n == 1 else i for i, n in zip(at, below, strict=True)]
-        if op is Op.Flip:
-            return [n - 1 - i if turned else i for i, n, turned in zip(at, below, node.arg, strict=True)]
+        numbers = []
+        for s in node.src[1:]:
+            numbers.append(known((self.ready(s) or (yield self.value(s)))[0][0]))
+        view = view_of(node, below, numbers)
         out = []
-        for i, n, (begin, _) in zip(at, below, edges(node), strict=True):
-            b = known((yield self.value(begin))[0][0])
-            moved = i - b if op is Op.Pad else i + b
-            out.append(INVALID if op is Op.Pad and not 0 <= moved < n else moved)
+        for k in range(len(below)):
+            i = at[view.follows(k)]
+            out.append(INVALID if view.inside is not None and not view.inside(k, i) else view.place(k, i))
         return out
 
     def _bufferized(self, node: UOp, at: list[Any], thread: int) -> Task:
@@ -250,10 +240,7 @@ class Places(Loops):
             ends = []
             for r in ranges:
                 ends.append(known((yield self.value(r.src[0]))[0][0]))
-            flat, at = at[0], []
-            for n in reversed(ends):
-                at.insert(0, flat % n)
-                flat //= n
+            at = index_at(at[0], ends, divmod)
         for r, i in zip(ranges, at, strict=True):
             frame = Frame(binder(r), self._frame(node).active)
             frame.at = i

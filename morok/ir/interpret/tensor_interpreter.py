@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 from morok.errors import IRError, ShapeError
 from morok.ir.interpret import lane_values as V
+from morok.ir.interpret.concrete_views import VIEWS, places, shape_of_view, view_of
 from morok.ir.interpret.iteration import Task
 from morok.ir.interpret.lane_values import Poison, scalar_value, zero
 from morok.ir.interpret.memory_places import Places, dimension
@@ -18,11 +20,11 @@ from morok.ir.interpret.storage import ALLOCATED, NAMED, element
 from morok.ir.interpret.walk import operands, order
 from morok.ir.op import Op
 from morok.ir.ops.loop import identity
-from morok.ir.shape import edges
 from morok.ir.uop import UOp
+from morok.ir.view_meanings import concat
+from morok.value_domains import INTEGERS, row_major
 
 Index = tuple[int, ...]
-_VIEWS: Final = frozenset({Op.Expand, Op.Permute, Op.Flip, Op.Pad, Op.Shrink})
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,21 +36,19 @@ class Array:
     devices: tuple[Array, ...] = ()
 
     def at(self, index: Index) -> Any:
-        return self.flat[flatten(index, self.shape)]
+        return self.flat[row_major(0, index, self.shape)]
 
 
-def flatten(index: Index, shape: Index) -> int:
-    flat = 0
-    for i, n in zip(index, shape, strict=True):
-        flat = flat * n + i
-    return flat
-
-
-def indices(shape: Index, steps: Steps) -> Iterator[Index]:
-    """The indices of a tensor in row-major order, a step each. IRError for more than _MOST elements."""
+def take(shape: Index, steps: Steps) -> None:
+    """Take a step for each element. IRError for more than _MOST elements."""
     if max([math.prod(shape), *shape]) > _MOST:
         raise IRError(f"a tensor of shape {shape} is interpreted", expected=f"at most {_MOST} elements")
     steps.take(math.prod(shape))
+
+
+def indices(shape: Index, steps: Steps) -> Iterator[Index]:
+    """The indices of a tensor in row-major order, a step each."""
+    take(shape, steps)
     return itertools.product(*[range(n) for n in shape])
 
 
@@ -153,11 +153,8 @@ def _result(node: UOp, below: list[Array | None], values: dict[UOp, Array | None
         if math.prod(shape) != len(x.flat) or min(shape, default=0) < 0:
             raise ShapeError(f"Reshape of {x.shape} to {shape}", expected="as many elements in both")
         return Array(x.flat, shape)
-    if op in _VIEWS:
-        axes = node.src[1:] if op is Op.Expand else node.arg if op in (Op.Permute, Op.Flip) else edges(node)
-        if len(axes) != len(x.shape):
-            raise IRError(f"{op.name} of a tensor of {len(x.shape)} axes by {len(axes)}", expected="one for each axis")
-        return _view(node, x, values, steps)
+    if op in VIEWS:
+        return _viewed(node, x, tuple([_size(s, values) for s in src[1:]]), steps)
     if op is Op.ReduceAxis:
         return _reduced(steps, node, x)
     if op is Op.BufferView:
@@ -175,53 +172,13 @@ def _result(node: UOp, below: list[Array | None], values: dict[UOp, Array | None
     return _elementwise(steps, node, [b for b in below if b is not None])
 
 
-def _view(node: UOp, x: Array, values: dict[UOp, Array | None], steps: Steps) -> Array:
-    """The result of an op of `_VIEWS`: elements of `x`, and zeros around. ShapeError for sizes that do not fit."""
-    op = node.op
-    if op is Op.Expand:
-        shape = tuple([_size(s, values) for s in node.src[1:]])
-        if any(n not in (1, m) or m < 0 for n, m in zip(x.shape, shape, strict=True)):
-            raise ShapeError(f"Expand of {x.shape} to {shape}", expected="axes of size 1 where the sizes differ")
-        return _mapped(
-            steps, x, shape, lambda at: tuple([0 if n == 1 else i for i, n in zip(at, x.shape, strict=True)])
-        )
-    if op is Op.Permute:
-        shape = tuple([x.shape[a] for a in node.arg])
-        where = [node.arg.index(k) for k in range(len(shape))]
-        return _mapped(steps, x, shape, lambda at: tuple([at[w] for w in where]))
-    if op is Op.Flip:
-        return _mapped(
-            steps,
-            x,
-            x.shape,
-            lambda at: tuple([n - 1 - i if f else i for i, n, f in zip(at, x.shape, node.arg, strict=True)]),
-        )
-    pairs = [(_size(b, values), _size(e, values)) for b, e in edges(node)]
-    if op is Op.Shrink:
-        if not all(0 <= b <= e <= n for n, (b, e) in zip(x.shape, pairs, strict=True)):
-            raise ShapeError(f"Shrink of {x.shape} to {pairs}", expected="0 <= begin <= end <= size for each axis")
-        kept = tuple([e - b for b, e in pairs])
-        return _mapped(steps, x, kept, lambda at: tuple([i + b for i, (b, _) in zip(at, pairs, strict=True)]))
-    if min((n for pair in pairs for n in pair), default=0) < 0:
-        raise ShapeError(
-            f"Pad of {x.shape} by {pairs}",
-            expected="at least 0 elements on each side",
-            hint="Shrink removes elements",
-        )
-    return _padded(steps, x, pairs, zero(node.dtype.scalar()))
-
-
-def _mapped(steps: Steps, x: Array, shape: Index, to: Any) -> Array:
-    return Array([x.at(to(at)) for at in indices(shape, steps)], shape)
-
-
-def _padded(steps: Steps, x: Array, pairs: list[tuple[int, int]], fill: Any) -> Array:
-    shape = tuple([b + n + e for n, (b, e) in zip(x.shape, pairs, strict=True)])
-    out = []
-    for at in indices(shape, steps):
-        inner = tuple([i - b for i, (b, _) in zip(at, pairs, strict=True)])
-        out.append(x.at(inner) if all(0 <= i < n for i, n in zip(inner, x.shape, strict=True)) else fill)
-    return Array(out, shape)
+def _viewed(node: UOp, x: Array, numbers: Index, steps: Steps) -> Array:
+    """The result of a view: elements of `x`, and zeros around. ShapeError for sizes that do not fit."""
+    view = view_of(node, x.shape, numbers)
+    shape = shape_of_view(node, view, x.shape, numbers)
+    take(shape, steps)
+    fill = zero(node.dtype.scalar())
+    return Array([fill if p is None else x.flat[p] for p in places(view, x.shape, shape)], shape)
 
 
 def _reduced(steps: Steps, node: UOp, x: Array) -> Array:
@@ -269,13 +226,24 @@ def _joined(parts: list[Array], axis: int) -> Array:
     """The parts concatenated along `axis`; without an axis, the first part, which equals all others."""
     if axis is None:
         return parts[0]
-    outer, inner = parts[0].shape[:axis], parts[0].shape[axis + 1 :]
+    first = parts[0].shape
+    lengths = [p.shape[axis] for p in parts]
+
+    def element(part: int, at: Callable[[int], int]) -> tuple[Array, int]:
+        return parts[part], at(axis)
+
+    along = [concat(INTEGERS, axis, lengths, partial(_always, i), element) for i in range(sum(lengths))]
+    inner = math.prod(first[axis + 1 :])
     out: list[Any] = []
-    for row in range(math.prod(outer)):
-        for p in parts:
-            run = p.shape[axis] * math.prod(inner)
-            out += p.flat[row * run : (row + 1) * run]
-    return Array(out, (*outer, sum(p.shape[axis] for p in parts), *inner))
+    for row in range(math.prod(first[:axis])):
+        for part, i in along:
+            begin = (row * part.shape[axis] + i) * inner
+            out += part.flat[begin : begin + inner]
+    return Array(out, (*first[:axis], len(along), *first[axis + 1 :]))
+
+
+def _always(i: int, axis: int) -> int:
+    return i
 
 
 def _all_reduce(node: UOp, x: Array) -> Array:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 
 from morok.prove import smt
 from morok.prove.parametric import laws
-from morok.prove.parametric.polynomials import Integer, integer
+from morok.prove.parametric.polynomials import Integer, integer, within
 from morok.prove.parametric.rule_values import AxisList, Datum, Items, Vector, axis_list, items, number, vector
 from morok.prove.parametric.setting import Setting
 from morok.prove.semantics.term import Unsupported
 from morok.prove.smt import Expr
+from morok.value_domains import Domain
 
 
 def constant(value: Integer, dtype: str) -> Expr:
@@ -56,6 +57,27 @@ def chosen(condition: Expr, yes: Any, no: Any) -> Any:
             count, lambda e, lane: smt.If(condition, yes.at(e, lane), no.at(e, lane)), of_vectors=yes.of_vectors
         )
     raise Unsupported("a choice between values of several kinds")
+
+
+def _first(n: int, condition: Callable[[int], Expr], read: Callable[[int], Any]) -> Any:
+    found = read(n - 1)
+    for k in range(n - 2, -1, -1):
+        found = chosen(condition(k), read(k), found)
+    return found
+
+
+# The domain that meanings are read over (morok/value_domains.py): integers of which a rule says what is known.
+UNKNOWN: Final[Domain[Integer, Expr]] = Domain(
+    number=integer,
+    equal=lambda a, b: a.term == b.term,
+    below=lambda a, b: a.term < b.term,
+    at_most=lambda a, b: a.term <= b.term,
+    inside=lambda i, n: within(i, 0, n),
+    both=smt.And,
+    either=smt.Or,
+    choose=chosen,
+    first=_first,
+)
 
 
 def segments(found: Any) -> list[Items | Vector]:

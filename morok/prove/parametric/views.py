@@ -7,7 +7,10 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
+from morok import value_domains
 from morok.dsl import syntax as S
+from morok.ir import view_meanings as meanings
+from morok.ir.view_meanings import View
 from morok.prove import smt
 from morok.prove.kinds import Parts, whole
 from morok.prove.parametric import laws, row_major
@@ -17,7 +20,7 @@ from morok.prove.parametric.quantified import every
 from morok.prove.parametric.reductions import reduced
 from morok.prove.parametric.rule_values import Indices, Items, Tensor, Vector, vector, zero
 from morok.prove.parametric.rule_values import number as as_number
-from morok.prove.parametric.sequences import behind, chosen, listed
+from morok.prove.parametric.sequences import UNKNOWN, behind, chosen, listed
 from morok.prove.parametric.setting import DEEPEST, Setting
 from morok.prove.parametric.static_fields import field
 from morok.prove.parametric.tensor_rules import MARKS, OPS
@@ -144,9 +147,10 @@ def _flat(s: Setting, rank: Integer, size: Indices, i: Indices) -> Integer:
         if (parts := s.views.parts_of_shapes.get(shape)) is not None:
             s.law(laws.place_in_parts, found, tuple(row_major.digits(s, size, i, parts)), tuple(n for _, n in parts))
         return integer(found)
-    place, product = integer(0), integer(1)
-    for axis in map(integer, range(rank.known)):
-        place, product = place * size(axis) + i(axis), product * size(axis)
+    axes = list(map(integer, range(rank.known)))
+    place, product = value_domains.row_major(integer(0), map(i, axes), map(size, axes)), integer(1)
+    for axis in axes:
+        product = product * size(axis)
     s.digits(place, product, DEEPEST)
     return place
 
@@ -156,12 +160,27 @@ def _digits(s: Setting, rank: Integer, size: Indices, place: Integer) -> Indices
     if rank.known is None:
         shape = at_indices(s, rank, size)
         return lambda k: integer(laws.DIGIT(shape, place.term, k.term))
-    found: list[Integer] = []
-    for k in range(rank.known - 1, 0, -1):
-        place, digit = s.divided(place, size(integer(k)))
-        found.insert(0, digit)
-    found = [place, *found][: rank.known]
+    found = value_domains.index_at(place, [size(integer(k)) for k in range(rank.known)], s.divided)
     return lambda k: listed(list(found)).at(k)
+
+
+def _element(r: Reading, x: Tensor, view: View[Integer, Expr], dtype: str = "") -> Tensor:
+    """A view of a tensor: its elements, and zeros of a dtype where it has none."""
+    if view.fits is not None:
+        each(r, x.rank, view.fits)
+    inside = view.inside
+
+    def element(i: Indices, absent: Expr) -> Expr:
+        def at(k: Integer) -> Integer:
+            return i(view.follows(k))
+
+        there = smt.TRUE if inside is None else every(r.setting, x.rank, lambda k: inside(k, at(k)))
+        found = x.element(lambda k: view.place(k, at(k)), absent)
+        if inside is None:
+            return found
+        return smt.If(there, found, absent if absent is NOWHERE else zero(dtype).at(r.setting.zero, integer(0)))
+
+    return Tensor(x.rank, view.size, element)
 
 
 def _permute(r: Reading, parts: Parts, dtype: str) -> Tensor:
@@ -183,11 +202,7 @@ def _permute(r: Reading, parts: Parts, dtype: str) -> Tensor:
         s.views.permuted.append((x.rank, axes.at, lambda p: integer(back(p.term)), permutes))
     if permutes is not smt.TRUE:  # an inverse there is only if the claims hold that were made so far
         s.supposed.append(permutes)
-    return Tensor(
-        x.rank,
-        lambda k: x.size(axes.at(k)),
-        lambda i, absent: x.element(lambda p: i(integer(back(p.term))), absent),
-    )
+    return _element(r, x, meanings.permute(x.size, axes.at, lambda p: integer(back(p.term))))
 
 
 def _key(s: Setting, axes: Items) -> tuple[Expr, Expr]:
@@ -236,12 +251,7 @@ def _expand(r: Reading, parts: Parts, dtype: str) -> Tensor:
     x = _source(r, parts)
     rank, size = sizes(r, r.numbered(parts["shape"]))
     is_rank(r, rank, x.rank)
-    each(r, x.rank, lambda k: smt.Or(x.size(k).term == 1, x.size(k).term == size(k).term))
-
-    def element(i: Indices, absent: Expr) -> Expr:
-        return x.element(lambda k: chosen(x.size(k).term == 1, integer(0), i(k)), absent)
-
-    return Tensor(x.rank, size, element)
+    return _element(r, x, meanings.expand(UNKNOWN, x.size, size))
 
 
 def _edges(r: Reading, parts: Parts, x: Tensor) -> tuple[Indices, Indices]:
@@ -263,22 +273,13 @@ def _edges(r: Reading, parts: Parts, x: Tensor) -> tuple[Indices, Indices]:
 def _shrink(r: Reading, parts: Parts, dtype: str) -> Tensor:
     x = _source(r, parts)
     begin, end = _edges(r, parts, x)
-    each(r, x.rank, lambda k: smt.And(begin(k).term <= end(k).term, end(k).term <= x.size(k).term))
-    return Tensor(x.rank, lambda k: end(k) - begin(k), lambda i, absent: x.element(lambda k: i(k) + begin(k), absent))
+    return _element(r, x, meanings.shrink(UNKNOWN, x.size, begin, end))
 
 
 def _pad(r: Reading, parts: Parts, dtype: str) -> Tensor:
-    s = r.setting
     x = _source(r, parts)
     begin, end = _edges(r, parts, x)
-    filled = zero(dtype).at(s.zero, integer(0))
-
-    def element(i: Indices, absent: Expr) -> Expr:
-        nothing = absent if absent is NOWHERE else filled
-        inside = every(s, x.rank, lambda k: within(i(k) - begin(k), 0, x.size(k)))
-        return smt.If(inside, x.element(lambda k: i(k) - begin(k), absent), nothing)
-
-    return Tensor(x.rank, lambda k: begin(k) + x.size(k) + end(k), element)
+    return _element(r, x, meanings.pad(UNKNOWN, x.size, begin, end), dtype)
 
 
 def _flip(r: Reading, parts: Parts, dtype: str) -> Tensor:
@@ -289,10 +290,7 @@ def _flip(r: Reading, parts: Parts, dtype: str) -> Tensor:
     if not s.trying:
         s.views.flipped.append(flags)
 
-    def element(i: Indices, absent: Expr) -> Expr:
-        return x.element(lambda k: chosen(flags.at(k), x.size(k) - 1 - i(k), i(k)), absent)
-
-    return Tensor(x.rank, x.size, element)
+    return _element(r, x, meanings.flip(UNKNOWN, x.size, flags.at))
 
 
 def _iota(r: Reading, parts: Parts, dtype: str) -> Tensor:
@@ -312,21 +310,14 @@ def _concat(r: Reading, parts: Parts, dtype: str) -> Tensor:
     for t in tensors[1:]:
         is_rank(r, t.rank, first.rank)
         alike(r, t, first, smt.FALSE, but=axis)
-    starts, total = [], integer(0)
-    for t in tensors:
-        starts.append(total)
-        total = total + t.size(axis)
+    lengths = [t.size(axis) for t in tensors]
+    begins, total = value_domains.starts(integer(0), lengths)
     if not r.setting.trying:
-        r.setting.views.cuts.append((first.rank, axis, starts[1:]))
+        r.setting.views.cuts.append((first.rank, axis, begins[1:]))
 
     def element(i: Indices, absent: Expr) -> Expr:
-        def of_part(t: Tensor, start: Integer) -> Expr:
-            return t.element(lambda k: chosen(k.term == axis.term, i(k) - start, i(k)), absent)
-
-        at = of_part(tensors[-1], starts[-1])
-        for t, start in list(zip(tensors, starts, strict=True))[-2::-1]:
-            at = smt.If(i(axis).term < (start + t.size(axis)).term, of_part(t, start), at)
-        return at
+        found: Expr = meanings.concat(UNKNOWN, axis, lengths, i, lambda part, at: tensors[part].element(at, absent))
+        return found
 
     return Tensor(first.rank, lambda k: chosen(k.term == axis.term, total, first.size(k)), element)
 
