@@ -14,9 +14,11 @@ import math
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, Final
 
+from morok import lane_roles
 from morok.dialect import NOT_CONST, Dialect, Node, OpInfo
 from morok.dsl.lane_count import lane_count
 from morok.errors import FalseFiringError
+from morok.value_domains import index_at, row_major
 
 MOST_NODES: Final = 2000  # of both sides together, down to the operands
 MOST_TERMS: Final = 1 << 16
@@ -170,16 +172,12 @@ class Instance:
 
     def block(self, axes: Sequence[tuple[int, int]], at: Iteration) -> int:
         """The number of an iteration's block of lanes; the last axis runs fastest."""
-        out = 0
-        for axis, length in axes:
-            out = out * length + at[self.places[axis]]
-        return out
+        return row_major(0, [at[self.places[axis]] for axis, _ in axes], [length for _, length in axes])
 
     def of_block(self, axes: Sequence[tuple[int, int]], block: int, at: Iteration) -> Iteration:
         out = list(at)
-        for axis, length in reversed(axes):
-            out[self.places[axis]] = block % length
-            block //= length
+        for (axis, _), i in zip(axes, index_at(block, [length for _, length in axes], divmod), strict=True):
+            out[self.places[axis]] = i
         return tuple(out)
 
     def lanes(self, node: Node, at: Iteration) -> tuple[Term, ...]:
@@ -227,7 +225,7 @@ class Instance:
         attrs = tuple([exact(self.dialect.attr(node, f)) for f in info.fields])
         out = []
         for k in range(count):
-            arguments = [g[k if len(g) > 1 else 0] for g in given]
+            arguments = [lane_roles.lane(g, k) for g in given]
             out.append(self.applied(info, d, attrs, arguments))
         return tuple(out)
 
@@ -262,10 +260,10 @@ class Instance:
         wanted = self.field(node, info)
         if any(not 0 <= i < len(lanes) for i in wanted):
             raise _Other("a lane that is not there")
-        return tuple([lanes[i] for i in wanted])
+        return lane_roles.take(lanes, wanted)
 
     def join(self, node: Node, info: OpInfo, at: Iteration) -> tuple[Term, ...]:
-        return tuple([t for o in self.dialect.operands(node) for t in self.lanes(o, at)])
+        return lane_roles.join(self.lanes(o, at) for o in self.dialect.operands(node))
 
     def constants(self, node: Node, info: OpInfo, at: Iteration) -> tuple[Term, ...]:
         return tuple([self.constant(self.scalar(node), v) for v in self.field(node, info)])
@@ -276,13 +274,12 @@ class Instance:
         own, rest = divmod(len(lanes), math.prod(n for _, n in axes))
         if rest:
             raise _Other("lanes that are no multiple of the iterations")
-        first = self.block(axes, at) * own
-        return lanes[first : first + own]
+        return lane_roles.opened(lanes, self.block(axes, at), own)
 
     def close(self, node: Node, info: OpInfo, at: Iteration) -> tuple[Term, ...]:
         axes, inner = self.field(node, info), self.dialect.operands(node)[0]
         blocks = range(math.prod(n for _, n in axes))
-        return tuple([t for b in blocks for t in self.lanes(inner, self.of_block(axes, b, at))])
+        return lane_roles.join(self.lanes(inner, self.of_block(axes, b, at)) for b in blocks)
 
     def fold(self, node: Node, info: OpInfo, at: Iteration) -> tuple[Term, ...]:
         """The lanes of a fold: each folds neighbouring lanes, over closed axes and loops, in unspecified order."""
@@ -296,13 +293,12 @@ class Instance:
                 closed |= dict.fromkeys(a for a, _ in self.field(r, opened))
             else:
                 loops += self.lanes(r, at)
-        each, rest = divmod(self.lanes_of(source), count)
-        if rest:
+        if self.lanes_of(source) % count:
             raise _Other("lanes that are no multiple of those of their fold")
-        there = [self.lanes(source, w) for w in self.iterations(closed, at)]
+        there = [lane_roles.groups(self.lanes(source, w), count) for w in self.iterations(closed, at)]
         out = []
         for k in range(count):
-            items = [lanes[i] for lanes in there for i in range(k * each, (k + 1) * each)]
+            items = lane_roles.join([own[k] for own in there])
             if loops:
                 out.append(self.term("loops", op, d, *sorted(loops), "of", *sorted(items)))
             elif len(items) == 1:

@@ -35,6 +35,7 @@ from morok.ir.ranges import axes_of, free_of, free_of_axes, replace_range, vecto
 from morok.ir.shape import LISTED, OF_AXES, has_shape, same_axes, shape_of
 from morok.ir.structural_order import precedes
 from morok.ir.uop import UOp, binary, came_from, cast, rebuilt, sketch, vconst
+from morok.lane_roles import join, take
 
 # ops that have a shape if their operand has one
 _ALIKE: Final = frozenset({Op.Permute, Op.Pad, Op.Flip, Op.After, Op.Barrier})
@@ -304,9 +305,9 @@ class _Morok:
             elif op is Op.Vectorize:
                 found[n] = tuple([found[s][0] for s in n.src])
             elif op is Op.Cat:
-                found[n] = tuple([lane for s in n.src for lane in found[s]])
+                found[n] = join([found[s] for s in n.src])
             elif op is Op.Gep:
-                found[n] = tuple([found[n.src[0]][i] for i in n.arg])
+                found[n] = take(found[n.src[0]], n.arg)
             elif TABLE.entries[op].pointwise or (op is Op.Bitcast and count == len(found[n.src[0]])):
                 given = [found[s] * (count if len(found[s]) == 1 else 1) for s in n.src]
                 found[n] = tuple([UOp.new(op, lanes, n.arg, n.dtype.scalar()) for lanes in zip(*given, strict=True)])

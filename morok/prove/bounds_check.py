@@ -21,6 +21,7 @@ from morok.ir.graph import substitute, toposort
 from morok.ir.interpret import INVALID, evaluate
 from morok.ir.op import Op
 from morok.ir.uop import UOp
+from morok.lane_roles import join, take
 from morok.prove import smt
 from morok.prove.answers import Answer
 from morok.prove.smt.session import Died
@@ -341,19 +342,11 @@ def _invalid(node: UOp, operands: Sequence[tuple[Lane, ...]]) -> tuple[Lane, ...
     return (Lane(smt.IntVal(0), smt.BoolVal(False)),) * node.dtype.count
 
 
-def _joined(node: UOp, operands: Sequence[tuple[Lane, ...]]) -> tuple[Lane, ...]:
-    return tuple([lane for o in operands for lane in o])
-
-
-def _picked(node: UOp, operands: Sequence[tuple[Lane, ...]]) -> tuple[Lane, ...]:
-    return tuple([operands[0][k] for k in node.arg])
-
-
 _STRUCTURE: Final[dict[Op, Callable[[UOp, Sequence[tuple[Lane, ...]]], tuple[Lane, ...]]]] = {
     Op.Const: _constant,
     Op.VConst: _constant,
     Op.Invalid: _invalid,
-    Op.Vectorize: _joined,
-    Op.Cat: _joined,
-    Op.Gep: _picked,
+    Op.Vectorize: lambda node, operands: join(operands),
+    Op.Cat: lambda node, operands: join(operands),
+    Op.Gep: lambda node, operands: take(operands[0], node.arg),
 }

@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple
 from morok.dialect import NOT_CONST, Dialect, OpInfo, built_in
 from morok.dsl.declared import Mistake
 from morok.dsl.structural import takes_dtype
+from morok.lane_roles import join, take
 from morok.prove.dialect_agreement import evaluated
 from morok.prove.dialect_calls import Wrong, call, const_value, filled
 from morok.prove.dialect_facts import Case, node_mistakes
@@ -200,10 +201,10 @@ class Lanes:
     ) -> tuple[Any, ...] | None:
         d = self.dialect
         if info.role == "join":
-            return tuple(lane for lanes in given for lane in lanes)
+            return join(given)
         if info.role in ("take", "constants"):
             said = call(d, "attr", node, info.fields[0])
-            return tuple(said) if info.role == "constants" else tuple(given[0][i] for i in said)
+            return tuple(said) if info.role == "constants" else take(given[0], said)
         if not self._is_pointwise(info):
             return None
         names, result = [self._name_of(o) for o in held], self._name_of(node)

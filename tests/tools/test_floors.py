@@ -20,8 +20,8 @@ PACKAGE = ROOT / "morok"
 ENGINE = ("dialect", "dsl", "rewrite")  # lowest first
 # What everything may use: it knows neither rules nor tensors.
 GROUND = {
-    "arguments", "atomic", "cache_folder", "caller", "config", "disk_cache", "errors", "handed", "interrupts", "locks",
-    "marks", "names", "out_of_memory", "reference_queue", "value_domains",
+    "arguments", "atomic", "cache_folder", "caller", "config", "disk_cache", "errors", "handed", "interrupts", "lane_roles",
+    "locks", "marks", "names", "out_of_memory", "reference_queue", "value_domains",
 }  # fmt: skip
 SOLVER: Final = "morok.prove.semantics"  # where the solver functions are that ops name: loaded when something is proved
 MODULE: Final = re.compile(r"(morok(?:\.\w+)+)(\.?)(?::\w+)?")  # a dot at the end where more follows

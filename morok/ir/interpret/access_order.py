@@ -13,6 +13,8 @@ from morok.ir.interpret.storage import NAMED
 from morok.ir.interpret.walk import operands, order
 from morok.ir.op import Op
 from morok.ir.uop import UOp
+from morok.lane_roles import opened_place
+from morok.value_domains import INTEGERS, behind
 
 JOINED: Final = frozenset({Op.Vectorize, Op.Cat, Op.PtrCat})
 _WITHIN: Final = (
@@ -77,12 +79,12 @@ class AccessOrder:
             if node.op in WAITING:
                 found.append(node)
             if node.op in JOINED:
-                node, lane = _joined_at(node, lane)
+                node, lane = _joined_at(node.src, lane)
                 continue
             if node.op is Op.Gep:
                 lane = node.arg[lane]
             elif node.op is Op.Unroll:
-                lane += part(node) * node.dtype.count
+                lane = opened_place(part(node), node.dtype.count, lane)
             node = next(iter(below(node)), None)
             lane = 0 if node is None else lane % max(node.dtype.count, 1)
         return found
@@ -92,13 +94,10 @@ class AccessOrder:
         return self.depends[store.src[0]] | self.depends[store.src[1]]
 
 
-def _joined_at(node: UOp, lane: int) -> tuple[UOp, int]:
+def _joined_at(places: Sequence[UOp], lane: int) -> tuple[UOp, int]:
     """(place, lane of it) of a lane of joined places."""
-    for place in node.src:
-        if lane < place.dtype.count:
-            return place, lane
-        lane -= place.dtype.count
-    raise IndexError(lane)
+    k, own = behind(INTEGERS, lane, [p.dtype.count for p in places], lambda k, own: (k, own))
+    return places[k], own
 
 
 def _stored_to(roots: Sequence[UOp]) -> frozenset[UOp]:

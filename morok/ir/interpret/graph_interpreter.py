@@ -17,7 +17,7 @@ from morok.errors import IRError
 from morok.ir.dtype import AddrSpace
 from morok.ir.interpret.access_order import AccessOrder
 from morok.ir.interpret.iteration import PerThread, Task, closed, run_tasks
-from morok.ir.interpret.lane_values import INVALID, NOTHING, Lanes, Pointer, Poison, fold, known, lane, scalar_value
+from morok.ir.interpret.lane_values import INVALID, NOTHING, Lanes, Pointer, Poison, fold, known, scalar_value
 from morok.ir.interpret.memory_places import MOVEMENT, Places
 from morok.ir.interpret.read_sources import NONE, Reads
 from morok.ir.interpret.step_limit import Steps
@@ -28,6 +28,7 @@ from morok.ir.op import Op
 from morok.ir.ops.loop import identity
 from morok.ir.ranges import CLOSES
 from morok.ir.uop import UOp
+from morok.lane_roles import groups, lane
 
 _ORDERED: Final = frozenset({Op.Sink, Op.Group, Op.Noop})
 
@@ -244,17 +245,14 @@ class Graph(Places):
         op = node.arg
         start = [(_identity(node),) * node.dtype.count] * len(self.threads)
         total = list(start)
-        group = node.src[0].dtype.count // node.dtype.count
 
         def body(active: list[bool]) -> Task:
             part = self.ready(node.src[0]) or (yield self.value(node.src[0]))
             self.took(node, self.value)
             for t, lanes in enumerate(part):
                 if active[t]:
-                    # lanes of one result lie side by side
-                    total[t] = tuple(
-                        [fold(op, d, a, lanes[i * group : (i + 1) * group], node) for i, a in enumerate(total[t])]
-                    )
+                    each = groups(lanes, len(total[t]))
+                    total[t] = tuple([fold(op, d, a, own, node) for a, own in zip(total[t], each, strict=True)])
 
         yield self._loop(node, self._frame(node).active, body, folds=True)
         return [tuple([Poison("over no index", node) if v is NOTHING else v for v in lanes]) for lanes in total]

@@ -12,6 +12,7 @@ from morok.ir.interpret.storage import ALLOCATED, NAMED, Memory, consecutive, el
 from morok.ir.op import NO_INSTRUCTION, Op
 from morok.ir.pure import PURE
 from morok.ir.uop import UOp
+from morok.lane_roles import lane
 
 
 class Listing:
@@ -160,7 +161,7 @@ class Thread:
             lanes = []
             for i, p in enumerate(consecutive(self.operand_value(u.src[0]), u.dtype.count)):
                 if p is INVALID and alt is not None:
-                    lanes.append(alt[i] if len(alt) > 1 else alt[0])
+                    lanes.append(lane(alt, i))
                 else:
                     lanes.append(self.memory.load(p, u, self.number))
             return tuple(lanes)
@@ -173,8 +174,8 @@ class Thread:
         offsets = self.operand_value(u.src[1])
         gates = self.operand_value(u.src[2]) if u.arg else (True,)
         for i in range(len(offsets)):
-            gate = gates[i] if len(gates) > 1 else gates[0]
-            offset = offsets[i] if len(offsets) > 1 else offsets[0]
+            gate = lane(gates, i)
+            offset = lane(offsets, i)
             if gate.__class__ is Poison or not gate:
                 places += [gate if gate.__class__ is Poison else INVALID] * count
             elif offset.__class__ is Poison or not isinstance(base[0], Pointer):
@@ -187,7 +188,7 @@ class Thread:
     def store(self, u: UOp) -> None:
         lanes = self.operand_value(u.src[1])
         for i, p in enumerate(consecutive(self.operand_value(u.src[0]), len(lanes))):
-            self.memory.store(p, lanes[i] if len(lanes) > 1 else lanes[0], u, self.number)
+            self.memory.store(p, lane(lanes, i), u, self.number)
 
 
 def run_listing(instructions: Sequence[UOp], memory: Memory, variables: Mapping[Any, Any]) -> None:

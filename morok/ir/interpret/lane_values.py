@@ -15,6 +15,7 @@ from morok.ir import number, provenance
 from morok.ir.dtype import DType
 from morok.ir.op import TABLE, Op, Undefined
 from morok.ir.uop import UOp
+from morok.lane_roles import join, lane, take
 
 if TYPE_CHECKING:
     from morok.ir.interpret.storage import Storage
@@ -88,7 +89,7 @@ def pointwise(node: UOp, operands: list[Lanes]) -> Lanes:
     d = node.src[0].dtype.scalar() if entry.comparison else result
     out = []
     for i in range(node.dtype.count):
-        vs = [lanes[i] if len(lanes) > 1 else lanes[0] for lanes in operands]
+        vs = [lane(lanes, i) for lanes in operands]
         if node.op is Op.Where:
             out.append(vs[0] if vs[0].__class__ is Poison else vs[1] if vs[0] else vs[2])
             continue
@@ -151,9 +152,9 @@ def scalar_value(node: UOp, vs: list[Lanes]) -> Lanes:
     if node.entry.pointwise:
         return pointwise(node, vs)
     if op is Op.Vectorize or op is Op.Cat:
-        return tuple([v for lanes in vs for v in lanes])
+        return join(vs)
     if op is Op.Gep:
-        return tuple([vs[0][i] for i in node.arg])
+        return take(vs[0], node.arg)
     if op is Op.Bitcast or (op is Op.Precast and node.dtype is not node.src[0].dtype):
         return bitcast(node, vs[0])
     if op in SAME and vs:
@@ -169,7 +170,3 @@ def fold(op: Op, d: Any, start: Any, lanes: Sequence[Any], node: UOp) -> Any:
     for v in lanes:
         start = v if start is NOTHING else combine(op, d, start, v, node)
     return start
-
-
-def lane(lanes: Lanes, i: int) -> Any:
-    return lanes[i] if len(lanes) > 1 else lanes[0]

@@ -10,11 +10,12 @@ from typing import Any, Final
 from morok.errors import IRError, ShapeError
 from morok.ir.interpret.concrete_views import view_of
 from morok.ir.interpret.iteration import Frame, Loops, Task, binder
-from morok.ir.interpret.lane_values import INVALID, Pointer, Poison, known, lane
+from morok.ir.interpret.lane_values import INVALID, Pointer, Poison, known
 from morok.ir.interpret.storage import ALLOCATED, NAMED, Sources, element
 from morok.ir.op import Op
 from morok.ir.shape import has_shape
 from morok.ir.uop import UOp
+from morok.lane_roles import join, lane, opened, take
 from morok.value_domains import index_at, row_major
 
 THROUGH: Final = frozenset({Op.Contiguous, Op.ContiguousBackward, Op.Detach, Op.Copy})
@@ -55,32 +56,28 @@ class Places(Loops):
             count, at = node.dtype.count, self.part(node)
             whole = yield get(src)
             return [
-                (k,) * count if isinstance(k, Poison) else v[k * count : (k + 1) * count]
-                for k, v in zip(at, whole, strict=True)
+                (k,) * count if isinstance(k, Poison) else opened(v, k, count) for k, v in zip(at, whole, strict=True)
             ]
-        collected: list[list[Any]] = [[] for _ in self.threads]
+        parts: list[list[Any]] = []
 
         def body(active: list[bool]) -> Task:
-            part = yield get(src)
+            parts.append((yield get(src)))
             self.took(node, get)
-            for t, lanes in enumerate(part):
-                collected[t].extend(lanes)
 
         yield self._nest({("axis", a): [n] for a, n in node.arg}, [True] * len(self.threads), body)
-        return [tuple(c) for c in collected]
+        return [join([part[t] for part in parts]) for t in range(len(self.threads))]
 
     def _place(self, node: UOp) -> Task:
         op, src = node.op, node.src
         if op is Op.Index:
             return (yield from self._index(node))
         if op in (Op.PtrCat, Op.Vectorize, Op.Cat):
-            out: list[list[Any]] = [[] for _ in self.threads]
+            parts = []
             for s in src:
-                for t, lanes in enumerate((yield self.place(s))):
-                    out[t].extend(lanes)
-            return [tuple(o) for o in out]
+                parts.append((yield self.place(s)))
+            return list(map(join, zip(*parts, strict=True)))
         if op is Op.Gep:
-            return [tuple([lanes[i] for i in node.arg]) for lanes in (yield self.place(src[0]))]
+            return [take(lanes, node.arg) for lanes in (yield self.place(src[0]))]
         if op is Op.Unroll or op is Op.Contract:
             return (yield from self._lanes(node, self.place))
         if op is Op.After or op is Op.Barrier:

@@ -7,12 +7,13 @@ from typing import Any, Final
 
 from morok.ir.interpret.access_order import JOINED, below
 from morok.ir.interpret.iteration import PerThread
-from morok.ir.interpret.lane_values import DECIDES, INVALID, SAME, Lanes, Poison, lane
+from morok.ir.interpret.lane_values import DECIDES, INVALID, SAME, Lanes, Poison
 from morok.ir.interpret.memory_places import THROUGH, Places
 from morok.ir.interpret.storage import Read, Sources, element
 from morok.ir.interpret.walk import order
 from morok.ir.op import Op
 from morok.ir.uop import UOp
+from morok.lane_roles import groups, join, lane, opened, take
 
 NONE: Final[frozenset[Read]] = frozenset()
 
@@ -62,15 +63,15 @@ class Reads:
         if op is Op.Unroll:
             return self._unrolled(node, self.of_value(src[0]))
         if op is Op.Contract:
-            return [tuple([s for part in taken for s in part[t]]) for t in each]
+            return [join([part[t] for part in taken]) for t in each]
         if op is Op.After or op is Op.Barrier:
             return self.of_value(src[0])
         operand = [self.of_value(s) for s in src]
         if op is Op.Reduce:
             ends = [_all([v[t] for v in operand[1:]]) for t in each]
-            group = src[0].dtype.count // node.dtype.count
-            lanes = range(0, src[0].dtype.count, group)
-            return [tuple([ends[t] | _all([p[t][k : k + group] for p in taken]) for k in lanes]) for t in each]
+            folded = [[groups(p[t], node.dtype.count) for p in taken] for t in each]
+            lanes = range(node.dtype.count)
+            return [tuple([ends[t] | _all([own[k] for own in folded[t]]) for k in lanes]) for t in each]
         values = [v for s in src if (v := self.run.ready(s)) is not None] if op is Op.Where or op in DECIDES else []
         return [_lanes(node, [v[t] for v in operand], [v[t] for v in values]) for t in each]
 
@@ -83,11 +84,11 @@ class Reads:
             parts = [(self.of_place(s), self.run.memo(s)[s, "place"]) for s in src]
             return [tuple([lane(found[t], i) for found, at in parts for i in range(len(at[t]))]) for t in each]
         if op is Op.Contract:
-            return [tuple([s for part in taken for s in part[t]]) for t in each]
+            return [join([part[t] for part in taken]) for t in each]
         none: list[Sources] = [(NONE,)] * len(each)
         inner = self.of_place(src[0]) if src else none
         if op is Op.Gep:
-            return [tuple([lane(v, i) for i in node.arg]) for v in inner]
+            return [take(v, node.arg) if len(v) > 1 else v for v in inner]
         if op is Op.Unroll:
             return self._unrolled(node, inner)
         if op is Op.PointerIndex:
@@ -108,8 +109,8 @@ class Reads:
 
     def _unrolled(self, node: UOp, whole: list[Sources]) -> list[Sources]:
         count = node.dtype.count
-        at = [0 if isinstance(k, Poison) else k * count for k in self.run.part(node)]
-        return [v[k : k + count] if len(v) > 1 else v for k, v in zip(at, whole, strict=True)]
+        at = [0 if isinstance(k, Poison) else k for k in self.run.part(node)]
+        return [opened(v, k, count) if len(v) > 1 else v for k, v in zip(at, whole, strict=True)]
 
     def read_from(self, node: UOp, reads: list[list[frozenset[Read]]], at: PerThread) -> None:
         """Keep the reads of a Load, or of a read Index, with those of its place and of the alternative of a false gate."""
@@ -138,9 +139,9 @@ def _lanes(node: UOp, vs: list[Sources], values: list[Lanes]) -> Sources:
             [_decided([lane(v, i) for v in vs], [lane(v, i) is DECIDES[op] for v in values]) for i in range(count)]
         )
     if op is Op.Vectorize or op is Op.Cat:
-        return tuple([s for v in vs for s in v])
+        return join(vs)
     if op is Op.Gep:
-        return tuple([lane(vs[0], i) for i in node.arg])
+        return take(vs[0], node.arg)
     by_lane = node.entry.pointwise or op in SAME or op is Op.Bitcast
     if by_lane and all(len(v) in (1, count) for v in vs):
         return tuple([NONE.union(*[lane(v, i) for v in vs]) for i in range(count)])

@@ -10,7 +10,7 @@ from morok.prove.parametric import laws
 from morok.prove.parametric.polynomials import Integer, integer, within
 from morok.prove.parametric.rule_values import AxisList, Datum, Items, Vector, axis_list, items, number, vector
 from morok.prove.parametric.setting import Setting
-from morok.prove.semantics.term import Unsupported
+from morok.prove.semantics.term import Unsupported, is_false, is_true, truth
 from morok.prove.smt import Expr
 from morok.value_domains import Domain
 
@@ -60,17 +60,27 @@ def chosen(condition: Expr, yes: Any, no: Any) -> Any:
 
 
 def _first(n: int, condition: Callable[[int], Expr], read: Callable[[int], Any]) -> Any:
+    begin = 0
+    while begin < n - 1 and is_false(condition(begin)):
+        begin += 1
+    if begin == n - 1 or is_true(condition(begin)):
+        return read(begin)
     found = read(n - 1)
-    for k in range(n - 2, -1, -1):
+    for k in range(n - 2, begin - 1, -1):
         found = chosen(condition(k), read(k), found)
     return found
+
+
+def _below(a: Integer, b: Integer) -> Expr:
+    apart = (b - a).known
+    return a.term < b.term if apart is None else truth(apart > 0)
 
 
 # The domain that meanings are read over (morok/value_domains.py): integers of which a rule says what is known.
 UNKNOWN: Final[Domain[Integer, Expr]] = Domain(
     number=integer,
     equal=lambda a, b: a.term == b.term,
-    below=lambda a, b: a.term < b.term,
+    below=_below,
     at_most=lambda a, b: a.term <= b.term,
     inside=lambda i, n: within(i, 0, n),
     both=smt.And,

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
+from morok import lane_roles, value_domains
 from morok.dsl import syntax as S
 from morok.dsl.constant_lanes import lanes_said
 from morok.prove import smt
@@ -31,7 +32,6 @@ from morok.prove.parametric.rule_values import (
     Branch,
     Datum,
     Items,
-    Lane,
     Loops,
     Register,
     Shared,
@@ -207,37 +207,15 @@ def joined(r: Reading, parts: Sequence[Items | Vector], single: bool) -> Vector:
             raise Unsupported("a constant of any number of lanes among what is joined")
         if isinstance(p, Vector) and single and x.count.known != 1:
             r.exists(x.count.term == 1)
-    starts, total = [], integer(0)
-    for x in vectors:
-        starts.append(total)
-        total = total + x.count
-    r.setting.boundaries += [x for x in starts[1:] if not any(x.same(y) for y in r.setting.boundaries)]
+    counts = [x.count for x in vectors]
+    begins, total = value_domains.starts(integer(0), counts)
+    r.setting.boundaries += [x for x in begins[1:] if not any(x.same(y) for y in r.setting.boundaries)]
 
     def at(e: Expr, lane: Integer) -> Expr:
-        found = vectors[-1].at(e, lane - starts[-1])
-        for x, start in list(zip(vectors, starts, strict=True))[-2::-1]:
-            found = smt.If(lane.term < (start + x.count).term, x.at(e, lane - start), found)
+        found: Expr = value_domains.behind(sequences.UNKNOWN, lane, counts, lambda k, own: vectors[k].at(e, own))
         return found
 
-    if total.known is not None:
-        return Vector(total, _by_number(vectors, at))
-    return Vector(r.setting.count(total), at)
-
-
-def _by_number(vectors: Sequence[Vector], at: Lane) -> Lane:
-    """The same lanes, where the number of one tells the vector that it is of."""
-
-    def found(e: Expr, lane: Integer) -> Expr:
-        start = 0
-        for x in vectors:
-            if lane.known is None or x.count.known is None:
-                break
-            if start <= lane.known < start + x.count.known:
-                return x.at(e, lane - start)
-            start += x.count.known
-        return at(e, lane)
-
-    return found
+    return Vector(total if total.known is not None else r.setting.count(total), at)
 
 
 def _flattened(r: Reading, sequence: Items, single: bool) -> Vector:
@@ -257,7 +235,7 @@ def _flattened(r: Reading, sequence: Items, single: bool) -> Vector:
     r.setting.law(laws.positive_product, sequence.length, n)
 
     def at(e: Expr, lane: Integer) -> Expr:
-        q, k = r.setting.divided(lane, n)
+        q, k = lane_roles.closed_place(lane, n, r.setting.divided)
         return vector(sequence.at(q)).at(e, k)
 
     return Vector(r.setting.count(sequence.length * n), at)
@@ -300,10 +278,9 @@ def _open(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
     r.setting.law(laws.positive_product, width, own)
 
     def lane_of(e: Expr, lane: Integer) -> Expr:
-        number = integer(0)
-        for a in axes.parts:
-            number = number * laws.width(a) + laws.block(a, e)
-        return x.at(e, number * own + lane)
+        index = [laws.block(a, e) for a in axes.parts]
+        iteration = value_domains.row_major(integer(0), index, map(laws.width, axes.parts))
+        return x.at(e, lane_roles.opened_place(iteration, own, lane))
 
     return Vector(own, lane_of, axes=axes.parts, inside=x, of_vectors=x.of_vectors)
 
@@ -344,7 +321,7 @@ def _close(r: Reading, op: str, parts: Parts, at: Any) -> Vector | Statement:
         r.claim(x.at(elsewhere, lane) == x.at(r.here, lane))  # of whatever length: else it would close another axis
 
     def lane_of(e: Expr, lane: Integer) -> Expr:
-        block, own = r.setting.divided(lane, x.count)
+        block, own = lane_roles.closed_place(lane, x.count, r.setting.divided)
         there = r.setting.iteration(laws.moved(everything, block, e))
         return x.at(there, own)
 
