@@ -24,12 +24,13 @@ _CORE: Final = ("kinds.py", "obligations.py", "judging.py", "progress.py", "solv
                 *(f"trust/{name}.py" for name in ("arranged", "differential", "graphs", "lane_memory_graphs", "large",
                                                   "simt_graphs", "structures", "tensor_graphs", "unrolled")),  # of what is fired
                 "stand_ins.py", "symbol.py", "semantics/term.py", "semantics/theory.py", "semantics/numbers.py")  # fmt: skip
-# What others share with proofs: what folds begin with, what a dtype makes of a number, which ops are inexact, how an op's
-# declaration of types is read.
+# What others share with proofs: what folds begin with, what a dtype makes of a number, which ops are inexact, the rounds of the
+# random generator, how an op's declaration of types is read.
 SHARED: Final = (
     ("morok.ir.ops.loop", "identity_of"),
     ("morok.ir.number", "coerce"),
     ("morok.ir.ops.transcendental", "TOLERANCE"),
+    ("morok.ir.ops.transcendental", "threefry_words"),
     ("morok.dsl.structural", "relations"),
 )
 

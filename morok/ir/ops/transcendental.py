@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final, TypeVar
 
 from morok.ir.dtype import DType
 from morok.ir.op import Op
@@ -40,17 +40,33 @@ TOLERANCE: Final[dict[Op, float]] = {
 
 _ROTATIONS: Final = ((13, 15, 26, 6), (17, 29, 16, 24))
 _MASK: Final = 0xFFFFFFFF
+W = TypeVar("W", bound=Any)
+
+
+def threefry_words(
+    counter: tuple[W, W], key: tuple[W, W], number: Callable[[int], W], rotate: Callable[[W, int], W]
+) -> tuple[W, W]:
+    """Threefry-2x32 with 20 rounds (Salmon et al. 2011): the two words of `counter`, mixed with those of `key`.
+
+    Words are numbers modulo 2^32, the low one first; `rotate` moves the bits of a word to the left, around its end.
+    """
+    keys = (*key, key[0] ^ key[1] ^ number(0x1BD11BDA))
+    x0, x1 = counter[0] + keys[0], counter[1] + keys[1]
+    for i in range(5):
+        for r in _ROTATIONS[i % 2]:
+            x0 = x0 + x1
+            x1 = rotate(x1, r) ^ x0
+        x0 = x0 + keys[(i + 1) % 3]
+        x1 = x1 + keys[(i + 2) % 3] + number(i + 1)
+    return x0, x1
+
+
+def _rotated(x: int, r: int) -> int:
+    x &= _MASK
+    return (x << r | x >> (32 - r)) & _MASK
 
 
 def threefry(d: DType, counter: int, key: int) -> int:
-    """Threefry-2x32 with 20 rounds (Salmon et al. 2011): the two halves of `counter` are mixed with those of `key`."""
-    k0, k1 = key & _MASK, key >> 32
-    ks = (k0, k1, k0 ^ k1 ^ 0x1BD11BDA)
-    x0, x1 = (counter & _MASK) + ks[0] & _MASK, (counter >> 32) + ks[1] & _MASK
-    for i in range(5):
-        for r in _ROTATIONS[i % 2]:
-            x0 = (x0 + x1) & _MASK
-            x1 = ((x1 << r | x1 >> (32 - r)) & _MASK) ^ x0
-        x0 = (x0 + ks[(i + 1) % 3]) & _MASK
-        x1 = (x1 + ks[(i + 2) % 3] + i + 1) & _MASK
-    return x1 << 32 | x0
+    """The words of `counter` mixed with those of `key`, as `threefry_words` mixes them."""
+    x0, x1 = threefry_words((counter & _MASK, counter >> 32), (key & _MASK, key >> 32), int, _rotated)
+    return (x1 & _MASK) << 32 | x0 & _MASK

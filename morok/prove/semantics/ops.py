@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from morok.ir.ops.transcendental import threefry_words
 from morok.prove import smt
 from morok.prove.semantics.bits import Bits
 from morok.prove.semantics.floats import E4M3, FORMATS, Floats, Reals
@@ -322,22 +323,16 @@ def _float_pow(w: W, d: D, n: Floats | Reals, a: Term, b: Term) -> Term:
 
 
 def threefry(w: W, d: D, a: Term, b: Term) -> Term:
-    """Salmon et al. 2011, 2x32, 20 rounds; `a` is the counter, `b` the key."""
     if not isinstance(w.arithmetic(d), Bits):
         raise Unsupported("the random generator over integers")
 
     def halves(v: Expr) -> tuple[Expr, Expr]:
         return smt.Extract(31, 0, v), smt.Extract(63, 32, v)
 
-    (x0, x1), (k0, k1) = halves(a.value), halves(b.value)
-    keys = (k0, k1, k0 ^ k1 ^ smt.BitVecVal(0x1BD11BDA, 32))
-    x0, x1 = x0 + keys[0], x1 + keys[1]
-    for i in range(5):
-        for r in ((13, 15, 26, 6), (17, 29, 16, 24))[i % 2]:
-            x0 = x0 + x1
-            x1 = smt.RotateLeft(x1, r) ^ x0
-        x0 = x0 + keys[(i + 1) % 3]
-        x1 = x1 + keys[(i + 2) % 3] + smt.BitVecVal(i + 1, 32)
+    def number(k: int) -> Expr:
+        return smt.BitVecVal(k, 32)
+
+    x0, x1 = threefry_words(halves(a.value), halves(b.value), number, smt.RotateLeft)
     return strict(smt.Concat(x1, x0), a, b)
 
 
