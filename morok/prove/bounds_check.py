@@ -16,22 +16,34 @@ from typing import Any, Final
 
 from morok.errors import CheckWarning, IRError, OutOfBoundsError, Place, UndefinedError
 from morok.ir import provenance
-from morok.ir.dtype import PtrType
+from morok.ir.dtype import PtrType, dtypes
 from morok.ir.graph import substitute, toposort
 from morok.ir.interpret import INVALID, evaluate
+from morok.ir.morok_dialect import MOROK
 from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.lane_roles import join, take
 from morok.prove import smt
 from morok.prove.answers import Answer
+from morok.prove.meanings import solver_function
+from morok.prove.semantics.term import Term, negation
+from morok.prove.semantics.theory import MorokWorld
 from morok.prove.smt.session import Died
 from morok.prove.solve import Model, ask
 from morok.prove.symbol import Symbol
+
+Lanes = tuple[Term, ...]  # as the solver sees them: integers, and conditions for bool
 
 BUDGET: Final = 3_000_000  # solver resource units a place: about one second
 _LEAVES: Final = frozenset({Op.Range, Op.Special, Op.DefineVar})
 _MEMORY: Final = frozenset({Op.Load, Op.Index})
 _THROUGH: Final = frozenset({Op.After, Op.Barrier})
+# Ops whose result may be outside of its dtype, where it wraps, or has no value.
+_WRAPPING: Final = frozenset({Op.Add, Op.Sub, Op.Mul, Op.MulAcc, Op.Neg, Op.Idiv, Op.FloorDiv, Op.Cast})
+_FOLLOWED: Final = _WRAPPING | {
+    Op.Shl, Op.Shr, Op.Mod, Op.FloorMod, Op.Max, Op.Min, Op.And, Op.Or, Op.Xor, Op.Not,
+    Op.Lt, Op.Le, Op.Gt, Op.Ge, Op.Eq, Op.Ne, Op.Where,
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,20 +156,13 @@ def _shown(node: UOp) -> str:
     return text if len(text) <= 300 else text[:297] + "..."
 
 
-@dataclass(frozen=True, slots=True)
-class Lane:
-    """One lane as the solver sees it: an integer, or a condition for bool; and whether it is valid."""
-
-    value: Any
-    valid: Any
-
-
 class Encoder:
     """The integers and conditions of a kernel as terms of the solver, each node once."""
 
     def __init__(self) -> None:
-        self.known: dict[UOp, tuple[Lane, ...]] = {}
-        self.opaque: dict[UOp, tuple[Lane, ...]] = {}  # leaves, and what is not followed: unknowns
+        self.world = MorokWorld("accesses", integers=True, builtin=True)
+        self.known: dict[UOp, Lanes] = {}
+        self.opaque: dict[UOp, Lanes] = {}  # leaves, and what is not followed: unknowns
 
     def outside(self, access: Access, size: int) -> Any:
         """The condition that some lane of the access is not inside `size` elements."""
@@ -165,12 +170,15 @@ class Encoder:
         gates = [self._spread(self.encode(p), len(at)) for p in access.premises]
         inside = [smt.And(lane.value >= 0, lane.value <= size - access.reach) for lane in at]
         return smt.Or(
-            *[smt.And(lane.valid, *[g[k].value for g in gates], smt.Not(inside[k])) for k, lane in enumerate(at)]
+            *[
+                smt.And(negation(lane.invalid), *[g[k].value for g in gates], smt.Not(inside[k]))
+                for k, lane in enumerate(at)
+            ]
         )
 
     def facts(self, access: Access) -> list[Any]:
         """The facts about the unknowns in an access: their bounds, and that a loop stays below its end."""
-        out: list[Any] = []
+        out: list[Any] = list(self.world.axioms)
         for node in self._unknowns(access):
             for lane in self.opaque[node]:
                 if not node.dtype.is_bool:
@@ -192,28 +200,36 @@ class Encoder:
     def _unknowns(self, access: Access) -> list[UOp]:
         return [n for n in _cone((access.index, *access.premises)) if n in self.opaque]
 
-    def encode(self, root: UOp) -> tuple[Lane, ...]:
+    def encode(self, root: UOp) -> Lanes:
         for node in _cone((root,)):
             if node not in self.known:
                 self.known[node] = self._node(node)
         return self.known[root]
 
-    def _node(self, node: UOp) -> tuple[Lane, ...]:
+    def _node(self, node: UOp) -> Lanes:
         made = _STRUCTURE.get(node.op)
         if made is not None:
             return made(node, [self.known[s] for s in node.src])
         if _followed(node):
             n = node.dtype.count
             columns = [self._spread(self.known[s], n) for s in node.src]
-            return tuple([_lane(node, [c[k] for c in columns]) for k in range(n)])
+            return tuple([self._pointwise(node, [c[k] for c in columns]) for k in range(n)])
         make = smt.Bool if node.dtype.is_bool else smt.Int
         number = len(self.opaque)
-        lanes = tuple([Lane(make(Symbol("fresh", "unknown", number, k)), smt.TRUE) for k in range(node.dtype.count)])
+        lanes = tuple([Term(make(Symbol("fresh", "unknown", number, k))) for k in range(node.dtype.count)])
         self.opaque[node] = lanes
         return lanes
 
+    def _pointwise(self, node: UOp, operands: Sequence[Term]) -> Term:
+        """One lane of a pointwise node. Where its bounds are less than all of its dtype, nothing wraps, as of an index."""
+        d = (node.src[0] if node.entry.comparison else node).dtype.scalar()
+        if node.op in _WRAPPING and d.is_int and (node.vmin > d.min or node.vmax < d.max):
+            d = dtypes.index
+        more = [node.src[0].dtype.scalar()] if node.op is Op.Cast else []
+        return solver_function(MOROK.ops[node.op.name])(self.world, d, *operands, *more)
+
     @staticmethod
-    def _spread(lanes: tuple[Lane, ...], n: int) -> tuple[Lane, ...]:
+    def _spread(lanes: Lanes, n: int) -> Lanes:
         return lanes if len(lanes) == n else lanes * n
 
 
@@ -230,7 +246,7 @@ def _integral(node: UOp) -> bool:
 def _followed(node: UOp) -> bool:
     """True if a pointwise node is encoded exactly; else it is any value within its bounds."""
     op = node.op
-    if op not in _POINTWISE or not _integral(node) or not all(map(_integral, node.src)):
+    if op not in _FOLLOWED or not _integral(node) or not all(map(_integral, node.src)):
         return False
     boolean = node.src[0].dtype.is_bool
     if op in (Op.Shl, Op.Shr):
@@ -264,85 +280,20 @@ def _cone(roots: Sequence[UOp]) -> list[UOp]:
     return out
 
 
-# One op each: from the lanes of its operands.
+def _literal(node: UOp, value: Any) -> Term:
+    return Term(smt.BoolVal(bool(value)) if node.dtype.is_bool else smt.IntVal(int(value)))
 
 
-def _truncated(a: Any, b: Any) -> Any:
-    """a / b toward zero; the solver's own division rounds so that the remainder is not negative."""
-    return smt.If(a >= 0, a / b, -((-a) / b))
-
-
-def _floored(a: Any, b: Any) -> Any:
-    return smt.If(b > 0, a / b, (-a) / (-b))
-
-
-def _wrapped(node: UOp, exact: Any) -> Any:
-    """The exact result in the node's dtype; where its bounds are less than all of the dtype, nothing wraps."""
-    d = node.dtype.scalar()
-    if d.is_index or node.vmin > d.min or node.vmax < d.max:
-        return exact
-    low, size = int(d.min), 1 << d.bits
-    return smt.If(smt.And(exact >= low, exact < low + size), exact, (exact - low) % size + low)
-
-
-def _cast(node: UOp, a: Any) -> Any:
-    before, after = node.src[0].dtype, node.dtype
-    if before.is_bool:
-        return a if after.is_bool else smt.If(a, smt.IntVal(1), smt.IntVal(0))
-    return a != 0 if after.is_bool else _wrapped(node, a)
-
-
-_POINTWISE: Final[dict[Op, Callable[..., Any]]] = {
-    Op.Add: lambda n, a, b: _wrapped(n, a + b),
-    Op.Sub: lambda n, a, b: _wrapped(n, a - b),
-    Op.Mul: lambda n, a, b: _wrapped(n, a * b),
-    Op.MulAcc: lambda n, a, b, c: _wrapped(n, a * b + c),
-    Op.Neg: lambda n, a: _wrapped(n, -a),
-    Op.Shl: lambda n, a, b: _wrapped(n, a * (1 << n.src[1].arg)),
-    Op.Shr: lambda n, a, b: a / (1 << n.src[1].arg),
-    Op.Idiv: lambda n, a, b: _wrapped(n, _truncated(a, b)),
-    Op.Mod: lambda n, a, b: a - b * _truncated(a, b),
-    Op.FloorDiv: lambda n, a, b: _wrapped(n, _floored(a, b)),
-    Op.FloorMod: lambda n, a, b: a - b * _floored(a, b),
-    Op.Max: lambda n, a, b: smt.If(a >= b, a, b),
-    Op.Min: lambda n, a, b: smt.If(a <= b, a, b),
-    Op.And: lambda n, a, b: smt.And(a, b) if n.dtype.is_bool else a % (n.src[1].arg + 1),
-    Op.Or: lambda n, a, b: smt.Or(a, b),
-    Op.Xor: lambda n, a, b: smt.Xor(a, b),
-    Op.Not: lambda n, a: smt.Not(a),
-    Op.Lt: lambda n, a, b: a < b,
-    Op.Le: lambda n, a, b: a <= b,
-    Op.Gt: lambda n, a, b: a > b,
-    Op.Ge: lambda n, a, b: a >= b,
-    Op.Eq: lambda n, a, b: a == b,
-    Op.Ne: lambda n, a, b: a != b,
-    Op.Where: lambda n, c, t, f: smt.If(c, t, f),
-    Op.Cast: lambda n, a: _cast(n, a),
-}  # fmt: skip
-
-
-def _lane(node: UOp, operands: Sequence[Lane]) -> Lane:
-    value = _POINTWISE[node.op](node, *[o.value for o in operands])
-    if node.op is Op.Where:
-        c, t, f = operands
-        return Lane(value, smt.And(c.valid, smt.If(c.value, t.valid, f.valid)))
-    return Lane(value, smt.And(*[o.valid for o in operands]))
-
-
-def _literal(node: UOp, value: Any) -> Lane:
-    return Lane(smt.BoolVal(bool(value)) if node.dtype.is_bool else smt.IntVal(int(value)), smt.TRUE)
-
-
-def _constant(node: UOp, operands: Sequence[tuple[Lane, ...]]) -> tuple[Lane, ...]:
+def _constant(node: UOp, operands: Sequence[Lanes]) -> Lanes:
     values = node.arg if node.op is Op.VConst else (node.arg,) * node.dtype.count
     return tuple([_literal(node, v) for v in values])
 
 
-def _invalid(node: UOp, operands: Sequence[tuple[Lane, ...]]) -> tuple[Lane, ...]:
-    return (Lane(smt.IntVal(0), smt.BoolVal(False)),) * node.dtype.count
+def _invalid(node: UOp, operands: Sequence[Lanes]) -> Lanes:
+    return (Term(smt.IntVal(0), invalid=smt.TRUE),) * node.dtype.count
 
 
-_STRUCTURE: Final[dict[Op, Callable[[UOp, Sequence[tuple[Lane, ...]]], tuple[Lane, ...]]]] = {
+_STRUCTURE: Final[dict[Op, Callable[[UOp, Sequence[Lanes]], Lanes]]] = {
     Op.Const: _constant,
     Op.VConst: _constant,
     Op.Invalid: _invalid,
