@@ -40,14 +40,14 @@ class Places(Loops):
 
     def part(self, node: UOp) -> list[Any]:
         """The number of the lanes that an Unroll has at the present iteration of its axes, for each thread."""
-        at: list[Any] = [0] * len(self.threads)
-        for axis, n in node.arg:
-            numbers = self.iteration(("axis", axis), [n] * len(at), node)
-            at = [
-                k if isinstance(k, Poison) else i if isinstance(i, Poison) else k * n + i
-                for k, i in zip(at, numbers, strict=True)
-            ]
-        return at
+        threads = len(self.threads)
+        at = [self.iteration(("axis", axis), [n] * threads, node) for axis, n in node.arg]
+        out = []
+        for t in range(threads):
+            index = [numbers[t] for numbers in at]
+            bad = next((i for i in index if i.__class__ is Poison), None)
+            out.append(row_major(0, index, [n for _, n in node.arg]) if bad is None else bad)
+        return out
 
     def _lanes(self, node: UOp, get: Callable[[UOp], Task]) -> Task:
         """Unroll picks the lanes of the present iteration of its axes; Contract collects those of all iterations."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+from morok import value_domains
 from morok.prove import smt
 from morok.prove.parametric import laws
 from morok.prove.parametric.polynomials import Integer, integer, within
@@ -101,28 +102,20 @@ def segments(found: Any) -> list[Items | Vector]:
 
 def behind(s: Setting, found: Sequence[Any]) -> Items:
     """Sequences, and single values, behind one another."""
-    parts = [p if isinstance(p, Items) else listed([p]) for p in found]
+    given = [p if isinstance(p, Items) else listed([p]) for p in found]
+    parts = [p for p in given if p.length.known != 0]
     if not parts:
         return listed([])
-    starts, total = [], integer(0)
-    for p in parts:
-        starts.append(total)
-        total = total + p.length
+    lengths = [p.length for p in parts]
+
+    def below(a: Integer, b: Integer) -> Expr:
+        return smt.TRUE if s.surely_below(a, b) else smt.FALSE if s.surely_from(a, b) else a.term < b.term
 
     def at(k: Integer) -> Any:
-        for p, start in zip(parts, starts, strict=True):
-            end = start + p.length
-            if s.surely_below(k, end):
-                return p.at(k - start)
-            if not s.surely_from(k, end):
-                break
-        one = parts[-1].at(k - starts[-1])
-        for p, start in list(zip(parts, starts, strict=True))[-2::-1]:
-            if p.length.known != 0:
-                one = chosen(k.term < (start + p.length).term, p.at(k - start), one)
-        return one
+        by_facts = UNKNOWN._replace(below=below)
+        return value_domains.behind(by_facts, k, lengths, lambda part, place: parts[part].at(place))
 
-    return Items(total, at)
+    return Items(value_domains.starts(integer(0), lengths)[1], at)
 
 
 def width(setting: Setting, of: AxisList) -> Integer:
