@@ -164,7 +164,7 @@ def test_what_is_made_of_one_operand_says_nothing_of_what_is_made_of_others(text
 
 
 def test_mistakes_elsewhere_in_the_file_leave_a_rule_its_verdict() -> None:
-    text = 'group g\n\nopen: Add(x: i32, y ~> x\nsound: Exp2(x: f16) ~> Cast(Exp2(Cast(x, f32)), f16) within 0.51 ulp\n'
+    text = "group g\n\nopen: Add(x: i32, y ~> x\nsound: Exp2(x: f16) ~> Cast(Exp2(Cast(x, f32)), f16) within 0.51 ulp\n"
     checked, mistakes = partly_checked(text)
     assert checked is not None
     assert [m.code for m in mistakes] == ["MRK101"]
