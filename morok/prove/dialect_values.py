@@ -46,7 +46,11 @@ def misnumbered(value: Any) -> str:
 
 
 def same_number(a: Any, b: Any) -> bool:
-    """True if two values are one: floats with their sign, NaNs alike, bools as the integers they are."""
+    """True if two values are one: floats with their sign, NaNs alike, bools as the integers they are. A float is no integer: what
+    rules compute of it is rounded, and has no bits.
+    """
+    if isinstance(a, float) != isinstance(b, float):
+        return False
     try:
         if a != a or b != b:
             return bool(a != a and b != b)

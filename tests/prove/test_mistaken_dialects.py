@@ -181,6 +181,12 @@ KINDS = {
         "const",
         CONSTANTS,
     ),
+    "const_value of another class": Kind(
+        method(const_value=lambda self, n: float(n[2]) if n[0] == "const" else NOT_CONST), "", "const", CONSTANTS
+    ),
+    "evaluator of another class": Kind(
+        changed("Sub", evaluate=lambda d, a, b: float(clip(a - b))), "Sub", "evaluate", SUBS
+    ),
     "const that raises": Kind(method(const=lambda self, d, v: {}[v]), "", "const", CONSTANTS),
     "const of narrower values": Kind(
         method(const=lambda self, d, v: ("const", d, max(-50, v))), "", "const", CONSTANTS
