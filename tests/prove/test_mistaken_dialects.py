@@ -196,6 +196,9 @@ KINDS = {
     "unknown fact": Kind(having(facts={"vmim": lambda n: LOW}), "", "facts['vmin']", only("bound")),
     "fact that is no function": Kind(having(facts={"vmin": 3}), "", "facts", only("bound")),
     "fact that does not hold": Kind(having(facts={"vmin": lambda n: 0}), "", "facts['vmin']", only("bound")),
+    "fact of another class": Kind(
+        having(facts={**BOUNDS, "vmin": lambda n: float(LOW)}), "", "facts['vmin']", only("bound")
+    ),
     "fact that raises": Kind(having(facts={"vmin": lambda n: n.low}), "", "facts['vmin']", only("bound")),
     "overflow that is denied": Kind(
         having(facts={**BOUNDS, "no_overflow": lambda n: True}), "", "facts['no_overflow']", frozenset()
