@@ -391,6 +391,7 @@ class Tensor(Lazy):
         >>> Tensor.zeros(2, 3, 4).mT.shape
         (2, 4, 3)
         """
+        argument_checks.matrices(self, "mT")
         return self.transpose(-2, -1)
 
     # Computation, memory, devices.
