@@ -392,7 +392,7 @@ def abs(self: AnyTensor) -> AnyTensor:
     >>> Tensor([1.5, -2.0]).abs().tolist()
     [1.5, 2.0]
     """
-    return self._same() if self.dtype.is_bool or self.dtype.is_unsigned else self._like(self.uop.abs())
+    return self._same() if self.dtype.is_bool or self.dtype.is_unsigned else numeric(self, Op.Abs)
 
 
 def eq(self: AnyTensor, other: Any) -> AnyTensor:
