@@ -10,7 +10,7 @@ from typing import Final, TypeGuard
 
 from morok.dialect import built_in
 from morok.dsl import syntax as S
-from morok.dsl.check import check_text
+from morok.dsl.check import partly_checked
 from morok.dsl.checked import CheckedRule, Instance, Sort
 from morok.dsl.functions import FUNCTIONS
 from morok.ir.dtype import DType, dtypes
@@ -133,7 +133,8 @@ def _one_op(p: S.Pattern) -> TypeGuard[S.POp]:
 
 @functools.lru_cache(maxsize=8)
 def _approximations(text: str, file: str) -> tuple[CheckedRule, ...]:
-    return tuple(r for r in check_text(text, file).rules() if r.syntax.within is not None)
+    correct, _mistakes = partly_checked(text, file)
+    return tuple(r for r in correct.rules() if r.syntax.within is not None) if correct is not None else ()
 
 
 def companions(rule: CheckedRule) -> tuple[CheckedRule, ...]:

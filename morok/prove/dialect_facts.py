@@ -68,8 +68,9 @@ def _unlike_numbers(case: Case) -> Iterator[Mistake]:
     """The facts about a node that are numbers, and none of Python's own."""
     for fact in NUMBERS:
         if fact in case.dialect.facts or fact in case.dialect.inline:
+            whole = FUNCTIONS[fact].result == "int" or isinstance(case.value, int)
             try:
-                wrong = misnumbered(case.asked(fact))
+                wrong = misnumbered(case.asked(fact), whole)
             except Exception:  # it may have no answer here
                 continue
             if wrong:
@@ -161,7 +162,7 @@ def _fact_of(fact: str, ask: Any, given: Sequence[Any], meaning: Any, names: tup
     except Exception as problem:
         yield Mistake("", f"facts[{fact!r}]", f"{fact}({shown}) raises {said(problem)}", repr(want), facts=(fact,))
         return
-    if (wrong := misnumbered(got)) or got != want:
+    if (wrong := misnumbered(got, whole=isinstance(want, int))) or got != want:
         yield Mistake(
             "",
             f"facts[{fact!r}]",

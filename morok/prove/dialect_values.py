@@ -38,15 +38,23 @@ RANDOM: Final = 6
 NUMBERED: Final = 500  # numbers in an op's code that are tried
 
 
-def misnumbered(value: Any) -> str:
-    """The reason why something is no number of Python's own, as all numbers of a proof are; "" of one: others may wrap."""
+def misnumbered(value: Any, whole: bool = False) -> str:
+    """The reason why something is no number of Python's own, as all numbers of a proof are; "" of one: others may wrap.
+
+    whole  it has to be an integer, or infinite
+    """
     if type(value) in NUMBERS:
-        return ""
+        rounded = whole and isinstance(value, float) and not math.isinf(value)
+        return f"{value!r}, a float: what rules compute of it is rounded" if rounded else ""
     return f"{value!r}, of class {type(value).__name__}: numbers in rules are those of Python, which never wrap"
 
 
 def same_number(a: Any, b: Any) -> bool:
-    """True if two values are one: floats with their sign, NaNs alike, bools as the integers they are."""
+    """True if two values are one: floats with their sign, NaNs alike, bools as the integers they are. A float is no integer: what
+    rules compute of it is rounded, and has no bits.
+    """
+    if isinstance(a, float) != isinstance(b, float):
+        return False
     try:
         if a != a or b != b:
             return bool(a != a and b != b)

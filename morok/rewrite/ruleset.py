@@ -122,6 +122,20 @@ class RuleSet:
         large = any(len(b) >= LARGE for b in blocks)
         return RuleSet((*self.parts, *other.parts), blocks if large else (), whole, self.fires & other.fires)
 
+    def __copy__(self) -> RuleSet:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> RuleSet:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise UsageError(
+            "rules cannot be pickled",
+            place=caller(),
+            expected="what each process loads for itself: its gate admits them",
+            hint="pass the path, and call load_rules() there",
+        )
+
     def __len__(self) -> int:
         return len(self.names)
 

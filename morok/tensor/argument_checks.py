@@ -76,20 +76,29 @@ def fitting(sizes: Shape) -> Shape:
     return sizes
 
 
+def counted(n: int) -> str:
+    """The numbers that count n things, from 0 up and from the end, in words."""
+    return f"{-n}..={n - 1}"
+
+
 def axis_in(value: Any, shape: Shape, ndim: int) -> int:
     """The axis `value` as an int in 0..ndim; negative ones count from the end. AxisError outside."""
-    a = index_or_none(value)
+    a, expected = index_or_none(value), f"an axis in {counted(ndim)}" if ndim else "no axis: a scalar has none"
     if a is None:
-        raise ArgumentTypeError(
-            f"{shown(value)} is not an axis", place=caller(), expected=f"an axis in {-ndim}..{ndim}"
-        )
+        raise ArgumentTypeError(f"{shown(value)} is not an axis", place=caller(), expected=expected)
     if not -ndim <= a < ndim:
         raise AxisError(
             f"axis {shown(a)} does not exist in shape {show(shape)}",
             place=caller(),
-            expected=f"an axis in {-ndim}..{ndim}",
+            expected=expected,
         )
     return a % ndim
+
+
+def matrices(x: Lazy, what: str) -> None:
+    """AxisError for fewer than two axes."""
+    if len(x.shape) < 2:
+        raise AxisError(f"{what} of shape {show(x.shape)}", place=caller(), expected="two axes or more")
 
 
 def known(x: Lazy, axis: int, what: str) -> int:

@@ -15,7 +15,7 @@ from morok.caller import caller
 from morok.errors import ShapeError
 from morok.ir.dtype import dtypes, promote
 from morok.ir.op import Op
-from morok.tensor.argument_checks import MOST, known, only_tensors, whole
+from morok.tensor.argument_checks import MOST, known, matrices, only_tensors, whole
 from morok.tensor.axis_reductions import HALVES, reduce_axes
 from morok.tensor.base import AnyTensor, arithmetic, show
 from morok.tensor.elementwise_operands import as_operand, rounded_to, wide_float
@@ -110,6 +110,7 @@ def trace(self: AnyTensor, offset: int = 0, dtype: Any = None) -> AnyTensor:
     >>> Tensor([[1, 2], [3, 4]]).trace().item()
     5
     """
+    matrices(self, "trace()")
     return self.diagonal(offset, -2, -1).sum(-1, dtype=dtype)
 
 

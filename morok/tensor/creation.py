@@ -43,6 +43,10 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
 
 
+# NumPy's kinds of what no tensor holds, in words.
+_KINDS: Final = {"U": "texts", "S": "bytes", "O": "objects", "c": "complex numbers", "M": "dates", "m": "times"}
+
+
 def default_device(name: str | None) -> str:
     """The name of a device, checked; None: the device of MOROK_DEVICE. DeviceError for an unknown name."""
     return config.DEVICE.value if name is None else device_name(name)
@@ -97,7 +101,11 @@ def _as_array(data: Any, wanted: DType | None, floats: DType) -> Array:
         ) from None
     whole = array.dtype == object and all(type(v) is int for v in array.flat)  # integers beyond u64
     if array.dtype.kind not in "biuf" and not whole:
-        raise DTypeError(f"a tensor cannot hold {array.dtype}", place=caller(), expected="bools, integers or floats")
+        raise DTypeError(
+            f"a tensor cannot hold {_KINDS.get(array.dtype.kind, array.dtype)}",
+            place=caller(),
+            expected="bools, integers or floats",
+        )
     if wanted is None:
         if whole:
             raise RangeError("some integers fit neither i64 nor u64", place=caller(), expected="-2^63..2^64")

@@ -182,7 +182,7 @@ def sign(self: AnyTensor) -> AnyTensor:
 
 
 def _rounded(x: AnyTensor, op: Op) -> AnyTensor:
-    return x._like(UOp.new(op, (x.uop,))) if x.dtype.is_float else x._same()
+    return unary(x, op) if x.dtype.is_float else x._same()
 
 
 def floor(self: AnyTensor) -> AnyTensor:

@@ -60,9 +60,12 @@ def converted(x: AnyTensor, value: Any) -> UOp:
     return cast_to(operand(x, value), x.dtype)
 
 
-def operands(x: AnyTensor, other: Any) -> tuple[UOp, UOp]:
-    """The nodes of both operands, promoted to one dtype and broadcast to one shape (scalars stay scalars)."""
-    a, b = x.uop, operand(x, other, arithmetic(x.dtype))
+def operands(x: AnyTensor, other: Any, numbers: DType | None = None) -> tuple[UOp, UOp]:
+    """The nodes of both operands, promoted to one dtype and broadcast to one shape (scalars stay scalars).
+
+    numbers  the dtype of a Python number, by default x's
+    """
+    a, b = x.uop, operand(x, other, numbers or arithmetic(x.dtype))
     d = arithmetic(promote(a.dtype, b.dtype))
     shape = broadcast_shapes(shape_of(a), shape_of(b))
     return broadcast(cast_to(a, d), shape), broadcast(cast_to(b, d), shape)

@@ -22,7 +22,7 @@ from morok.ir.op import Op
 from morok.ir.shape import Shape
 from morok.ir.uop import UOp
 from morok.tensor import creation
-from morok.tensor.argument_checks import known, whole
+from morok.tensor.argument_checks import counted, known, whole
 from morok.tensor.axis_reductions import reduce_axes
 from morok.tensor.base import AnyTensor, Lazy, dim_node, iota, show
 from morok.tensor.describing import read_array
@@ -111,7 +111,7 @@ def check_mask(x: AnyTensor, mask: Any, axis: int) -> None:
     """PositionError unless a mask has the shape of the axes from `axis` on."""
     if mask.shape != x.shape[axis : axis + mask.ndim]:
         raise PositionError(
-            f"a mask of shape {show(mask.shape)} for axes {axis}..{axis + mask.ndim} of shape {show(x.shape)}",
+            f"a mask of shape {show(mask.shape)} for the axes from {axis} on of shape {show(x.shape)}",
             place=caller(),
             expected=f"the shape {show(x.shape[axis : axis + mask.ndim])}",
         )
@@ -195,7 +195,7 @@ def known_place(x: AnyTensor, position: Any, axis: int, n: int) -> Any:
         raise PositionError(
             f"index {wrong[0]} is outside axis {axis} of shape {show(x.shape)}",
             place=caller(),
-            expected=f"{-n}..{n}" if n else "an axis with elements",
+            expected=counted(n) if n else "an axis with elements",
         )
     return array.astype(np.int64) % max(n, 1)
 

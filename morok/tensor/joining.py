@@ -218,6 +218,7 @@ def diff(self: AnyTensor, axis: int = -1, n: int = 1, **also: Unpack[Along]) -> 
 
 def _several(given: Sequence[AnyTensor], what: str) -> list[AnyTensor]:
     if isinstance(given, Lazy) or not isinstance(given, (tuple, list)) or not given:
-        raise ShapeError(f"{what} of {type(given).__name__}", place=caller(), expected="a list of at least one tensor")
+        said = "nothing" if isinstance(given, (tuple, list)) else f"a {type(given).__name__}"
+        raise ShapeError(f"{what} of {said}", place=caller(), expected="a list of at least one tensor")
     only_tensors(given, what)
     return list(given)

@@ -9,7 +9,7 @@ from morok.errors import ShapeError
 from morok.ir.dtype import dtypes, promote
 from morok.ir.op import Op
 from morok.ir.uop import UOp
-from morok.tensor.argument_checks import MOST, only_tensors, whole
+from morok.tensor.argument_checks import MOST, matrices, only_tensors, whole
 from morok.tensor.axis_reductions import HALVES, positions_along, reduce_axes
 from morok.tensor.base import AnyTensor, arithmetic, namesakes, show
 from morok.tensor.elementwise_operands import as_operand
@@ -115,6 +115,7 @@ def triu(self: AnyTensor, diagonal: int = 0) -> AnyTensor:
 
 
 def _triangle(x: AnyTensor, diagonal: int, lower: bool) -> AnyTensor:
+    matrices(x, "tril()" if lower else "triu()")
     most = max(int(n.vmax) if isinstance(n, UOp) else n for n in (x.shape[axis_of(x, -2)], x.shape[-1]))
     d = dtypes.i32 if most < 1 << 30 else dtypes.i64
     # a diagonal outside the matrix is clamped to its corner

@@ -7,20 +7,23 @@ from typing import Any, Final, TypeVar
 
 from morok.caller import caller
 from morok.errors import DTypeError
-from morok.ir.dtype import dtypes
+from morok.ir.dtype import DType, dtypes
 from morok.ir.op import Op
+from morok.ir.shape import shape_of
 from morok.ir.uop import UOp
 from morok.tensor import division
 from morok.tensor.base import DEFAULT_FLOAT, DEFAULT_INT, AnyTensor, arithmetic
 from morok.tensor.casts import cast_to
-from morok.tensor.elementwise_operands import numeric, operand, operands
+from morok.tensor.elementwise_operands import broadcast, numeric, operand, operands
 from morok.tensor.scalars import outside
 from morok.tensor.view_methods import expanded
 
 # The ops that replace arithmetic on two bools, as in NumPy.
 _ON_BOOLS: Final = {Op.Add: Op.Or, Op.Mul: Op.And, Op.Max: Op.Or, Op.Min: Op.And}
 _ORDERINGS: Final = frozenset({Op.Lt, Op.Le, Op.Gt, Op.Ge})
-_COMPARISONS: Final = _ORDERINGS | {Op.Eq, Op.Ne}
+# The comparisons that hold if the first operand is less than the second, and if it is greater.
+_LESSER: Final = frozenset({Op.Lt, Op.Le, Op.Ne})
+_GREATER: Final = frozenset({Op.Gt, Op.Ge, Op.Ne})
 _BITWISE: Final = frozenset({Op.And, Op.Or, Op.Xor})
 
 Result = TypeVar("Result")
@@ -89,27 +92,39 @@ def _constant_power(a: UOp, e: float) -> UOp | None:
 
 
 def _binary(x: AnyTensor, op: Op, other: Any) -> AnyTensor:
-    if op in _COMPARISONS and (always := _beyond(x, op, other)) is not None:
-        return always
     a, b = operands(x, other)
     d = a.dtype
     if d.is_bool:
-        if op in _ORDERINGS:
-            a, b = a.cast(dtypes.u8), b.cast(dtypes.u8)
-        else:
-            op = _ON_BOOLS.get(op, op)
-            if op not in _BITWISE and op not in _COMPARISONS:
-                raise DTypeError(
-                    f"{op.name} does not work on two bools",
-                    place=caller(),
-                    expected="numbers",
-                    hint="use & | ^ for bools",
-                )
+        op = _ON_BOOLS.get(op, op)
+        if op not in _BITWISE:
+            raise DTypeError(
+                f"{op.name} does not work on two bools",
+                place=caller(),
+                expected="numbers",
+                hint="use & | ^ for bools",
+            )
     elif op in _BITWISE and not d.is_int:
         raise DTypeError(
             f"{op.name} does not work on {x.dtype} and {b.dtype}", place=caller(), expected="integers or bools"
         )
     return x._like(UOp.new(op, (a, b)))
+
+
+def _compared(x: AnyTensor, op: Op, other: Any) -> AnyTensor:
+    if (always := _beyond(x, op, other)) is not None:
+        return always
+    y = x._like(operand(x, other, arithmetic(x.dtype)))
+    a, b = operands(x, y)
+    if a.dtype.is_bool and op in _ORDERINGS:
+        a, b = a.cast(dtypes.u8), b.cast(dtypes.u8)
+    holds = UOp.new(op, (a, b))
+    if a.dtype is dtypes.u64:
+        # u64 has no negative numbers: beside one, a signed integer that is negative is the lesser
+        for side, holds_for_lesser in ((x, _LESSER), (y, _GREATER)):
+            if side.dtype.is_signed:
+                negative = broadcast(side.uop.lt(0), shape_of(holds))
+                holds = holds | negative if op in holds_for_lesser else holds & ~negative
+    return x._like(holds)
 
 
 def _beyond(x: AnyTensor, op: Op, other: Any) -> AnyTensor | None:
@@ -138,11 +153,16 @@ def _total(
     return x._like(on_ints(a, b))
 
 
-def reflected(operator: Callable[[AnyTensor, Any], Result]) -> Callable[[AnyTensor, Any], Result]:
-    """The operator with its operands exchanged, for Python's reflected methods such as __radd__."""
+def reflected(
+    operator: Callable[[AnyTensor, Any], Result], numbers: Callable[[DType], DType] = arithmetic
+) -> Callable[[AnyTensor, Any], Result]:
+    """The operator with its operands exchanged, for Python's reflected methods such as __radd__.
+
+    numbers  the dtype of a Python number beside a tensor of some dtype
+    """
 
     def exchanged(self: AnyTensor, other: Any) -> Result:
-        return operator(self._like(operand(self, other, arithmetic(self.dtype))), self)
+        return operator(self._like(operand(self, other, numbers(self.dtype))), self)
 
     return exchanged
 
@@ -235,7 +255,7 @@ def less(self: AnyTensor, other: Any) -> AnyTensor:
     >>> Tensor([1, 2, 3]).less(2).tolist()
     [True, False, False]
     """
-    return _binary(self, Op.Lt, other)
+    return _compared(self, Op.Lt, other)
 
 
 def less_equal(self: AnyTensor, other: Any) -> AnyTensor:
@@ -246,7 +266,7 @@ def less_equal(self: AnyTensor, other: Any) -> AnyTensor:
     >>> Tensor([1, 2, 3]).less_equal(2).tolist()
     [True, True, False]
     """
-    return _binary(self, Op.Le, other)
+    return _compared(self, Op.Le, other)
 
 
 def greater(self: AnyTensor, other: Any) -> AnyTensor:
@@ -257,7 +277,7 @@ def greater(self: AnyTensor, other: Any) -> AnyTensor:
     >>> Tensor([1, 2, 3]).greater(2).tolist()
     [False, False, True]
     """
-    return _binary(self, Op.Gt, other)
+    return _compared(self, Op.Gt, other)
 
 
 def greater_equal(self: AnyTensor, other: Any) -> AnyTensor:
@@ -268,7 +288,7 @@ def greater_equal(self: AnyTensor, other: Any) -> AnyTensor:
     >>> Tensor([1, 2, 3]).greater_equal(2).tolist()
     [False, True, True]
     """
-    return _binary(self, Op.Ge, other)
+    return _compared(self, Op.Ge, other)
 
 
 def add(self: AnyTensor, other: Any) -> AnyTensor:
@@ -304,6 +324,11 @@ def mul(self: AnyTensor, other: Any) -> AnyTensor:
     return _binary(self, Op.Mul, other)
 
 
+def quotient_dtype(d: DType) -> DType:
+    """The dtype of quotients of tensors of dtype `d`."""
+    return arithmetic(d) if d.is_float else DEFAULT_FLOAT
+
+
 def div(self: AnyTensor, other: Any) -> AnyTensor:
     """self / other, element by element, as floats: shapes broadcast, dtypes promote, two integers give f32.
 
@@ -312,7 +337,7 @@ def div(self: AnyTensor, other: Any) -> AnyTensor:
     >>> Tensor([1, -6]).div([4, 3]).tolist()
     [0.25, -2.0]
     """
-    a, b = operands(self, other)
+    a, b = operands(self, other, quotient_dtype(self.dtype))
     if not a.dtype.is_float:
         a, b = cast_to(a, DEFAULT_FLOAT), cast_to(b, DEFAULT_FLOAT)
     return self._like(a / b)
@@ -367,7 +392,7 @@ def abs(self: AnyTensor) -> AnyTensor:
     >>> Tensor([1.5, -2.0]).abs().tolist()
     [1.5, 2.0]
     """
-    return self._same() if self.dtype.is_bool or self.dtype.is_unsigned else self._like(self.uop.abs())
+    return self._same() if self.dtype.is_bool or self.dtype.is_unsigned else numeric(self, Op.Abs)
 
 
 def eq(self: AnyTensor, other: Any) -> AnyTensor:
@@ -378,7 +403,7 @@ def eq(self: AnyTensor, other: Any) -> AnyTensor:
     >>> Tensor([1, 2, 3]).eq(2).tolist()
     [False, True, False]
     """
-    return _binary(self, Op.Eq, other)
+    return _compared(self, Op.Eq, other)
 
 
 def ne(self: AnyTensor, other: Any) -> AnyTensor:
@@ -389,7 +414,7 @@ def ne(self: AnyTensor, other: Any) -> AnyTensor:
     >>> Tensor([1, 2, 3]).ne(2).tolist()
     [True, False, True]
     """
-    return _binary(self, Op.Ne, other)
+    return _compared(self, Op.Ne, other)
 
 
 def maximum(self: AnyTensor, other: Any) -> AnyTensor:

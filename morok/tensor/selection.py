@@ -84,7 +84,15 @@ def masked_fill(self: AnyTensor, mask: Any, value: Any) -> AnyTensor:
     >>> Tensor([1, 2, 3]).masked_fill([True, False, True], 0).tolist()
     [0, 2, 0]
     """
-    return as_operand(self, mask).where(value, self)
+    chosen = as_operand(self, mask)
+    if not chosen.dtype.is_bool:
+        raise DTypeError(
+            f"masked_fill() by a mask of dtype {chosen.dtype}",
+            place=caller(),
+            expected="bools",
+            hint="compare first: x.masked_fill(x > 0, ..)",
+        )
+    return chosen.where(value, self)
 
 
 def pad(self: AnyTensor, padding: Any, value: Number = 0) -> AnyTensor:

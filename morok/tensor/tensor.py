@@ -391,6 +391,7 @@ class Tensor(Lazy):
         >>> Tensor.zeros(2, 3, 4).mT.shape
         (2, 4, 3)
         """
+        argument_checks.matrices(self, "mT")
         return self.transpose(-2, -1)
 
     # Computation, memory, devices.
@@ -716,7 +717,8 @@ class Tensor(Lazy):
     __add__, __sub__, __mul__, __truediv__, __floordiv__ = add, sub, mul, div, floor_divide
     __mod__, __pow__, __neg__, __pos__, __abs__ = mod, pow, neg, positive, abs
     __divmod__, __rdivmod__ = operators.divide_with_remainder, reflected(operators.divide_with_remainder)
-    __radd__, __rsub__, __rmul__, __rtruediv__ = reflected(add), reflected(sub), reflected(mul), reflected(div)
+    __radd__, __rsub__, __rmul__ = reflected(add), reflected(sub), reflected(mul)
+    __rtruediv__ = reflected(div, operators.quotient_dtype)
     __rfloordiv__, __rmod__, __rpow__ = reflected(floor_divide), reflected(mod), reflected(pow)
     try_add, try_sub, try_mul, try_div, try_pow = add, sub, mul, div, pow
     subtract, multiply, divide, remainder, negative = sub, mul, div, mod, neg

@@ -19,7 +19,7 @@ from morok.ir.shape import Shape, shape_of
 from morok.ir.uop import UOp
 from morok.passes.rangeify.state import RESHAPE, beneath
 from morok.rewrite.simplify import simplify
-from morok.tensor.argument_checks import axis_in, fitting, shape_argument, whole
+from morok.tensor.argument_checks import axis_in, counted, fitting, shape_argument, whole
 from morok.tensor.base import AnyTensor, dim_node, element_count, namesakes, show
 from morok.tensor.describing import current
 from morok.tensor.keywords import Along, AnyAxes, AsAxes, AsAxis, other_names
@@ -110,7 +110,11 @@ def reshape(self: AnyTensor, *shape: Any) -> AnyTensor:
     unknown = [i for i, d in enumerate(wanted) if isinstance(d, int) and d == -1]
     total = self.size
     if len(unknown) > 1 or any(isinstance(d, int) and d < -1 for d in wanted):
-        raise ShapeError(f"{show(self.shape)} cannot become {show(wanted)}", place=caller(), expected="at most one -1")
+        raise ShapeError(
+            f"{show(self.shape)} cannot become {show(wanted)}",
+            place=caller(),
+            expected="sizes of at least 0, of which one may be -1: what remains",
+        )
     if unknown:
         known = element_count(tuple(d for i, d in enumerate(wanted) if i != unknown[0]))
         rest = _divide(self.shape, total, known)
@@ -194,7 +198,7 @@ def permute(self: AnyTensor, *axes: Any) -> AnyTensor:
         raise ShapeError(
             f"{show(order)} is not an order of the axes of shape {show(self.shape)}",
             place=caller(),
-            expected=f"0..{self.ndim}, each once",
+            expected=f"each of {', '.join(map(str, range(self.ndim))) or 'none'} once",
         )
     if wanted == tuple(range(self.ndim)):
         return self._same()
@@ -479,7 +483,7 @@ def pick(t: AnyTensor, axis: int, part: Any) -> AnyTensor:
             raise PositionError(
                 f"index {i} is outside axis {axis} of shape {show(t.shape)}",
                 place=caller(),
-                expected=f"{-size}..{size}",
+                expected=counted(size) if size else "an axis with elements",
             )
         i %= size
     x = t.shrink(along(t, axis, i, i + 1))

@@ -118,7 +118,8 @@ def _rules(args: argparse.Namespace, reports: Reports) -> int:
     if args.write and not args.paths and not args.only and not reports.mistakes:
         catalogue.write(rules_dir(), proofs_dir(), {v.name: v.verdict for v in verdicts})
     if args.only and not verdicts and not reports.mistakes:
-        raise UsageError(f"no rule matches {args.only!r}", hint="`morok rules` lists them")
+        of_packs = "a name is PACK.GROUP.RULE, or without the pack: `--only '*.RULE'` looks in every group"
+        raise UsageError(f"no rule matches {args.only!r}", hint=of_packs if args.paths else "`morok rules` lists them")
     if reports.mistakes:
         print("\n\n".join(str(e) for e in reports.mistakes), file=sys.stderr)
     for difference in (*notes, *differences):

@@ -15,7 +15,7 @@ import pytest
 from morok.accuracy import judgement, measured_code, measurement, record, ulp
 from morok.accuracy.record import Measurement, Worst
 from morok.accuracy.subject import subject
-from morok.dsl.check import check_file, check_text
+from morok.dsl.check import check_file, check_text, partly_checked
 from morok.dsl.checked import CheckedRule
 from morok.errors import LedgerError
 from morok.ir.dtype import dtypes
@@ -161,6 +161,15 @@ def test_what_is_made_of_one_operand_says_nothing_of_what_is_made_of_others(text
     found = judge(rule, 1, False)
     assert found.verdict == "unknown"
     assert "hangs on more" in found.message
+
+
+def test_mistakes_elsewhere_in_the_file_leave_a_rule_its_verdict() -> None:
+    text = "group g\n\nopen: Add(x: i32, y ~> x\nsound: Exp2(x: f16) ~> Cast(Exp2(Cast(x, f32)), f16) within 0.51 ulp\n"
+    checked, mistakes = partly_checked(text)
+    assert checked is not None
+    assert [m.code for m in mistakes] == ["MRK101"]
+    (rule,) = checked.rules()
+    assert judge(rule, 1, False).verdict == "approximate"
 
 
 def test_numbers_that_a_rule_names_are_operands_both_ways_round() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import subprocess
@@ -248,3 +249,18 @@ def test_the_passes_are_two_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ranges, "_assign", lambda *args: (runs.append(args), assign(*args))[1])
     state_of(blocks(6))
     assert len(runs) <= 2
+
+
+def test_many_reductions_one_behind_the_other_are_several_kernels() -> None:
+    """Optimizing a kernel takes time quadratic in its loops. Reductions that wait for none of each other are one kernel still."""
+    wanted, softened = data(4, 8).astype(np.float64), tensor(4, 8)
+    for _ in range(40):
+        powers = np.exp(wanted - wanted.max(1, keepdims=True))
+        wanted, softened = powers / powers.sum(1, keepdims=True), softened.softmax(1)
+    whys = [d.why for d in state_of(softened).decisions if d.cut]
+    assert whys == ["many reductions one behind the other"] * 2
+    assert kernels(softened) == 3
+    np.testing.assert_allclose(softened.numpy(), wanted, rtol=1e-5)
+
+    sums = [tensor(4, 8, seed=k).sum(1) for k in range(40)]
+    assert kernels(functools.reduce(Tensor.add, sums)) == 1

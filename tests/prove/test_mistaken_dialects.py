@@ -181,6 +181,12 @@ KINDS = {
         "const",
         CONSTANTS,
     ),
+    "const_value of another class": Kind(
+        method(const_value=lambda self, n: float(n[2]) if n[0] == "const" else NOT_CONST), "", "const", CONSTANTS
+    ),
+    "evaluator of another class": Kind(
+        changed("Sub", evaluate=lambda d, a, b: float(clip(a - b))), "Sub", "evaluate", SUBS
+    ),
     "const that raises": Kind(method(const=lambda self, d, v: {}[v]), "", "const", CONSTANTS),
     "const of narrower values": Kind(
         method(const=lambda self, d, v: ("const", d, max(-50, v))), "", "const", CONSTANTS
@@ -190,6 +196,9 @@ KINDS = {
     "unknown fact": Kind(having(facts={"vmim": lambda n: LOW}), "", "facts['vmin']", only("bound")),
     "fact that is no function": Kind(having(facts={"vmin": 3}), "", "facts", only("bound")),
     "fact that does not hold": Kind(having(facts={"vmin": lambda n: 0}), "", "facts['vmin']", only("bound")),
+    "fact of another class": Kind(
+        having(facts={**BOUNDS, "vmin": lambda n: float(LOW)}), "", "facts['vmin']", only("bound")
+    ),
     "fact that raises": Kind(having(facts={"vmin": lambda n: n.low}), "", "facts['vmin']", only("bound")),
     "overflow that is denied": Kind(
         having(facts={**BOUNDS, "no_overflow": lambda n: True}), "", "facts['no_overflow']", frozenset()

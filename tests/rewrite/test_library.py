@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import os
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import morok
-from morok.errors import RuleError, UnknownNameError, UnprovedRuleError
+from morok.errors import RuleError, UnknownNameError, UnprovedRuleError, UsageError
 from morok.ir.dtype import dtypes
 from morok.ir.op import Op
 from morok.ir.uop import UOp
@@ -62,6 +64,16 @@ def test_without_proving_what_is_not_proved_is_refused(pack):
 def test_once_proved_a_pack_stays_proved(pack):
     morok.load_rules(pack)
     assert len(morok.load_rules(pack, prove=False)) == 2
+
+
+def test_a_copy_of_rules_is_the_rules_and_other_processes_load_their_own(pack):
+    rules = morok.load_rules(pack)
+    assert copy.copy(rules) is copy.deepcopy(rules) is rules
+    for matched in (False, True):
+        if matched:
+            morok.rewrite(X, rules)
+        with pytest.raises(UsageError, match="cannot be pickled"):
+            pickle.dumps(rules)
 
 
 def test_a_changed_pack_is_not_proved(pack):

@@ -99,6 +99,39 @@ def test_wrong_arguments_have_an_error_of_ours_at_their_line(what: str) -> None:
     assert len(str(caught.value)) < 600
 
 
+SAID: dict[str, tuple[Callable[[], Any], str, str]] = {
+    "no such axis": (lambda: three().sum(1), "axis 1 does not exist in shape (3,)", "an axis in -1..=0"),
+    "an axis of a scalar": (
+        lambda: Tensor(1.0).sum(0),
+        "axis 0 does not exist in shape ()",
+        "no axis: a scalar has none",
+    ),
+    "no such element": (lambda: three()[3], "index 3 is outside axis 0 of shape (3,)", "-3..=2"),
+    "no such element among several": (lambda: three()[[0, 3]], "index 3 is outside axis 0 of shape (3,)", "-3..=2"),
+    "an element of none": (lambda: three()[:0][0], "index 0 is outside axis 0 of shape (0,)", "an axis with elements"),
+    "no order": (lambda: three().permute(0, 0), "(0, 0) is not an order of the axes of shape (3,)", "each of 0 once"),
+    "less than no elements": (
+        lambda: three().reshape(3, -2),
+        "(3,) cannot become (3, -2)",
+        "sizes of at least 0, of which one may be -1: what remains",
+    ),
+    "a trace of no matrix": (lambda: three().trace(), "trace() of shape (3,)", "two axes or more"),
+    "a triangle of no matrix": (lambda: three().tril(), "tril() of shape (3,)", "two axes or more"),
+    "no matrix transposed": (lambda: three().mT, "mT of shape (3,)", "two axes or more"),
+    "numbers as a mask": (lambda: three().masked_fill(ids(), 0), "masked_fill() by a mask of dtype i64", "bools"),
+    "nothing to join": (lambda: Tensor.concat([]), "concat of nothing", "a list of at least one tensor"),
+    "a word": (lambda: Tensor([1, "a"]), "a tensor cannot hold texts", "bools, integers or floats"),
+}
+
+
+@pytest.mark.parametrize("what", SAID)
+def test_an_error_says_what_the_user_wrote_and_what_would_do(what: str) -> None:
+    call, message, expected = SAID[what]
+    with pytest.raises(MorokError) as found:
+        call()
+    assert (found.value.message, found.value.expected) == (message, expected)
+
+
 def test_tensors_of_two_devices_do_not_mix() -> None:
     there = Tensor([0, 1, 2], device="NULL")
     for use in (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -216,6 +217,25 @@ def test_python_numbers_take_the_tensors_dtype() -> None:
         Tensor([1], dtype="u8") + 300
     assert compute(Tensor([1, 2], dtype="u8") < 300).tolist() == [True, True]
     assert compute(Tensor([1, 2], dtype="u8") > -1).tolist() == [True, True]
+
+
+@pytest.mark.parametrize("a", INTS, ids=str)
+@pytest.mark.parametrize("b", INTS, ids=str)
+def test_comparisons_of_integers_of_two_dtypes_compare_the_numbers(a: DType, b: DType) -> None:
+    """A dtype that holds both, as NumPy's comparisons have: u64 has no negative numbers, and i64 no great ones."""
+    x, y = np.meshgrid(samples(a)[:10], np.append(samples(b)[:10], samples(a)[:10].astype(numpy_name(b))))
+    for compare in (operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne):
+        agree(compute(compare(Tensor(x), Tensor(y))), compare(x, y))
+        agree(compute(compare(Tensor(x[:, :1]), y[0, 0])), compare(x[:, :1], y[0, 0]))
+
+
+@pytest.mark.parametrize("d", [dtypes.bool, *INTS], ids=str)
+def test_quotients_of_integers_and_any_number(d: DType) -> None:
+    """A quotient is a float, as is the number beside the integers: it need not fit their dtype."""
+    x = samples(d)
+    for number in (-1, 300, -(2**40), 2**70):
+        agree(compute(Tensor(x) / number), (x.astype(np.float32) / np.float32(number)))
+        agree(compute(number / Tensor(x)), (np.float32(number) / x.astype(np.float32)))
 
 
 @given(st.sampled_from([dtypes.bool, *INTS, *FLOATS]), st.sampled_from([dtypes.bool, *INTS, *FLOATS]))

@@ -84,10 +84,17 @@ def test_every_pair_in_f16(d: DType) -> None:
             (x.reshape(256, 1) * x, a[:, None] * a),
             (-x, -a),
             (x.maximum(0.5), np.maximum(a, np.float16(0.5))),
+            (abs(x), abs(a)),
+            (x.floor(), np.floor(a)),
+            (x.ceil(), np.ceil(a)),
+            (x.trunc(), np.trunc(a)),
+            (x.round(), np.round(a)),
         ):
             assert ours.dtype is dtypes.f16
             same(ours.numpy(), wanted)
         np.testing.assert_array_equal((x.reshape(256, 1) < x).numpy(), a[:, None] < a)
+        for found, is_so in ((x.isinf(), np.isinf(a)), (x.isfinite(), np.isfinite(a)), (x.isnan(), np.isnan(a))):
+            np.testing.assert_array_equal(found.numpy(), is_so)
 
 
 @pytest.mark.long

@@ -60,6 +60,13 @@ def test_wrong_arguments_have_a_code(good: str, capsys: Captured) -> None:
         refused(capsys, "MRK902", *arguments)
 
 
+def test_a_rule_that_a_pack_has_not_is_looked_for_as_the_hint_says(good: str, capsys: Captured) -> None:
+    said = refused(capsys, "MRK902", "prove", "--only", "back", good)
+    assert "--only '*.RULE'" in said
+    assert "morok rules" not in said  # which lists the built-in ones
+    assert main(["prove", "--only", "*.back", good]) == 0
+
+
 @pytest.mark.parametrize("name", ["prove", "check", "fmt", "docs"])
 def test_a_path_without_rules(name: str, tmp_path: Path, capsys: Captured) -> None:
     (tmp_path / "folder.rules").mkdir()

@@ -72,6 +72,7 @@ def _assign(state: State, forced: set[UOp], weights: Weights) -> Cuts:
     """The cuts of one traversal from the roots down, which stores the `forced` nodes and those that pay; fills in `state`."""
     state.stored, state.rows, state.demands = {}, {}, {}
     cuts = Cuts(weights, state.nested, state.overrides)
+    behind: dict[UOp, int] = {}  # for a node how many reductions of its kernel wait for its value, one behind the other
     loops: dict[tuple[UOp, int, int, int | UOp], UOp] = {}
     for node in reversed(state.order):
         if node.op in STORAGE or (not shape_of(node) and is_leaf(node)) or node.op in (Op.Unique, Op.Device):
@@ -80,14 +81,14 @@ def _assign(state: State, forced: set[UOp], weights: Weights) -> Cuts:
         demands = list(state.demands.get(node, {}).values())
         if not demands and node not in forced:
             continue
-        if node in forced:
+        if node in forced or (node.op not in MOVEMENT and cuts.ends(node, demands, behind.get(node, 0))):
             _store(state, node, cuts, loops)
         elif node.op in MOVEMENT and node.op is not Op.Pad:
             if cuts.worth_copying(node, demands):
                 _store(state, node, cuts, loops)
-                continue
-            for demand in demands:
-                _descend(state, demand, loops)
+            else:
+                for demand in demands:
+                    _descend(state, demand, loops)
         elif state.nested and _once_a_row(state, node, demands):
             _descend(state, demands[0], loops)
         elif state.nested and (row := _row(state, node, demands, weights)) is not None:
@@ -98,6 +99,9 @@ def _assign(state: State, forced: set[UOp], weights: Weights) -> Cuts:
         else:
             for demand in demands:
                 _descend(state, demand, loops)
+        waiting = (0 if node in state.stored else behind.get(node, 0)) + (node.op is Op.ReduceAxis)
+        for operand in node.src:
+            behind[operand] = max(behind.get(operand, 0), waiting)
     return cuts
 
 

@@ -21,6 +21,9 @@ from morok.passes.rangeify.cost import CALLS, HEAVY, READS, SPREAD, STRAIGHT, SU
 from morok.passes.rangeify.state import Decision, Demand, beneath, count, is_leaf
 
 MOST_PLACES: Final = 4  # most index vectors at which a node is recomputed
+MOST_BEHIND: Final = (
+    32  # most reductions one behind the other in a kernel: optimizing it takes time quadratic in its loops
+)
 VECTOR: Final = 16  # elements of a vector
 _SHRINK: Final = frozenset({Op.Shrink})
 CLEAR: Final = 0.1  # the least saving, as a fraction of the time with storing
@@ -75,6 +78,14 @@ class Cuts:
         if cheap or (not heavy and (not flags & READS or _widens(node) or is_free(node))):
             return False
         return self._saves(node, demands, runs, size, moved, strays)
+
+    def ends(self, node: UOp, demands: Sequence[Demand], behind: int) -> bool:
+        """True if a node with a reduction inside is stored because so many reductions, `behind`, wait for its value."""
+        if behind < MOST_BEHIND or node.dtype.is_index or not self.weights.of[node][2] & (HEAVY | SUMMED):
+            return False
+        size, runs = self.weights.size(node), sum([d.runs for d in demands])
+        self.decisions.append(Decision(node, size, runs, math.inf, 0.0, True, "many reductions one behind the other"))
+        return True
 
     def worth_copying(self, node: UOp, demands: Sequence[Demand]) -> bool:
         """True if storing the elements of a view takes less time than reading them out of order. For columns this is asked of the
