@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from morok.dialect import NOT_CONST, NUMBERS, Dialect, OpInfo
-from morok.prove.dialect_calls import Wrong, call, const_value, filled
+from morok.prove.dialect_agreement import Wrong
+from morok.prove.dialect_calls import call, const_value, filled
 from morok.prove.dialect_values import same_number
 
 

@@ -102,7 +102,7 @@ def _all(dialect: Dialect, broken: frozenset[str], op: str, over: frozenset[str]
         theory = meanings.theory_of(dialect)
     except Wrong as wrong:
         if not op:
-            yield Mistake("", wrong.field, wrong.message, wrong.expected)
+            yield wrong.mistake
         return
     values: dict[str, list[Any]] = {}
     used = {n for i in dialect.ops.values() if i.name not in broken for d in i.domains.values() for n in d}
@@ -125,7 +125,7 @@ def _all(dialect: Dialect, broken: frozenset[str], op: str, over: frozenset[str]
     constants = list(nodes.constant_mistakes(dialect, values, made))
     if not op and over is not None:
         ops = [info for name, info in dialect.ops.items() if name in over]
-        yield from equality_mistakes(dialect, made, ops)
+        yield from equality_mistakes(made, ops)
         yield from meanings.shared_mistakes(dialect, theory, ops, values)
         return
     if not op:
