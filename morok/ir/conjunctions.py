@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from morok.ir.dtype import dtypes
 from morok.ir.op import Op
 from morok.ir.uop import UOp
-
-if TYPE_CHECKING:
-    from morok.ir.uop import UOp
 
 _AND: Final = Op.And
 

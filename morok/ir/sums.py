@@ -11,17 +11,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from math import gcd
 from operator import attrgetter
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from morok.ir.bounds import Num, plus, times
+from morok.ir.dtype import DType
 from morok.ir.linear_forms import LINEAR, terms
 from morok.ir.op import Op
 from morok.ir.structural_order import Rank, order
 from morok.ir.uop import UOp, binary
 from morok.marks import helper
-
-if TYPE_CHECKING:
-    from morok.ir.dtype import DType
 
 _ADD: Final = Op.Add
 _MUL: Final = Op.Mul

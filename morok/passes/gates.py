@@ -5,16 +5,14 @@ Helpers of `rules/index/invalid.rules`, with the contracts written there.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from morok.ir.conjunctions import clauses, conjunction
 from morok.ir.definedness import defined
 from morok.ir.op import Op
+from morok.ir.uop import UOp
 from morok.marks import helper
 from morok.passes.validity import given, reduced
-
-if TYPE_CHECKING:
-    from morok.ir.uop import UOp
 
 _CONST: Final = Op.Const
 _WHERE: Final = Op.Where

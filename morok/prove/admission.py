@@ -9,16 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from morok.dialect import built_in
+from morok.dialect import Dialect, built_in
+from morok.dsl.extent import Limits
 from morok.errors import DialectError, LedgerError, Place, UnprovedRuleError, VacuousRuleError
 from morok.prove import fingerprints, ledger
+from morok.prove.page import Record
 from morok.rewrite import folders
 
 if TYPE_CHECKING:
-    from morok.dialect import Dialect
     from morok.dsl.checked import CheckedRule
-    from morok.dsl.extent import Limits
-    from morok.prove.page import Record
     from morok.prove.verdict import Verdict
     from morok.rewrite.files import RuleFile
 

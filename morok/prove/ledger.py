@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Final
 
 from morok import atomic, cache_folder
 from morok import dialect as dialects
+from morok.dialect import Dialect
 from morok.dsl.extent import Extent, Extents, Limits
 from morok.errors import LedgerError, UnprovedRuleError
 from morok.prove import contents, fingerprints, seal
 from morok.prove import page as pages
-from morok.prove.contents import rule_digest
+from morok.prove.contents import Entry, rule_digest
 from morok.prove.page import USABLE, Page, Record
 from morok.prove.page import read as read_page
 from morok.prove.page import write as write_page
@@ -26,9 +27,7 @@ from morok.rewrite import folders
 from morok.rewrite.folders import page_path
 
 if TYPE_CHECKING:  # a fresh process asks for a verdict by bytes, and should pay for nothing else
-    from morok.dialect import Dialect
     from morok.dsl.checked import CheckedRule
-    from morok.prove.contents import Entry
 
 
 def machine_folder() -> Path | None:

@@ -11,8 +11,10 @@ import dataclasses
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from morok.dsl import syntax as S
+from morok.dsl.checked import CheckedRule
 from morok.dsl.compiled import helper_module
 from morok.errors import Place, UnprovedRuleError, UntrustedHelperError
 from morok.marks import built_in, trust, trusted, vouch
@@ -24,10 +26,6 @@ from morok.prove.function_digest import helper_code
 from morok.prove.limits import UNLIMITED, Limits
 from morok.prove.rule_syntax import canonical, typing_of
 from morok.rewrite import folders, store
-
-if TYPE_CHECKING:
-    from morok.dsl import syntax as S
-    from morok.dsl.checked import CheckedRule
 
 
 def of_rules(rules: Sequence[CheckedRule], trust_helpers: bool, limits: Limits = UNLIMITED) -> dict[int, Tested]:

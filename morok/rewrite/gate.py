@@ -6,16 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from morok.caller import caller
+from morok.dialect import Dialect
 from morok.errors import UnprovedRuleError
 from morok.handed import part
-from morok.rewrite.parts import Standing
+from morok.rewrite.parts import Part, Standing
 
 if TYPE_CHECKING:
-    from morok.dialect import Dialect
     from morok.dsl.checked import CheckedRule
     from morok.dsl.extent import Limits
     from morok.rewrite.files import RuleFile
-    from morok.rewrite.parts import Part
     from morok.rewrite.ruleset import RuleSet
 
 

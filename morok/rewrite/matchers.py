@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from morok import config
 from morok.dialect import Node
 from morok.dsl.compiled import Generated, link
+from morok.dsl.extent import Limits
 from morok.names import data
 from morok.rewrite import gate, store
 from morok.rewrite.files import dialect_digest, generator_digest
@@ -18,7 +19,6 @@ from morok.rewrite.matcher import Matcher, serial_of
 
 if TYPE_CHECKING:
     from morok.dsl.checked import CheckedRule
-    from morok.dsl.extent import Limits
     from morok.rewrite.ruleset import RuleSet
 
 

@@ -9,6 +9,7 @@ from morok import config
 from morok.arguments import flag, instance, mistyped, several, text
 from morok.caller import caller
 from morok.dialect import Dialect, Node
+from morok.dsl.extent import Limits
 from morok.errors import IRTypeError, UnknownRuleError, UsageError
 from morok.interrupts import check
 from morok.locks import RULES
@@ -20,7 +21,6 @@ from morok.rewrite.tiers import FIRES
 
 if TYPE_CHECKING:
     from morok.dsl.checked import CheckedRule
-    from morok.dsl.extent import Limits
 
 
 def check_node(dialect: Dialect, node: Any) -> None:

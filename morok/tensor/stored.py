@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from morok.ir.graph import toposort
 from morok.ir.op import Op
@@ -16,9 +16,6 @@ from morok.runtime.device import device as find_device
 from morok.tensor import registry
 from morok.tensor.base import Lazy
 from morok.tensor.describing import refuse, stands_for
-
-if TYPE_CHECKING:
-    from morok.runtime.buffer import Buffer
 
 # Ops with memory of their own, or without constant elements.
 _STORED: Final = frozenset({Op.Contiguous, Op.Assign, Op.Buffer, Op.Iota, Op.Bind})
