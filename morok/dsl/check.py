@@ -523,6 +523,3 @@ class _RuleChecker:
         if not made:
             r.fail("no choice of dtypes fits this rule", self.rule)
         return tuple(made)
-
-
-__all__ = ["check_bytes", "check_file", "check_text", "partly_checked"]

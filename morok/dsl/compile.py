@@ -84,6 +84,3 @@ def _no_variables(dialect: Dialect) -> frozenset[str]:
     """The ops that a pattern which is a bare variable does not match: places, and parts of branches."""
     places = dialect.places | dialect.passing | dialect.storage if isinstance(dialect, HasPlaces) else frozenset()
     return places | (dialect.branches if isinstance(dialect, Branches) else frozenset())
-
-
-__all__ = ["compile_rules", "module_of", "text_of"]

@@ -443,6 +443,3 @@ class Checks:
                 hint="`morok explain` names the extent; the rule is false at this size, or its target is ill-formed",
             )
         return True
-
-
-__all__ = ["Checks", "Finding", "Instance", "judged"]

@@ -245,6 +245,3 @@ def _matches(rule: CheckedRule, p: S.Pattern, e: S.Expr, bound: dict[str, str]) 
 def _linear(p: S.Pattern) -> bool:
     names = [n.name for n in _walk(p) if isinstance(n, S.PVar)]
     return len(names) == len(set(names))
-
-
-__all__ = ["fits", "lint"]

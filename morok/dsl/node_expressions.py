@@ -298,6 +298,3 @@ class Expressions(ValueExpressions):
                 self.r.fail(f"`{name}` is bound already", clause, hint="by a comprehension above")
             self.r.bound[name] = Bound(name, one, clause.span, False, one.kind == "const")
         return replace(clause, value=made)
-
-
-__all__ = ["Expressions"]

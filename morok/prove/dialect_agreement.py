@@ -338,6 +338,3 @@ def _unknowns(names: Sequence[str]) -> list[tuple[int, ...]]:
     same = [tuple(i if n == k else n for n in own) for i, k in pairs]
     one = [tuple(-1 if n == i else n for n in own) for i in own] if len(own) > 1 else []
     return [own, *same, *one]
-
-
-__all__ = ["Agreement", "Case", "Wrong", "arguments", "evaluated", "said", "shown", "together"]

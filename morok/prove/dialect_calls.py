@@ -41,6 +41,3 @@ def _compiled(template: str) -> types.CodeType:
     return compile(
         template.format(**{k: f"hole_{k}" for k in ("n", "a", "b", "c", "op", "v", "d", "k")}), "<template>", "eval"
     )
-
-
-__all__ = ["call", "const_value", "filled"]

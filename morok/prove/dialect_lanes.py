@@ -270,6 +270,3 @@ class Lanes:
 def alike(found: Sequence[Any] | None, wanted: Sequence[Any], each: Callable[[Any, Any], bool] = same_number) -> bool:
     """True if two sequences of lanes have the same values."""
     return found is not None and len(found) == len(wanted) and all(map(each, found, wanted))
-
-
-__all__ = ["Lanes", "Vector", "alike", "dtype_mistakes", "sizes_of", "vector_dtype"]

@@ -160,6 +160,3 @@ class _Trial:
     def _rebuilt(self, node: Any, operands: Sequence[Any], lanes: tuple[Any, ...]) -> None:
         if node is not None:
             self._has(call(self.dialect, "rebuild", node, tuple(operands)), lanes)
-
-
-__all__ = ["role_mistakes"]

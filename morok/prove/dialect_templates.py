@@ -124,8 +124,3 @@ def building_templates(
     template = f"build.{info.name}"
     if template in dialect.inline and len(operands) == 1:
         yield template, filled(dialect, template, shown, a=operands[0], d=dtype)
-
-
-__all__ = [
-    "building_templates", "constant_of_any_number", "constant_templates", "read_templates", "remembered", "same_template",
-]  # fmt: skip

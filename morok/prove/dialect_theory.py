@@ -280,6 +280,3 @@ def _possible(world: Any, *conditions: Expr) -> bool:
     if found.timed_out:
         raise Died("no answer")
     return found.answer is not Answer.UNSAT
-
-
-__all__ = ["equality_mistakes", "excluded_constants", "numbers_around", "other_constants", "theory_mistakes"]

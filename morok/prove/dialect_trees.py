@@ -151,6 +151,3 @@ def _combination(values: Sequence[Sequence[Any]], number: int) -> tuple[Any, ...
         number, at = divmod(number, len(some))
         found.append(some[at])
     return tuple(found)
-
-
-__all__ = ["Trees"]

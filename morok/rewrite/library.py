@@ -278,9 +278,3 @@ def rewrite(
         instance(trace, Trace, "the trace", "a Trace")
     bottom_up = flag(bottom_up, "bottom_up")
     return engine.graph_rewrite(graph, rules, context=context, bottom_up=bottom_up, trace=trace, stage=stage)
-
-
-__all__ = [
-    "Catalogued", "catalogue", "group", "group_names", "groups", "load_rules", "proofs_dir", "rewrite", "rules_dir", "symbolic",
-    "tier",
-]  # fmt: skip

@@ -113,6 +113,3 @@ def stages(group: str) -> list[str]:
 def tiers(group: str) -> list[str]:
     """The tiers that contain a group: sets of groups that `morok.simplify` and the stages use."""
     return [name for name, groups in TIERS.items() if group in groups]
-
-
-__all__ = ["lemmas", "premises", "stages", "tiers"]

@@ -279,6 +279,3 @@ class _Maker:
             case S.EName() | S.ECall():
                 return const is not None and self.matched.sort(target) is Sort.VALUE
         return False
-
-
-__all__ = ["Action", "action_of"]

@@ -182,6 +182,3 @@ def _constant_covers(p: S.PConst, q: S.Syntax) -> bool:
     if isinstance(q, S.PConst):
         return p.kind == q.kind or (p.kind == "const" and q.kind in ("zero", "one", "true", "false"))
     return p.kind == "const" and isinstance(q, S.PLiteral)
-
-
-__all__ = ["Match", "Matching", "variants"]

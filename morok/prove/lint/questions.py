@@ -273,6 +273,3 @@ def _returns_at(rule: CheckedRule, instance: Instance, names: dict[str, S.Expr])
         return _fail(rule, instance, encoder.world, made, {n: _meaning(n, e) for n, e in names.items()})
 
     return _impossible(Encoder, rule, instance, Choices(), None, fails)
-
-
-__all__ = ["covers", "fires_always", "guards", "parts", "returns"]

@@ -291,6 +291,3 @@ def _measure(rules: Mapping[int, list[Difference]], spared: int) -> tuple[set[in
         return smaller, {n for n, ds in sums.items() if not all_at_least(ds, 0)}
     except Died:
         return set(), set()
-
-
-__all__ = ["unordered"]
