@@ -32,7 +32,6 @@ from morok.tensor.writing import refuse_view
 # A tensor that calls write: one that the function reaches; or None, and the number of an argument.
 Target = tuple[Lazy | None, int | None]
 
-_RESHAPE: Final = Op.Reshape
 _references: Final = sys.getrefcount
 
 
@@ -210,7 +209,7 @@ class Plan:
         if call.nodes:
             return self._released(call, leaves, tensors)
         nodes = [t.uop for t in tensors]
-        below = [n.src[0] if n.op is _RESHAPE else n for n in nodes]
+        below = [n.src[0] if n.op is Op.Reshape else n for n in nodes]
         counted = (len(_alive), _made[0], [*map(_references, nodes)], [*map(_references, below)], [n.op for n in nodes])
         if counted == self._counted:  # the common case: no new references to these nodes
             return []
