@@ -207,12 +207,6 @@ def span(parts: Iterable[tuple[UOp, int]]) -> tuple[Num, Num]:
     return low, high
 
 
-def const_factor(x: UOp) -> int:
-    """The greatest number that divides every coefficient and the constant of `x`; 0 for the constant 0."""
-    parts, k = terms(x)
-    return gcd(k, *[c for _, c in parts])
-
-
 def divides(x: UOp, n: int) -> UOp | None:
     """x / n where n divides every coefficient and the constant of `x`, else None."""
     parts, k = terms(x)

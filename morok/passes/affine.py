@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from morok.ir.linear_forms import terms
 from morok.ir.op import AxisType, Op
 from morok.ir.uop import UOp
 
@@ -35,20 +36,7 @@ class Linear:
     @property
     def factor(self) -> int:
         """A divisor of every value of the sum without its constant; 0 if there are no terms."""
-        return math.gcd(*[c * known_factor(t) for t, c in self.terms.items()])
-
-
-def known_factor(term: UOp) -> int:
-    """A divisor, at least 1, of every value of a term that is no sum."""
-    if term.op is Op.Const:
-        return abs(int(term.arg)) or 1
-    if term.op is Op.Mul:
-        return (
-            known_factor(term.src[0]) * known_factor(term.src[1])
-            if term.src[0].op is Op.Const or term.src[1].op is Op.Const
-            else 1
-        )
-    return 1
+        return math.gcd(*self.terms.values())
 
 
 def _addends(node: UOp, c: int) -> tuple[tuple[UOp, int], ...]:
@@ -69,24 +57,14 @@ def _addends(node: UOp, c: int) -> tuple[tuple[UOp, int], ...]:
 
 def linear(x: UOp) -> Linear:
     """The linear form of `x`, a scalar of dtype index."""
-    terms: dict[UOp, int] = {}
-    constant = 0
-    stack = [(x, 1)]
-    while stack:
-        node, c = stack.pop()
-        if addends := _addends(node, c):
-            stack += addends
-        elif node.op is Op.Const:
-            constant += c * int(node.arg)
-        else:
-            terms[node] = terms.get(node, 0) + c
-    return Linear({t: c for t, c in terms.items() if c}, constant)
+    found, constant = terms(x)
+    return Linear(dict(found), constant)
 
 
 def lane_offsets(x: UOp) -> tuple[Linear, tuple[int, ...]] | None:
     """A vector of indices as one scalar sum plus a constant for each lane; None if lanes differ by more than constants."""
     n = x.dtype.count
-    terms: dict[UOp, int] = {}
+    total: dict[UOp, int] = {}
     offsets = [0] * n
     stack: list[tuple[UOp, int, tuple[int, ...] | None]] = [(x, 1, None)]
     while stack:
@@ -107,17 +85,17 @@ def lane_offsets(x: UOp) -> tuple[Linear, tuple[int, ...]] | None:
             if any(p.terms != parts[0].terms for p in parts[1:]):
                 return None
             for t, k in parts[0].terms.items():
-                terms[t] = terms.get(t, 0) + c * k
+                total[t] = total.get(t, 0) + c * k
             constants = {s: p.constant for s, p in zip(dict.fromkeys(chosen), parts, strict=True)}
             offsets = [o + c * constants[s] for o, s in zip(offsets, chosen, strict=True)]
         elif node.dtype.count == 1:
-            terms[node] = terms.get(node, 0) + c
+            total[node] = total.get(node, 0) + c
         elif lanes is not None and all(i == lanes[0] for i in lanes):
             one = node.gep(lanes[0])
-            terms[one] = terms.get(one, 0) + c
+            total[one] = total.get(one, 0) + c
         else:
             return None
-    return Linear({t: c for t, c in terms.items() if c}, 0), tuple(offsets)
+    return Linear({t: c for t, c in total.items() if c}, 0), tuple(offsets)
 
 
 def ungated(index: UOp) -> UOp:
