@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -79,7 +78,7 @@ def _tested(extern: S.Extern, module: str, rules: Sequence[CheckedRule]) -> Test
     found = Tested(*answer)
     if found.state == "tested":
         for key in _keys(extern, module, rules):
-            store.save(key, json.dumps(found).encode())
+            store.save_json(key, found)
     return found
 
 
@@ -118,14 +117,8 @@ def _recorded(extern: S.Extern, module: str, rules: Sequence[CheckedRule]) -> Te
 
 
 def _read(key: str) -> Tested | None:
-    kept = store.load(key)
-    if kept is None:
-        return None
-    try:
-        found = Tested(*json.loads(kept))
-    except (ValueError, TypeError):
-        return None
-    return found if found.state == "tested" else None
+    kept = store.load_json(key)
+    return None if kept is None else Tested(*kept)
 
 
 def _unchanged(files: Mapping[str, str]) -> bool:
