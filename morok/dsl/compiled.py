@@ -91,10 +91,10 @@ def link(
             namespace[name] = dialect.ops[rest].evaluate
         elif kind == "F":
             namespace[name] = dialect.facts[rest]
-        elif name in ("_stands_in", "_not_refuted"):
+        elif name == "_stands_in":
             from morok.dsl.instance import Checks  # lazy: few matchers have rules that are not proved at every size
 
-            namespace[name] = getattr(Checks(dialect), name[1:])
+            namespace[name] = Checks(dialect).stands_in
         elif kind == "H":
             function, helper = _helper(made.helpers[name])
             namespace[name] = helper if wrap is None else wrap(function, helper)

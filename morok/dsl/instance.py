@@ -16,7 +16,6 @@ from typing import Any, Final
 
 from morok.dialect import NOT_CONST, Dialect, Node, OpInfo
 from morok.dsl.lane_count import lane_count
-from morok.errors import FalseFiringError
 
 MOST_NODES: Final = 2000  # of both sides together, down to the operands
 MOST_TERMS: Final = 1 << 16
@@ -434,12 +433,3 @@ class Checks:
     def stands_in(self, root: Node, result: Node, rule: str, leaves: Sequence[Node]) -> bool:
         """True if the lanes show a firing right that no proof covers."""
         return self.found(root, result, rule, leaves) is Finding.SAME
-
-    def not_refuted(self, root: Node, result: Node, rule: str, leaves: Sequence[Node]) -> bool:
-        """True; FalseFiringError if the lanes show the firing wrong."""
-        if self.found(root, result, rule, leaves) is Finding.OTHER:
-            raise FalseFiringError(
-                f"{rule} fired beyond the extent of its proof, and what it made has other lanes than what it matched",
-                hint="`morok explain` names the extent; the rule is false at this size, or its target is ill-formed",
-            )
-        return True

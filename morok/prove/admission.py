@@ -14,7 +14,6 @@ from morok.dsl.extent import Limits
 from morok.errors import DialectError, LedgerError, Place, UnprovedRuleError, VacuousRuleError
 from morok.prove import fingerprints, ledger
 from morok.prove.page import Record
-from morok.rewrite import folders
 
 if TYPE_CHECKING:
     from morok.dsl.checked import CheckedRule
@@ -34,7 +33,7 @@ def compared(file: RuleFile) -> Mapping[str, Limits] | None:
 
 
 def _limits_of(records: Mapping[str, Record] | None) -> Mapping[str, Limits] | None:
-    return None if records is None else ledger.declining(records, built_in=True)
+    return None if records is None else ledger.declining(records)
 
 
 def admit(rules: Sequence[CheckedRule]) -> Mapping[int, Limits]:
@@ -44,8 +43,7 @@ def admit(rules: Sequence[CheckedRule]) -> Mapping[int, Limits]:
     """
     records = records_of(rules)
     _admit_helpers(rules, False)
-    found = [ledger.limits_of(record, folders.is_built_in_rule(r)) for r, record in zip(rules, records, strict=True)]
-    return {i: limits for i, limits in enumerate(found) if limits is not None}
+    return {i: limits for i, r in enumerate(records) if (limits := ledger.limits_of(r)) is not None}
 
 
 def admit_file(file: RuleFile, prove: bool, trust_ledger: bool, trust_helpers: bool) -> Mapping[str, Limits]:
@@ -70,18 +68,13 @@ def admit_file(file: RuleFile, prove: bool, trust_ledger: bool, trust_helpers: b
         raise LedgerError(
             what, place=Place(str(file.path), 1), hint="remove the cache folder, and load the rules again"
         )
-    return ledger.declining(records, built_in=False)
+    return ledger.declining(records)
 
 
 def _admit_helpers(rules: Iterable[CheckedRule], trust_helpers: bool) -> None:
     from morok.prove import promises  # lazy: rules without helpers of their own do not ask
 
     promises.admit(rules, trust_helpers)
-
-
-def checking(rules: Sequence[CheckedRule]) -> Mapping[int, Limits]:
-    """The limits of the built-in rules among these that fire at every size, by place: each firing beyond its proof is checked."""
-    return ledger.checking(rules)
 
 
 def verdicts(file: RuleFile) -> Mapping[str, str]:

@@ -9,7 +9,7 @@ from morok.caller import caller
 from morok.dialect import Dialect
 from morok.errors import UnprovedRuleError
 from morok.handed import part
-from morok.rewrite.parts import Part, Standing
+from morok.rewrite.parts import Standing
 
 if TYPE_CHECKING:
     from morok.dsl.checked import CheckedRule
@@ -37,9 +37,6 @@ class Gate(Protocol):
     def admit_file(self, file: RuleFile, prove: bool, trust_ledger: bool, trust_helpers: bool) -> Mapping[str, Limits]:
         """The limits of the rules of a pack's file; the flags and the errors are those of `load_rules`."""
 
-    def checking(self, rules: Sequence[CheckedRule]) -> Mapping[int, Limits]:
-        """The extents of the proofs of those built-in rules that fire at every size; firings beyond them are checked."""
-
     def verdicts(self, file: RuleFile) -> Mapping[str, str]:
         """The recorded verdicts on the rules of a built-in file, by rule name."""
 
@@ -64,13 +61,6 @@ def admit(rules: RuleSet) -> None:
         if mine.standing is Standing.ASK:
             mine.limits = gate().admit(mine.rules())
             mine.standing = Standing.ADMITTED
-
-
-def checking(mine: Part) -> Mapping[int, Limits]:
-    """The extents of the proofs of built-in rules that fire at every size, by position. Under MOROK_CHECK=1 each firing beyond
-    them is checked.
-    """
-    return gate().checking(mine.rules()) if mine.standing is Standing.ADMITTED else {}
 
 
 def admit_proved(rules: RuleSet) -> None:

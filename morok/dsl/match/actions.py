@@ -68,7 +68,7 @@ class _Maker:
         self.limits = limits
         self.matched = Matched(rule, clause, made)
         self.expressions = NodeCode(self.matched)
-        if limits is not None and limits.declines:
+        if limits is not None:
             self.matched.most = {e.what: e.most for e in limits.extents if e.what in ("shift", "power")}
         self.body = action.body
         self.counting = False  # true once the statement that makes the budget is put
@@ -217,11 +217,10 @@ class _Maker:
         within = code.name(inside)
         self.put(assign([inside], code.all_of([extents.within(e) for e in limits.extents])))
         # beyond its extent a rule may be false, and its target malformed: any exception may come
-        failures = code.choice(within, self.failures, code.name("Exception")) if limits.declines else self.failures
+        failures = code.choice(within, self.failures, code.name("Exception"))
         derived = self.note("derive", root) if is_new else []
         self.where_defined(*derived, assign([result], made), failures=failures)
-        check = "_stands_in" if limits.declines else "_not_refuted"
-        checked = code.call(check, root, code.name(result), code.constant(self.rule.name), extents.leaves())
+        checked = code.call("_stands_in", root, code.name(result), code.constant(self.rule.name), extents.leaves())
         self.returned(result, is_new, code.any_of((within, checked)))
 
     def returned(self, result: str, is_new: bool, *conditions: ast.expr) -> None:
