@@ -8,7 +8,6 @@ works at any size; but it evaluates only ops that work lane by lane, and ops tha
 
 from __future__ import annotations
 
-import enum
 import itertools
 import math
 from collections.abc import Callable, Hashable, Iterable, Sequence
@@ -26,23 +25,13 @@ Term = int
 Iteration = tuple[int, ...]  # an index for each axis
 
 
-class Finding(enum.Enum):
-    SAME = "same"
-    OTHER = "other"  # some lane has another constant, or another lane of the same operand
-    UNKNOWN = "unknown"
-
-
 class Unjudged(Exception):
-    """A firing that the terms of lanes do not decide."""
+    """A firing that the terms of lanes do not show right."""
 
 
 def exact(value: Any) -> tuple[type, str]:
     """The key of a static value: it distinguishes 1 from True and 0.0 from -0.0, in sequences too."""
     return value.__class__, repr(value)
-
-
-class _Other(Exception):
-    """A difference of the two sides in type, or a lane that does not exist."""
 
 
 class Instance:
@@ -208,7 +197,7 @@ class Instance:
         }
         found = made[info.role](node, info, at) if info.role else self.lanewise(node, info, at)
         if len(found) != count:
-            raise _Other(f"{len(found)} lanes of {info.name}, which has {count}")
+            raise Unjudged(f"{len(found)} lanes of {info.name}, which has {count}")
         return found
 
     def unknowns(self, node: Node, count: int, at: Iteration) -> tuple[Term, ...]:
@@ -260,7 +249,7 @@ class Instance:
         lanes = self.lanes(self.dialect.operands(node)[0], at)
         wanted = self.field(node, info)
         if any(not 0 <= i < len(lanes) for i in wanted):
-            raise _Other("a lane that is not there")
+            raise Unjudged("a lane that is not there")
         return tuple([lanes[i] for i in wanted])
 
     def join(self, node: Node, info: OpInfo, at: Iteration) -> tuple[Term, ...]:
@@ -274,7 +263,7 @@ class Instance:
         lanes = self.lanes(self.dialect.operands(node)[0], at)
         own, rest = divmod(len(lanes), math.prod(n for _, n in axes))
         if rest:
-            raise _Other("lanes that are no multiple of the iterations")
+            raise Unjudged("lanes that are no multiple of the iterations")
         first = self.block(axes, at) * own
         return lanes[first : first + own]
 
@@ -297,7 +286,7 @@ class Instance:
                 loops += self.lanes(r, at)
         each, rest = divmod(self.lanes_of(source), count)
         if rest:
-            raise _Other("lanes that are no multiple of those of their fold")
+            raise Unjudged("lanes that are no multiple of those of their fold")
         there = [self.lanes(source, w) for w in self.iterations(closed, at)]
         out = []
         for k in range(count):
@@ -312,23 +301,21 @@ class Instance:
 
     # both sides
 
-    def finding(self) -> Finding:
-        """SAME if both sides have the same lanes at every iteration, OTHER if a lane certainly differs, else UNKNOWN."""
-        if self.dialect.type(self.root) != self.dialect.type(self.result):
-            return Finding.OTHER
-        if self.info(self.root) is None:
-            return Finding.UNKNOWN
-        found = Finding.SAME
+    def is_right(self) -> bool:
+        """True if the result has the type of the match, and its lanes at every iteration."""
+        if self.dialect.type(self.root) != self.dialect.type(self.result) or self.info(self.root) is None:
+            return False
         for at in self.iterations(self.axes, (0,) * len(self.axes)):
             for node in self.nodes.values():  # operands first
                 if not self.axes:
                     self.lanes(node, at)
-            for p, t in zip(self.lanes(self.root, at), self.lanes(self.result, at), strict=True):
-                if not self.becomes(p, t):
-                    if self.differ(p, t):
-                        return Finding.OTHER
-                    found = Finding.UNKNOWN
-        return found
+            if not all(
+                itertools.starmap(
+                    self.becomes, zip(self.lanes(self.root, at), self.lanes(self.result, at), strict=True)
+                )
+            ):
+                return False
+        return True
 
     def becomes(self, p: Term, t: Term) -> bool:
         """True if `t` may replace `p`: it is the same term, or does a fold of `p` in some order."""
@@ -359,29 +346,13 @@ class Instance:
                 return False
         return not left
 
-    def differ(self, p: Term, t: Term) -> bool:
-        """True if two terms have one structure, and differ only in constants or in lanes of one operand."""
-        a, b = self.entries[p], self.entries[t]
-        if p == t:
-            return False
-        if a[0] == b[0] == "constant":
-            return True
-        if a[0] == b[0] == "unknown":  # lanes of one operand only: guards may imply that two operands are equal
-            return a[1] == b[1] and a[1] in self.leaves
-        if a[0] != "op" or a[:4] != b[:4] or len(a) != len(b):
-            return False
-        parts = [(x, y) for x, y in zip(a[4:], b[4:], strict=True) if x != y]
-        return bool(parts) and all(self.differ(x, y) for x, y in parts)
 
-
-def judged(dialect: Dialect, root: Node, result: Node, leaves: Sequence[Node]) -> Finding:
-    """The finding about a firing, by the lanes of both sides."""
+def judged(dialect: Dialect, root: Node, result: Node, leaves: Sequence[Node]) -> bool:
+    """True if the lanes show a firing right."""
     try:
-        return Instance(dialect, leaves, root, result).finding()
-    except _Other:
-        return Finding.OTHER
+        return Instance(dialect, leaves, root, result).is_right()
     except Exception:  # a false rule may build a malformed node, which shows nothing
-        return Finding.UNKNOWN
+        return False
 
 
 class Checks:
@@ -389,9 +360,10 @@ class Checks:
 
     def __init__(self, dialect: Dialect) -> None:
         self.dialect = dialect
-        self.remembered: dict[Hashable, Finding] = {}
+        self.remembered: dict[Hashable, bool] = {}
 
-    def found(self, root: Node, result: Node, rule: str, leaves: Sequence[Node]) -> Finding:
+    def stands_in(self, root: Node, result: Node, rule: str, leaves: Sequence[Node]) -> bool:
+        """True if the lanes show a firing right that no proof covers."""
         key = self.key(root, result, rule, leaves)
         found = None if key is None else self.remembered.get(key)
         if found is None:
@@ -429,7 +401,3 @@ class Checks:
             return key
         except Exception:  # as in `judged`
             return None
-
-    def stands_in(self, root: Node, result: Node, rule: str, leaves: Sequence[Node]) -> bool:
-        """True if the lanes show a firing right that no proof covers."""
-        return self.found(root, result, rule, leaves) is Finding.SAME
