@@ -165,14 +165,14 @@ class Plan:
         for part in self._parts:
             part.idle.clear()
 
-    def run(self, call: Arguments, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def run(self, call: Arguments) -> Any:
         """The result of a call."""
         if not self._in_place and not self._becomes:
-            return self._run(call, args, kwargs)
+            return self._run(call)
         with TURN:
-            return self._run(call, args, kwargs)
+            return self._run(call)
 
-    def _run(self, call: Arguments, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _run(self, call: Arguments) -> Any:
         if self._given:
             self._refuse_views(call)
         copied = call.copied(self._given) if self._given else []
@@ -189,7 +189,7 @@ class Plan:
             for t in _chosen(self._in_place, call.numbered):
                 written(t)
         if self._becomes or copied or self.pattern != _SINGLE:
-            return self._finished(slots, call, args, kwargs, copied)
+            return self._finished(slots, call, copied)
         return self._outputs[0].made(slots, self.binds, call)
 
     def _refuse_views(self, call: Arguments) -> None:
@@ -250,8 +250,6 @@ class Plan:
         self,
         slots: list[list[Slot | None]],
         call: Arguments,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
         copied: list[tuple[np.ndarray[Any, Any], Tensor]],
     ) -> Any:
         """The result of a call by its pattern, after setting the nodes of the tensors that it writes not in place, and the

@@ -123,7 +123,7 @@ def _of_number(world: Any, name: str, v: int, made: Sequence[Made], at: int) -> 
 
 
 def _makes_value(world: Any, name: str, number: Any, v: int) -> Expr:
-    return _same(world, world.constant_of(name, number), *_constants(world, name, v))
+    return _same(world.constant_of(name, number), *_constants(world, name, v))
 
 
 def _of_bounds(world: Any, name: str, made: Sequence[tuple[int, Made]], least: bool) -> Iterator[tuple[str, str]]:
@@ -253,7 +253,7 @@ def _denied(world: Any, name: str, v: Any) -> Expr:
     return smt.BoolVal(denial(world, name)(v))
 
 
-def _same(world: Any, a: Any, b: Any) -> Expr:
+def _same(a: Any, b: Any) -> Expr:
     return smt.And(a.defined, smt.term(a.value) == smt.term(b.value))
 
 
