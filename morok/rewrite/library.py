@@ -177,11 +177,6 @@ def symbolic() -> RuleSet:
     return tier("symbolic")
 
 
-def group_names() -> list[str]:
-    """The names of all built-in groups, file by file."""
-    return list(_group_homes())
-
-
 class Catalogued(NamedTuple):
     """A built-in rule; `verdict` is "unproved" if the ledger has none for its present text."""
 
