@@ -160,11 +160,3 @@ class CheckedFile:
     def rules(self) -> Iterator[CheckedRule]:
         for g in self.groups:
             yield from g.rules
-
-
-def is_op(rule: CheckedRule, call: S.ECall) -> bool:
-    """True if a call in a clause or target builds a node."""
-    return call.name in rule.dialect.ops
-
-
-__all__ = ["Binding", "CheckedFile", "CheckedGroup", "CheckedRule", "Instance", "Sort", "Ty", "is_op"]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from morok import atomic, cache_folder
 from morok import dialect as dialects
 from morok.dialect import Dialect
-from morok.dsl.extent import Extent, Extents, Limits
+from morok.dsl.extent import Extent, Extents
 from morok.errors import LedgerError, UnprovedRuleError
 from morok.prove import contents, fingerprints, seal
 from morok.prove import page as pages
@@ -132,7 +132,7 @@ def unchanged(
     return None if entries is None else vouched(file, entries, trust_ledger)
 
 
-def sealed(file: str | Path, content: bytes) -> Mapping[str, Limits] | None:
+def sealed(file: str | Path, content: bytes) -> Mapping[str, Extents] | None:
     """The limits of the rules of a built-in file of these bytes, if it was compared with its page when the ledger was made.
 
     The page is parsed only where a rule has limits.
@@ -164,15 +164,14 @@ def _seal_line(content: bytes, page: bytes, limited: bool) -> str:
 _UNKNOWN: Final[Extents] = (Extent("unknown", "", 0, 0),)  # of a record that says `bounded`, and not by what
 
 
-def declining(records: Mapping[str, Record]) -> dict[str, Limits]:
+def declining(records: Mapping[str, Record]) -> dict[str, Extents]:
     """The limits of rules that decline beyond the extents of these records, by the rules' names."""
-    return {name: found for name, r in records.items() if (found := limits_of(r)) is not None}
+    return {name: found for name, r in records.items() if (found := limits_of(r))}
 
 
-def limits_of(record: Record) -> Limits | None:
-    """The limits of the rule of one record; None where it declines nothing."""
-    extents = record.extents or (_UNKNOWN if record.verdict == "bounded" else ())
-    return Limits(extents) if extents else None
+def limits_of(record: Record) -> Extents:
+    """The extents beyond which the rule of one record declines; none where it always fires."""
+    return record.extents or (_UNKNOWN if record.verdict == "bounded" else ())
 
 
 def _page_bytes(path: Path) -> bytes | None:

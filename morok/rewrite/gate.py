@@ -13,7 +13,7 @@ from morok.rewrite.parts import Standing
 
 if TYPE_CHECKING:
     from morok.dsl.checked import CheckedRule
-    from morok.dsl.extent import Limits
+    from morok.dsl.extent import Extents
     from morok.rewrite.files import RuleFile
     from morok.rewrite.ruleset import RuleSet
 
@@ -25,16 +25,16 @@ class Gate(Protocol):
     for a file, and by position for other sequences of rules, in which two rules may have the same name.
     """
 
-    def unchanged(self, file: RuleFile) -> Mapping[str, Limits] | None:
+    def unchanged(self, file: RuleFile) -> Mapping[str, Extents] | None:
         """The limits of a built-in file's rules; None unless exactly this content has been proved. Nothing is parsed."""
 
-    def compared(self, file: RuleFile) -> Mapping[str, Limits] | None:
+    def compared(self, file: RuleFile) -> Mapping[str, Extents] | None:
         """The same by a comparison with the ledger rule by rule; None unless all are proved. The result is remembered."""
 
-    def admit(self, rules: Sequence[CheckedRule]) -> Mapping[int, Limits]:
+    def admit(self, rules: Sequence[CheckedRule]) -> Mapping[int, Extents]:
         """The limits of rules by position; UnprovedRuleError or UntrustedHelperError if one may not fire. Nothing is proved."""
 
-    def admit_file(self, file: RuleFile, prove: bool, trust_ledger: bool, trust_helpers: bool) -> Mapping[str, Limits]:
+    def admit_file(self, file: RuleFile, prove: bool, trust_ledger: bool, trust_helpers: bool) -> Mapping[str, Extents]:
         """The limits of the rules of a pack's file; the flags and the errors are those of `load_rules`."""
 
     def verdicts(self, file: RuleFile) -> Mapping[str, str]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from morok import config
 from morok.dialect import Node
 from morok.dsl.compiled import Generated, link
-from morok.dsl.extent import Limits
+from morok.dsl.extent import Extents
 from morok.names import data
 from morok.rewrite import gate, store
 from morok.rewrite.files import dialect_digest, generator_digest
@@ -86,10 +86,10 @@ def _generate(rules: RuleSet, flags: frozenset[str], counting: bool = False) -> 
     return compile_rules(allowed, rules.dialect, counting=counting, limits=limits)
 
 
-def _allowed(rules: RuleSet, flags: frozenset[str]) -> tuple[list[CheckedRule], dict[int, Limits]]:
+def _allowed(rules: RuleSet, flags: frozenset[str]) -> tuple[list[CheckedRule], dict[int, Extents]]:
     """(the rules that assume no liberty beyond `flags`, their limits by rule number)"""
     allowed: list[CheckedRule] = []
-    limits: dict[int, Limits] = {}
+    limits: dict[int, Extents] = {}
     for p in rules.parts:
         for place, rule in enumerate(p.rules()):
             if flags.issuperset(rule.syntax.assuming):
