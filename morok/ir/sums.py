@@ -207,14 +207,6 @@ def span(parts: Iterable[tuple[UOp, int]]) -> tuple[Num, Num]:
     return low, high
 
 
-def divides(x: UOp, n: int) -> UOp | None:
-    """x / n where n divides every coefficient and the constant of `x`, else None."""
-    parts, k = terms(x)
-    if n == 0 or k % n or any(c % n for _, c in parts):
-        return None
-    return build([(v, c // n) for v, c in parts], k // n, x.dtype)
-
-
 # Comparisons with constants.
 
 
