@@ -259,7 +259,7 @@ class UnknownDialectError(MorokError, KeyError):
 
 
 class FalseFiringError(MorokError, RuntimeError):
-    """Under MOROK_CHECK=1 a rule fired at a size outside the scope of its proof, and the lanes of its two sides differ."""
+    """Not raised any more: a rule fired at a size outside the scope of its proof. Rules decline there."""
 
     code = "MRK304"
 

@@ -7,15 +7,13 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from morok import atomic
+from morok.dsl.checked import CheckedRule
 from morok.errors import LedgerError, Place
 from morok.prove import fingerprints
 from morok.rewrite import folders
-
-if TYPE_CHECKING:
-    from morok.dsl.checked import CheckedRule
 
 MAX_BYTES: Final = 16 << 20
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Final, NoReturn
+from typing import NoReturn
 
 from morok.codegen.rendered import Argument, Variable
 from morok.errors import CompileError
 from morok.ir.dtype import PtrType
 from morok.ir.op import Op
 from morok.ir.uop import UOp
-
-_GLOBAL: Final = Op.DefineGlobal
 
 
 @dataclass(slots=True)
@@ -37,7 +35,7 @@ class Frame:
 
     def mark_written(self, kept: UOp) -> None:
         """Mark the argument of this storage as written, if it is global."""
-        if kept.op is _GLOBAL:
+        if kept.op is Op.DefineGlobal:
             self.arguments[kept.arg] = Argument(kept.arg, self.arguments[kept.arg].dtype, True)
 
     def close(self, u: UOp) -> None:

@@ -8,20 +8,17 @@ first store, and different iterations of those loops access different elements.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 from morok.codegen.survey import Access
 from morok.ir.op import AxisType, Op
 from morok.ir.uop import UOp
-
-_GLOBAL: Final = Op.DefineGlobal
 
 
 def overwritable(accesses: Sequence[Access]) -> frozenset[int]:
     """The slots of inputs whose memory the only output, slot 0, may reuse if it has their size; empty if the kernel writes
     another buffer.
     """
-    found = [a for a in accesses if a.kept.op is _GLOBAL]
+    found = [a for a in accesses if a.kept.op is Op.DefineGlobal]
     if any((a.kept.arg == 0) is not a.stores or not a.consecutive for a in found) or not any(a.stores for a in found):
         return frozenset()
     return frozenset(slot for slot in {a.kept.arg for a in found if not a.stores} if _read_before(found, slot))

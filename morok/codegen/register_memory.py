@@ -9,24 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Final
 
 from morok.codegen.survey import Access, Survey
 from morok.ir.dtype import DType, PtrType
 from morok.ir.op import Op
 from morok.ir.places import passed
 from morok.ir.uop import UOp
-
-_CONST: Final = Op.Const
-_INDEX: Final = Op.Index
-_REG: Final = Op.DefineReg
-_GLOBAL: Final = Op.DefineGlobal
-_RANGE: Final = Op.Range
-_END: Final = Op.End
-_IF: Final = Op.If
-_ENDIF: Final = Op.EndIf
-_LOAD: Final = Op.Load
-_STORE: Final = Op.Store
 
 
 class Slot:
@@ -64,7 +52,12 @@ class Registers:
 def _interval(a: Access) -> tuple[int, int] | None:
     """(first lane, number of lanes) of an ungated access to a register at a constant index; None for others."""
     place = a.place
-    if place.op is not _INDEX or len(place.src) != 2 or place.src[1].op is not _CONST or place.src[1].dtype.count != 1:
+    if (
+        place.op is not Op.Index
+        or len(place.src) != 2
+        or place.src[1].op is not Op.Const
+        or place.src[1].dtype.count != 1
+    ):
         return None
     if passed(place.src[0]) is not a.kept:
         return None
@@ -85,10 +78,10 @@ def _partition(intervals: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 def analyze(instructions: Sequence[UOp], survey: Survey) -> Registers:
     """The Registers of `instructions`, from their survey."""
     result = Registers(shared_loops(survey))
-    found: dict[UOp, set[tuple[int, int]]] = {u: set() for u in instructions if u.op is _REG}
+    found: dict[UOp, set[tuple[int, int]]] = {u: set() for u in instructions if u.op is Op.DefineReg}
     intervals: list[tuple[Access, tuple[int, int]]] = []
     for a in survey.accesses:
-        if a.kept.op is _REG:
+        if a.kept.op is Op.DefineReg:
             interval = _interval(a)
             if interval is None:
                 result.memory.add(a.kept)
@@ -126,7 +119,7 @@ def shared_loops(found: Survey) -> frozenset[UOp]:
     shared = {ranges[-1] for ranges in threads}
     around = {r for ranges in threads for r in ranges[:-1]}
     if shared:
-        for nest in {a.loops for a in found.accesses if a.stores and a.kept.op is _GLOBAL}:
+        for nest in {a.loops for a in found.accesses if a.stores and a.kept.op is Op.DefineGlobal}:
             alone = next((r for r in nest if r not in around), None)
             if alone is not None and shared.isdisjoint(nest):
                 shared.add(alone)
@@ -163,7 +156,7 @@ def _find_merged(instructions: Sequence[UOp], result: Registers) -> None:
     regions = [_Region(None, 0)]
     reads: dict[Slot, tuple[int, int]] = {}  # numbers of the first and the last instruction that reads the slot
     for k, u in enumerate(instructions):
-        if u.op is _LOAD and u in touched:
+        if u.op is Op.Load and u in touched:
             for slot in touched[u]:
                 reads[slot] = (reads[slot][0] if slot in reads else k, k)
 
@@ -176,17 +169,17 @@ def _find_merged(instructions: Sequence[UOp], result: Registers) -> None:
 
     for k, u in enumerate(instructions):
         op = u.op
-        if op is _LOAD:
+        if op is Op.Load:
             if u in touched:
                 read(touched[u])
-        elif op is _STORE:
+        elif op is Op.Store:
             if u in touched:
                 slots = touched[u]
                 regions[-1].written.update(dict.fromkeys(slots))
                 regions[-1].surely.update(slots)
-        elif op is _RANGE or op is _IF:
+        elif op is Op.Range or op is Op.If:
             regions.append(_Region(u, k))
-        elif op is _END or op is _ENDIF:
+        elif op is Op.End or op is Op.EndIf:
             if len(regions) == 1:
                 return  # never opened: an error that the renderer reports
             region = regions.pop()
@@ -194,7 +187,7 @@ def _find_merged(instructions: Sequence[UOp], result: Registers) -> None:
             outer.written.update(region.written)
             opener, exposed = region.opener, region.exposed
             assert opener is not None
-            if op is _END and runs(opener) and opener not in result.shared:
+            if op is Op.End and runs(opener) and opener not in result.shared:
                 result.merged[opener] = tuple([s for s in region.written if s in exposed])
                 outer.surely |= region.surely
             else:  # it may not have run, so slots may keep their values

@@ -12,15 +12,6 @@ from morok.ir.places import passed, storage
 from morok.ir.uop import UOp
 from morok.passes.affine import Linear, linear
 
-_LOAD: Final = Op.Load
-_STORE: Final = Op.Store
-_RANGE: Final = Op.Range
-_END: Final = Op.End
-_IF: Final = Op.If
-_ENDIF: Final = Op.EndIf
-_INDEX: Final = Op.Index
-_REG: Final = Op.DefineReg
-_MULACC: Final = Op.MulAcc
 _COUNTED: Final = frozenset(op for op, entry in TABLE.entries.items() if entry.pointwise) | {Op.Bitcast}
 
 
@@ -67,7 +58,7 @@ class Access:
 
     def __init__(self, node: UOp, loops: tuple[UOp, ...]) -> None:
         self.node = node
-        self.stores = node.op is _STORE
+        self.stores = node.op is Op.Store
         self.place = passed(node.src[0])
         self.kept = storage(self.place)
         self.dtype: DType = node.src[1].dtype if self.stores else node.dtype
@@ -78,7 +69,7 @@ class Access:
     def consecutive(self) -> bool:
         """True if it is ungated and accesses consecutive elements."""
         place = self.place
-        return place.op is _INDEX and not place.arg and place.src[1].dtype.count == 1
+        return place.op is Op.Index and not place.arg and place.src[1].dtype.count == 1
 
     @property
     def at(self) -> Linear:
@@ -110,34 +101,34 @@ def survey(instructions: Sequence[UOp]) -> Survey:
     loop, depth = loops[0], 0
     for u in instructions:
         op = u.op
-        if op is _LOAD or op is _STORE:
+        if op is Op.Load or op is Op.Store:
             access = Access(u, loop.ranges)
             accesses.append(access)
             lanes = access.dtype.count
             loop.count += 1
             loop.vectors |= lanes > 1
-            if access.kept.op is not _REG:
+            if access.kept.op is not Op.DefineReg:
                 loop.wide += lanes > 1
                 loop.scalars |= lanes == 1
-        elif op is _RANGE:
+        elif op is Op.Range:
             depth += 1
             loop.innermost = False
             end = max(0, int(u.src[0].vmax))
             loop = Loop((*loop.ranges, u), end, loop.times * end)
             loops.append(loop)
             open_.append(loop)
-        elif op is _END or op is _ENDIF:
+        elif op is Op.End or op is Op.EndIf:
             depth -= depth > 0
-            if op is _END and len(open_) > 1:
+            if op is Op.End and len(open_) > 1:
                 open_.pop()
                 loop = open_[-1]
-        elif op is _IF:
+        elif op is Op.If:
             depth += 1
         else:
             if op in _COUNTED:
                 loop.count += 1
                 loop.computed += 1
-                loop.products |= op is _MULACC
+                loop.products |= op is Op.MulAcc
             loop.vectors |= u.dtype.count > 1
         depths[u] = depth
     return found

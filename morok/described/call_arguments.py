@@ -36,9 +36,6 @@ from morok.tensor.tensor import Tensor
 from morok.tensor.view_methods import reshaped
 from morok.tensor.viewed import valid
 
-_BUFFER: Final = Op.Buffer
-_BIND: Final = Op.Bind
-_RESHAPE: Final = Op.Reshape
 _PLAIN: Final = object()  # key in a node's memo: the result of `_plain`
 _FORM: Final = object()  # key in a node's memo: the result of `_form`
 _AGAIN: Final = object()  # in a key: a container that has been there before
@@ -117,7 +114,7 @@ class Arguments:
                 # the common case of `_tensor`, without a call
                 if plain and not value._viewed and id(value) not in tensors:
                     tensors[id(value)] = value
-                    leaf = node if node.op is _BUFFER else node.src[0]
+                    leaf = node if node.op is Op.Buffer else node.src[0]
                     parts += (kind, plain, leaves.setdefault(leaf, len(leaves)))
                 else:
                     self._tensor(value)
@@ -139,7 +136,7 @@ class Arguments:
         if id(value) in self.containers:
             parts += (_AGAIN, [*self.containers].index(id(value)))
         elif kind is UOp:
-            form, binds = (value.src[0], (value,)) if value.op is _BIND else _form(value)
+            form, binds = (value.src[0], (value,)) if value.op is Op.Bind else _form(value)
             parts += (UOp, form, *[self.binds.setdefault(b, len(self.binds)) for b in binds])
         elif is_a(value, Lazy):
             self._tensor(value)
@@ -190,7 +187,7 @@ class Arguments:
             node = _with_memory(value, self.nodes)
             plain = _plain(node)
         if plain:
-            leaf = node if node.op is _BUFFER else node.src[0]
+            leaf = node if node.op is Op.Buffer else node.src[0]
             self._parts += (value.__class__, plain, leaves.setdefault(leaf, len(leaves)))
             return
         form, binds = _form(node)
@@ -250,7 +247,7 @@ def _with_memory(t: Lazy, nodes: dict[int, UOp]) -> UOp:
     """A tensor's node over memory: a constant tensor gets memory, and its new node is added to `nodes`; other lazy tensors are
     computed. Views stay views.
     """
-    if beneath(t.uop, MOVEMENT).op is _BUFFER:
+    if beneath(t.uop, MOVEMENT).op is Op.Buffer:
         return t.uop
     known = constant(t.uop)
     if known is None and not is_empty(t.shape):
@@ -282,9 +279,9 @@ def _plain(node: UOp) -> tuple[Any, ...]:
     """(shape, dtype, device) of a Buffer, or of a reshaped Buffer; () for other nodes and symbolic shapes."""
     found: tuple[Any, ...] | None = node.memo.get(_PLAIN)
     if found is None:
-        leaf = node.src[0] if node.op is _RESHAPE else node
-        shape = shape_of(node) if leaf.op is _BUFFER else ()
-        known = leaf.op is _BUFFER and all(isinstance(d, int) for d in shape)
+        leaf = node.src[0] if node.op is Op.Reshape else node
+        shape = shape_of(node) if leaf.op is Op.Buffer else ()
+        known = leaf.op is Op.Buffer and all(isinstance(d, int) for d in shape)
         found = facts_of(node)[_PLAIN] = _shared((shape, leaf.dtype, leaf.src[1].arg)) if known else ()
     return found
 
@@ -297,7 +294,7 @@ def _shared(plain: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def leaf_of(node: UOp) -> UOp | None:
     """The Buffer node below a view; None if there is none."""
-    return next((n for n in toposort([node]) if n.op is _BUFFER), None)
+    return next((n for n in toposort([node]) if n.op is Op.Buffer), None)
 
 
 def _form(node: UOp) -> Form:
@@ -305,7 +302,7 @@ def _form(node: UOp) -> Form:
     found: Form | None = node.memo.get(_FORM)
     if found is None:
         order = toposort([node])
-        binds = tuple([n for n in order if n.op is _BIND])
+        binds = tuple([n for n in order if n.op is Op.Bind])
         mapping = {b: UOp.var(f"{b.src[0].arg[0]}#{k}", b.dtype, *b.src[0].arg[1:]) for k, b in enumerate(binds)}
         leaf = leaf_of(node)
         if leaf is not None:

@@ -32,7 +32,6 @@ from morok.tensor.writing import refuse_view
 # A tensor that calls write: one that the function reaches; or None, and the number of an argument.
 Target = tuple[Lazy | None, int | None]
 
-_RESHAPE: Final = Op.Reshape
 _references: Final = sys.getrefcount
 
 
@@ -166,14 +165,14 @@ class Plan:
         for part in self._parts:
             part.idle.clear()
 
-    def run(self, call: Arguments, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def run(self, call: Arguments) -> Any:
         """The result of a call."""
         if not self._in_place and not self._becomes:
-            return self._run(call, args, kwargs)
+            return self._run(call)
         with TURN:
-            return self._run(call, args, kwargs)
+            return self._run(call)
 
-    def _run(self, call: Arguments, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _run(self, call: Arguments) -> Any:
         if self._given:
             self._refuse_views(call)
         copied = call.copied(self._given) if self._given else []
@@ -190,7 +189,7 @@ class Plan:
             for t in _chosen(self._in_place, call.numbered):
                 written(t)
         if self._becomes or copied or self.pattern != _SINGLE:
-            return self._finished(slots, call, args, kwargs, copied)
+            return self._finished(slots, call, copied)
         return self._outputs[0].made(slots, self.binds, call)
 
     def _refuse_views(self, call: Arguments) -> None:
@@ -210,7 +209,7 @@ class Plan:
         if call.nodes:
             return self._released(call, leaves, tensors)
         nodes = [t.uop for t in tensors]
-        below = [n.src[0] if n.op is _RESHAPE else n for n in nodes]
+        below = [n.src[0] if n.op is Op.Reshape else n for n in nodes]
         counted = (len(_alive), _made[0], [*map(_references, nodes)], [*map(_references, below)], [n.op for n in nodes])
         if counted == self._counted:  # the common case: no new references to these nodes
             return []
@@ -251,8 +250,6 @@ class Plan:
         self,
         slots: list[list[Slot | None]],
         call: Arguments,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
         copied: list[tuple[np.ndarray[Any, Any], Tensor]],
     ) -> Any:
         """The result of a call by its pattern, after setting the nodes of the tensors that it writes not in place, and the

@@ -94,11 +94,11 @@ class Jitted(Generic[P, R]):
             if plan.fits(call):
                 break
         else:
-            plan, call = self._found(key, call, args, kwargs)
+            plan = self._found(key, call, args, kwargs)
         plan.used = next(_uses)
         if self._warm[0] is not plan:
             self._warmed(plan)
-        return cast(R, plan.run(call, args, kwargs))
+        return cast(R, plan.run(call))
 
     def _warmed(self, plan: Plan) -> None:
         """Put a plan first among those that keep their memory; beyond WARM of them, the least recently used give it back."""
@@ -123,19 +123,19 @@ class Jitted(Generic[P, R]):
                     array[...] = t.numpy()
         return result
 
-    def _found(self, key: Hashable, call: Arguments, args: Any, kwargs: Any) -> tuple[Plan, Arguments]:
-        """(plan, call) if the quick check found no plan: one that fits by comparing values, or a new one."""
+    def _found(self, key: Hashable, call: Arguments, args: Any, kwargs: Any) -> Plan:
+        """The plan of a call if the quick check found none: one that fits by comparing values, or a new one."""
         with TURN:
             plan = self._fitting(key, call, Reach(self._roots(call)))
             if plan is not None:
-                return plan, call
+                return plan
             with planning():
                 made = self._described(call, args, kwargs)
             # another thread may have described, for which the function has waited
             plan = self._fitting(key, call, made.reach)
             if plan is None:
                 self._keep(key, made)
-            return plan or made, call
+            return plan or made
 
     def _fitting(self, key: Hashable, call: Arguments, reach: Reach) -> Plan | None:
         """A plan for the values that the function reaches; None if there is none."""

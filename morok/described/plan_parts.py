@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -16,15 +16,13 @@ from morok.errors import UsageError
 from morok.ir.uop import UOp
 from morok.runtime.buffer import Buffer, cast_array
 from morok.runtime.device import device as find_device
+from morok.runtime.plan import ExecutionPlan
 from morok.tensor import registry
 from morok.tensor.plans import planned
 from morok.tensor.schedule import refuse_others, refuse_overlaps, scheduled
 from morok.tensor.scheduling import Prepared, Schedule, normalised
 from morok.tensor.stored import memory_of
 from morok.tensor.view_methods import reshaped
-
-if TYPE_CHECKING:
-    from morok.runtime.plan import ExecutionPlan
 
 _SLOTS: Final = 3  # memory blocks of one output kept for reuse
 _references: Final = sys.getrefcount

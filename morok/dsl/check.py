@@ -386,7 +386,7 @@ class _RuleChecker:
         self._determined(frozen, matched, pattern_names)
         if r.errors:
             return None
-        return self._made(replace(rule, pattern=pattern, clauses=tuple(clauses), target=target), expressions, frozen)
+        return self._made(replace(rule, pattern=pattern, clauses=tuple(clauses), target=target), expressions)
 
     def _unchanged(self, frozen: Mapping[int, tuple[int, int]]) -> None:
         """Errors where clauses or target exclude a dtype that the pattern admits, or unify two dtypes of the pattern."""
@@ -459,7 +459,7 @@ class _RuleChecker:
             if mask & u.opaque or (root not in read and mask & (mask - 1)):
                 r.fail(f"{what} does not follow from anything bound", asked, hint=hint)
 
-    def _made(self, rule: S.Rule, expressions: Expressions, frozen: Mapping[int, Any]) -> CheckedRule:
+    def _made(self, rule: S.Rule, expressions: Expressions) -> CheckedRule:
         r = self.resolver
         namer = Namer(r.types)
         kept = set()  # ids of the nodes that the rule keeps alive: Python may reuse the ids of others
@@ -523,6 +523,3 @@ class _RuleChecker:
         if not made:
             r.fail("no choice of dtypes fits this rule", self.rule)
         return tuple(made)
-
-
-__all__ = ["check_bytes", "check_file", "check_text", "partly_checked"]

@@ -125,15 +125,8 @@ class CheckedRule:
         """
         if isinstance(lanes, int) or not lanes.startswith("$"):
             return False
-        todo: list[S.Syntax] = [self.syntax.pattern]
-        sequences = 0
-        while todo:
-            node = todo.pop()
-            todo += S.children(node)
-            ty = self.types.get(id(node))
-            if ty is not None and ty.lanes == lanes:
-                sequences += 1
-        return sequences <= 1
+        types = (self.types.get(id(node)) for node in S.walk(self.syntax.pattern))
+        return sum(ty is not None and ty.lanes == lanes for ty in types) <= 1
 
     def sort_of(self, node: S.Syntax) -> Sort:
         return self.sorts[id(node)]
@@ -160,11 +153,3 @@ class CheckedFile:
     def rules(self) -> Iterator[CheckedRule]:
         for g in self.groups:
             yield from g.rules
-
-
-def is_op(rule: CheckedRule, call: S.ECall) -> bool:
-    """True if a call in a clause or target builds a node."""
-    return call.name in rule.dialect.ops
-
-
-__all__ = ["Binding", "CheckedFile", "CheckedGroup", "CheckedRule", "Instance", "Sort", "Ty", "is_op"]

@@ -14,7 +14,7 @@ from typing import Final
 from morok.dialect import Branches, Dialect, HasPlaces
 from morok.dsl.checked import CheckedRule
 from morok.dsl.compiled import Generated
-from morok.dsl.extent import Limits
+from morok.dsl.extent import Extents
 from morok.dsl.match.actions import action_of
 from morok.dsl.match.clauses import Clauses
 from morok.dsl.match.code import Located, assign, title
@@ -24,11 +24,11 @@ from morok.dsl.match.patterns import clauses_of
 from morok.dsl.match.writer import function_of
 from morok.names import data
 
-NO_LIMITS: Final[Mapping[int, Limits]] = {}
+NO_LIMITS: Final[Mapping[int, Extents]] = {}
 
 
 def compile_rules(
-    rules: Sequence[CheckedRule], dialect: Dialect, counting: bool = False, limits: Mapping[int, Limits] = NO_LIMITS
+    rules: Sequence[CheckedRule], dialect: Dialect, counting: bool = False, limits: Mapping[int, Extents] = NO_LIMITS
 ) -> Generated:
     """The matcher of rules of one dialect, in priority order.
 
@@ -44,14 +44,14 @@ def compile_rules(
 
 
 def text_of(
-    rules: Sequence[CheckedRule], dialect: Dialect, counting: bool = False, limits: Mapping[int, Limits] = NO_LIMITS
+    rules: Sequence[CheckedRule], dialect: Dialect, counting: bool = False, limits: Mapping[int, Extents] = NO_LIMITS
 ) -> str:
     """The same matcher as Python text, for readers only."""
     return ast.unparse(module_of(rules, dialect, counting, limits))
 
 
 def module_of(
-    rules: Sequence[CheckedRule], dialect: Dialect, counting: bool, limits: Mapping[int, Limits]
+    rules: Sequence[CheckedRule], dialect: Dialect, counting: bool, limits: Mapping[int, Extents]
 ) -> ast.Module:
     """The syntax tree of the generated module: functions, and MATCH, the table from ops to functions."""
     made = Clauses(dialect)
@@ -84,6 +84,3 @@ def _no_variables(dialect: Dialect) -> frozenset[str]:
     """The ops that a pattern which is a bare variable does not match: places, and parts of branches."""
     places = dialect.places | dialect.passing | dialect.storage if isinstance(dialect, HasPlaces) else frozenset()
     return places | (dialect.branches if isinstance(dialect, Branches) else frozenset())
-
-
-__all__ = ["compile_rules", "module_of", "text_of"]

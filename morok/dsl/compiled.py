@@ -6,7 +6,7 @@ import functools
 import importlib
 import linecache
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import CodeType
 from typing import Any, NamedTuple
 
@@ -79,7 +79,7 @@ def link(
         "__text__": text,
     }
     linecache.lazycache(code.co_filename, namespace)
-    for name in _names(code):
+    for name in names_in(code):
         if name in namespace:
             continue
         kind, _, rest = name.partition("_")
@@ -91,10 +91,10 @@ def link(
             namespace[name] = dialect.ops[rest].evaluate
         elif kind == "F":
             namespace[name] = dialect.facts[rest]
-        elif name in ("_stands_in", "_not_refuted"):
+        elif name == "_stands_in":
             from morok.dsl.instance import Checks  # lazy: few matchers have rules that are not proved at every size
 
-            namespace[name] = getattr(Checks(dialect), name[1:])
+            namespace[name] = Checks(dialect).stands_in
         elif kind == "H":
             function, helper = _helper(made.helpers[name])
             namespace[name] = helper if wrap is None else wrap(function, helper)
@@ -134,12 +134,15 @@ def _helper(home: str) -> tuple[str, Any]:
     return name, found
 
 
-def _names(code: CodeType) -> set[str]:
-    """Every global name that a code object and those inside it mention."""
-    names: set[str] = set()
+def codes(code: CodeType) -> Iterator[CodeType]:
+    """A function's code, and that of functions inside it."""
     stack = [code]
     while stack:
         at = stack.pop()
-        names.update(at.co_names)
+        yield at
         stack.extend(c for c in at.co_consts if isinstance(c, CodeType))
-    return names
+
+
+def names_in(code: CodeType) -> set[str]:
+    """The names of globals and attributes in a function's code, and in that of functions inside it."""
+    return {name for at in codes(code) for name in at.co_names}

@@ -36,6 +36,3 @@ def _matched(rule: CheckedRule) -> Iterator[int | str]:
     for p in S.walk(rule.syntax.pattern):
         if (ty := rule.types.get(id(p))) is not None:
             yield ty.lanes
-
-
-__all__ = ["beside", "is_constant", "lanes_said"]

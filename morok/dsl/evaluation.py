@@ -26,6 +26,3 @@ def evaluated(dialect: Dialect, info: OpInfo, operands: Sequence[Any], result: A
         return info.evaluate(first, *values, *behind)
     except (*FAILURES, getattr(dialect, "undefined", NoValue)):
         raise NoValue from None
-
-
-__all__ = ["dtypes_given", "evaluated"]

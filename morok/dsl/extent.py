@@ -42,16 +42,9 @@ class Extent(NamedTuple):
         return Extent(what, of, least, most, tuple((int(i), int(n)) for i, n in each))
 
 
-Extents = tuple[Extent, ...]
-
-
-class Limits(NamedTuple):
-    """A matcher's reaction beyond the extents of a rule: it declines unless a check shows the firing right, or, without
-    `declines`, fires unless the check shows it wrong.
-    """
-
-    extents: Extents
-    declines: bool = True
+Extents = tuple[
+    Extent, ...
+]  # of a proof: beyond them the matcher of a rule declines, unless a check shows a firing right
 
 
 def named(what: str, name: str) -> tuple[str, str]:

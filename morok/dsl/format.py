@@ -338,6 +338,3 @@ class _Printer:
 def _line(doc: Doc, indent: str) -> str:
     """The text of a part of a rule that begins a line."""
     return indent + broken(doc, len(indent), len(indent))
-
-
-__all__ = ["format_file", "format_rule", "format_text"]

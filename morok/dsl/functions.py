@@ -223,5 +223,3 @@ FUNCTIONS: Final[Mapping[str, Function]] = {
 }
 # Functions that build nodes and constants, or look into a node: `value_expressions` types each by a rule of its own.
 SPECIAL: Final = ("eval", "const", "zero", "one", "identity", "subst", "axes", "inside")
-
-__all__ = ["BINARY", "COMPARISONS", "FUNCTIONS", "SPECIAL", "UNARY", "Function"]

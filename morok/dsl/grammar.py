@@ -68,6 +68,3 @@ def _of_tables(kept: bytes) -> lark.Lark | None:
         return lark.Lark.__new__(lark.Lark)._load(tables, transformer=Builder())
     except (ValueError, TypeError, KeyError, EOFError):
         return None
-
-
-__all__ = ["parser"]

@@ -8,7 +8,6 @@ works at any size; but it evaluates only ops that work lane by lane, and ops tha
 
 from __future__ import annotations
 
-import enum
 import itertools
 import math
 from collections.abc import Callable, Hashable, Iterable, Sequence
@@ -17,7 +16,6 @@ from typing import Any, Final
 from morok import lane_roles
 from morok.dialect import NOT_CONST, Dialect, Node, OpInfo
 from morok.dsl.lane_count import lane_count
-from morok.errors import FalseFiringError
 from morok.value_domains import index_at, row_major
 
 MOST_NODES: Final = 2000  # of both sides together, down to the operands
@@ -29,23 +27,13 @@ Term = int
 Iteration = tuple[int, ...]  # an index for each axis
 
 
-class Finding(enum.Enum):
-    SAME = "same"
-    OTHER = "other"  # some lane has another constant, or another lane of the same operand
-    UNKNOWN = "unknown"
-
-
 class Unjudged(Exception):
-    """A firing that the terms of lanes do not decide."""
+    """A firing that the terms of lanes do not show right."""
 
 
 def exact(value: Any) -> tuple[type, str]:
     """The key of a static value: it distinguishes 1 from True and 0.0 from -0.0, in sequences too."""
     return value.__class__, repr(value)
-
-
-class _Other(Exception):
-    """A difference of the two sides in type, or a lane that does not exist."""
 
 
 class Instance:
@@ -207,7 +195,7 @@ class Instance:
         }
         found = made[info.role](node, info, at) if info.role else self.lanewise(node, info, at)
         if len(found) != count:
-            raise _Other(f"{len(found)} lanes of {info.name}, which has {count}")
+            raise Unjudged(f"{len(found)} lanes of {info.name}, which has {count}")
         return found
 
     def unknowns(self, node: Node, count: int, at: Iteration) -> tuple[Term, ...]:
@@ -259,7 +247,7 @@ class Instance:
         lanes = self.lanes(self.dialect.operands(node)[0], at)
         wanted = self.field(node, info)
         if any(not 0 <= i < len(lanes) for i in wanted):
-            raise _Other("a lane that is not there")
+            raise Unjudged("a lane that is not there")
         return lane_roles.take(lanes, wanted)
 
     def join(self, node: Node, info: OpInfo, at: Iteration) -> tuple[Term, ...]:
@@ -273,7 +261,7 @@ class Instance:
         lanes = self.lanes(self.dialect.operands(node)[0], at)
         own, rest = divmod(len(lanes), math.prod(n for _, n in axes))
         if rest:
-            raise _Other("lanes that are no multiple of the iterations")
+            raise Unjudged("lanes that are no multiple of the iterations")
         return lane_roles.opened(lanes, self.block(axes, at), own)
 
     def close(self, node: Node, info: OpInfo, at: Iteration) -> tuple[Term, ...]:
@@ -294,7 +282,7 @@ class Instance:
             else:
                 loops += self.lanes(r, at)
         if self.lanes_of(source) % count:
-            raise _Other("lanes that are no multiple of those of their fold")
+            raise Unjudged("lanes that are no multiple of those of their fold")
         there = [lane_roles.groups(self.lanes(source, w), count) for w in self.iterations(closed, at)]
         out = []
         for k in range(count):
@@ -309,23 +297,21 @@ class Instance:
 
     # both sides
 
-    def finding(self) -> Finding:
-        """SAME if both sides have the same lanes at every iteration, OTHER if a lane certainly differs, else UNKNOWN."""
-        if self.dialect.type(self.root) != self.dialect.type(self.result):
-            return Finding.OTHER
-        if self.info(self.root) is None:
-            return Finding.UNKNOWN
-        found = Finding.SAME
+    def is_right(self) -> bool:
+        """True if the result has the type of the match, and its lanes at every iteration."""
+        if self.dialect.type(self.root) != self.dialect.type(self.result) or self.info(self.root) is None:
+            return False
         for at in self.iterations(self.axes, (0,) * len(self.axes)):
             for node in self.nodes.values():  # operands first
                 if not self.axes:
                     self.lanes(node, at)
-            for p, t in zip(self.lanes(self.root, at), self.lanes(self.result, at), strict=True):
-                if not self.becomes(p, t):
-                    if self.differ(p, t):
-                        return Finding.OTHER
-                    found = Finding.UNKNOWN
-        return found
+            if not all(
+                itertools.starmap(
+                    self.becomes, zip(self.lanes(self.root, at), self.lanes(self.result, at), strict=True)
+                )
+            ):
+                return False
+        return True
 
     def becomes(self, p: Term, t: Term) -> bool:
         """True if `t` may replace `p`: it is the same term, or does a fold of `p` in some order."""
@@ -356,29 +342,13 @@ class Instance:
                 return False
         return not left
 
-    def differ(self, p: Term, t: Term) -> bool:
-        """True if two terms have one structure, and differ only in constants or in lanes of one operand."""
-        a, b = self.entries[p], self.entries[t]
-        if p == t:
-            return False
-        if a[0] == b[0] == "constant":
-            return True
-        if a[0] == b[0] == "unknown":  # lanes of one operand only: guards may imply that two operands are equal
-            return a[1] == b[1] and a[1] in self.leaves
-        if a[0] != "op" or a[:4] != b[:4] or len(a) != len(b):
-            return False
-        parts = [(x, y) for x, y in zip(a[4:], b[4:], strict=True) if x != y]
-        return bool(parts) and all(self.differ(x, y) for x, y in parts)
 
-
-def judged(dialect: Dialect, root: Node, result: Node, leaves: Sequence[Node]) -> Finding:
-    """The finding about a firing, by the lanes of both sides."""
+def judged(dialect: Dialect, root: Node, result: Node, leaves: Sequence[Node]) -> bool:
+    """True if the lanes show a firing right."""
     try:
-        return Instance(dialect, leaves, root, result).finding()
-    except _Other:
-        return Finding.OTHER
+        return Instance(dialect, leaves, root, result).is_right()
     except Exception:  # a false rule may build a malformed node, which shows nothing
-        return Finding.UNKNOWN
+        return False
 
 
 class Checks:
@@ -386,9 +356,10 @@ class Checks:
 
     def __init__(self, dialect: Dialect) -> None:
         self.dialect = dialect
-        self.remembered: dict[Hashable, Finding] = {}
+        self.remembered: dict[Hashable, bool] = {}
 
-    def found(self, root: Node, result: Node, rule: str, leaves: Sequence[Node]) -> Finding:
+    def stands_in(self, root: Node, result: Node, rule: str, leaves: Sequence[Node]) -> bool:
+        """True if the lanes show a firing right that no proof covers."""
         key = self.key(root, result, rule, leaves)
         found = None if key is None else self.remembered.get(key)
         if found is None:
@@ -426,19 +397,3 @@ class Checks:
             return key
         except Exception:  # as in `judged`
             return None
-
-    def stands_in(self, root: Node, result: Node, rule: str, leaves: Sequence[Node]) -> bool:
-        """True if the lanes show a firing right that no proof covers."""
-        return self.found(root, result, rule, leaves) is Finding.SAME
-
-    def not_refuted(self, root: Node, result: Node, rule: str, leaves: Sequence[Node]) -> bool:
-        """True; FalseFiringError if the lanes show the firing wrong."""
-        if self.found(root, result, rule, leaves) is Finding.OTHER:
-            raise FalseFiringError(
-                f"{rule} fired beyond the extent of its proof, and what it made has other lanes than what it matched",
-                hint="`morok explain` names the extent; the rule is false at this size, or its target is ill-formed",
-            )
-        return True
-
-
-__all__ = ["Checks", "Finding", "Instance", "judged"]

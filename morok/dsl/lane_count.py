@@ -18,6 +18,3 @@ def lane_count(dialect: Dialect) -> Callable[[Node], int]:
         return dialect.facts["lanes"]
     lanes_of = getattr(dialect, "lanes_of", None)
     return (lambda n: len(lanes_of(n))) if callable(lanes_of) else (lambda _: 1)
-
-
-__all__ = ["counts_lanes", "lane_count"]

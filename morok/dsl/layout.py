@@ -118,6 +118,3 @@ def _unbroken(parts: Sequence[Doc], after: int) -> int:
             case _:
                 todo.extend(reversed(part))
     return width + after
-
-
-__all__ = ["STEP", "WIDTH", "Brackets", "Chain", "Doc", "broken", "flat"]

@@ -245,6 +245,3 @@ def _comments(example: Tok, text: str) -> Iterator[Comment]:
             start = text.rfind("\n", 0, m.start()) + 1
             line = example.line + text.count("\n", example.start_pos, m.start())
             yield Comment(m.group(), line, m.start() - start + 1, not text[start : m.start()].strip())
-
-
-__all__ = ["EXAMPLE_PART", "MAX_DEPTH", "OPEN", "Comment", "Tok", "TokenLexer", "Vocabulary", "check_text", "tokenize"]

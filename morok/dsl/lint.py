@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedFile, CheckedRule
@@ -82,17 +83,12 @@ def _rule(rule: CheckedRule) -> Iterator[Finding]:
 
 
 def _several_lines(rule: S.Rule) -> bool:
-    nodes: list[S.Syntax] = [rule.pattern, *rule.clauses, rule.target]
-    lines = {rule.span.line}
-    while nodes:
-        n = nodes.pop()
-        if n.span.line:
-            lines |= {n.span.line, n.span.end_line}
-        nodes += S.children(n)
-    return len(lines) > 1
+    spans = [n.span for n in S.walk(rule.pattern, *rule.clauses, rule.target) if n.span.line]
+    return len({rule.span.line, *(line for s in spans for line in (s.line, s.end_line))}) > 1
 
 
-def _walk(root: S.Syntax) -> Iterator[S.Syntax]:
+def in_order(root: S.Syntax) -> Iterator[Any]:
+    """Every syntax node of a tree, in the order in which they were written."""
     todo = [root]
     while todo:
         node = todo.pop()
@@ -104,7 +100,7 @@ def _bound(rule: S.Rule) -> Iterator[tuple[S.Syntax, str]]:
     """Names that the pattern and `let` bind, each once."""
     seen: set[str] = set()
     for root in (rule.pattern, *rule.clauses):
-        for n in _walk(root):
+        for n in in_order(root):
             names: tuple[str, ...] = ()
             if isinstance(n, S.PVar | S.PBind | S.PSequence) or (isinstance(n, S.PConst) and n.name):
                 names = (n.name or "",)
@@ -120,7 +116,7 @@ def _used(rule: S.Rule) -> set[str]:
     """Names that clauses and target read, and names that the pattern binds twice."""
     used: set[str] = set()
     for root in (*rule.clauses, rule.target):
-        for n in _walk(root):
+        for n in in_order(root):
             if isinstance(n, S.EName | S.ECall | S.TName):
                 used.add(n.name)
             elif isinstance(n, S.TVector) and isinstance(n.lanes, str):
@@ -128,25 +124,25 @@ def _used(rule: S.Rule) -> set[str]:
             elif isinstance(n, S.EStruct):
                 used |= {v.name for _, v in n.fields if isinstance(v, S.EName)}
     used |= _repeated(rule.pattern)
-    for n in _walk(rule.pattern):  # alternatives bind the same names on every side
+    for n in in_order(rule.pattern):  # alternatives bind the same names on every side
         if isinstance(n, S.PAlternatives):
             for option in n.options[1:]:
-                used -= {m.name for m in _walk(option) if isinstance(m, S.PVar | S.PSequence | S.PConst)} - _read_names(
-                    rule
-                )
+                used -= {
+                    m.name for m in in_order(option) if isinstance(m, S.PVar | S.PSequence | S.PConst)
+                } - _read_names(rule)
     return used
 
 
 def _repeated(pattern: S.Pattern) -> set[str]:
     """The names that a pattern has more than once."""
     count = Counter(
-        n.name for n in _walk(pattern) if isinstance(n, S.PVar | S.PSequence | S.PBind | S.PConst) and n.name
+        n.name for n in in_order(pattern) if isinstance(n, S.PVar | S.PSequence | S.PBind | S.PConst) and n.name
     )
     return {name for name, times in count.items() if times > 1}
 
 
 def _read_names(rule: S.Rule) -> set[str]:
-    return {n.name for root in (*rule.clauses, rule.target) for n in _walk(root) if isinstance(n, S.EName)}
+    return {n.name for root in (*rule.clauses, rule.target) for n in in_order(root) if isinstance(n, S.EName)}
 
 
 def _canonical(p: S.Pattern) -> str:
@@ -154,7 +150,7 @@ def _canonical(p: S.Pattern) -> str:
     names: dict[str, str] = {}
     parts: list[str] = []
     repeated = _repeated(p)
-    for n in _walk(p):
+    for n in in_order(p):
         kind = type(n).__name__
         match n:
             case S.PVar() | S.PSequence():
@@ -243,8 +239,5 @@ def _matches(rule: CheckedRule, p: S.Pattern, e: S.Expr, bound: dict[str, str]) 
 
 
 def _linear(p: S.Pattern) -> bool:
-    names = [n.name for n in _walk(p) if isinstance(n, S.PVar)]
+    names = [n.name for n in in_order(p) if isinstance(n, S.PVar)]
     return len(names) == len(set(names))
-
-
-__all__ = ["fits", "lint"]

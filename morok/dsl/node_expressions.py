@@ -117,7 +117,7 @@ class Expressions(ValueExpressions):
             made_operands.append(self._operands(info, o.name, a, slots))
         if many and len(operands) < least and not any(isinstance(a, S.ESpread) for a in operands):
             self.r.fail(f"{info.name} has too few operands", e, ", ".join(o.name for o in info.operands))
-        self._result_lanes(info, slots, operands, fields_given, result)
+        self._result_lanes(info, operands, fields_given, result)
         extra: list[S.Expr] = []
         if given_dtype is not None:
             made, t = self.dtype(given_dtype)
@@ -159,9 +159,7 @@ class Expressions(ValueExpressions):
             self.r.fail(f"{info.name} has more fields: {', '.join(wanted[len(fields) :])}", e)
         return operands, fields, dtype
 
-    def _result_lanes(
-        self, info: OpInfo, slots: dict[str, list[T]], operands: list[S.Expr], fields: list[S.Expr], result: T
-    ) -> None:
+    def _result_lanes(self, info: OpInfo, operands: list[S.Expr], fields: list[S.Expr], result: T) -> None:
         """Constrain the lanes of a node that lists them, as scalars or in its field, to the length of the list."""
         listed = (
             operands
@@ -298,6 +296,3 @@ class Expressions(ValueExpressions):
                 self.r.fail(f"`{name}` is bound already", clause, hint="by a comprehension above")
             self.r.bound[name] = Bound(name, one, clause.span, False, one.kind == "const")
         return replace(clause, value=made)
-
-
-__all__ = ["Expressions"]

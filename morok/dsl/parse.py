@@ -459,6 +459,3 @@ def read(path: str | Path) -> str:
 def parse_file(path: str | Path) -> S.File:
     """The syntax tree of a rule file; errors as `read` and `parse_text`."""
     return parse_text(read(path), str(path))
-
-
-__all__ = ["Parsed", "excerpt", "parse_file", "parse_text", "raise_all", "read", "recover", "suggest", "vocabulary"]

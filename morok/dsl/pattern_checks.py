@@ -461,6 +461,3 @@ class Patterns:
                 b.invalid_ok = b.invalid_ok or c.invalid_ok
                 b.constant = b.constant and c.constant
         return replace(p, options=tuple(options))
-
-
-__all__ = ["Patterns"]

@@ -317,6 +317,3 @@ def field_value(kind: str, t: T | None = None) -> Value:
         "op": Value("op"),
         "const": Value("const", t),
     }.get(kind, Value("other"))
-
-
-__all__ = ["Resolver", "Stop", "field_value"]

@@ -71,5 +71,3 @@ class Bound:
 
 
 FLAGS = ("nnan", "ninf", "nsz", "contract", "arcp", "afn", "reassoc")
-
-__all__ = ["FLAGS", "Bound", "Value"]

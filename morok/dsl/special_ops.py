@@ -36,6 +36,3 @@ def chooses(info: OpInfo) -> bool:
 def loads(dialect: Dialect) -> frozenset[str]:
     """The ops that read memory."""
     return dialect.reads if isinstance(dialect, ReadsMemory) else frozenset()
-
-
-__all__ = ["chooses", "constants_op", "invalid_op", "lists_scalars", "loads"]

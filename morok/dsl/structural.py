@@ -81,6 +81,3 @@ def _mask(universe: Universe, names: Sequence[str]) -> int:
 def takes_dtype(info: OpInfo) -> bool:
     """True if the op is given its result's dtype: `Cast(x, B)`."""
     return info.converts or info.dtype_given
-
-
-__all__ = ["relate", "relations", "takes_dtype"]

@@ -511,6 +511,3 @@ def split_example(text: str) -> tuple[str, str]:
             sides[-1] += part
     source, result = (" ".join(s.split()) for s in sides)
     return source, result
-
-
-__all__ = ["Builder", "Mistake", "split_example", "unquote"]

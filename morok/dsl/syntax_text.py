@@ -297,9 +297,3 @@ def _items(parts: list[Doc]) -> tuple[Doc, ...]:
         else:
             items[-1].append(part)
     return tuple(beside(*i) for i in items if i)
-
-
-__all__ = [
-    "beside", "chain", "clause_docs", "example_doc", "expr_doc", "expr_text", "listed", "pattern_doc", "quote", "separated",
-    "signature_doc", "target_doc",
-]  # fmt: skip

@@ -51,6 +51,3 @@ def expand(template: S.Template, dialect: Dialect) -> Iterator[tuple[S.Rule, str
     for op in ops_of(template, dialect):
         for rule in template.rules:
             yield substitute(rule, template.variable, op), op
-
-
-__all__ = ["expand", "ops_of", "substitute"]

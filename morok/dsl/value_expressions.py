@@ -755,6 +755,3 @@ def _bits(e: S.EBinary, left: int, right: int) -> int:
         case "%":
             return right
     return max(left, right) + 1
-
-
-__all__ = ["ValueExpressions"]

@@ -5,15 +5,10 @@ Helper of `rules/algebra/fold.rules`, with the contract written there.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from morok.ir.op import Op
 from morok.ir.ops.vector import read_as
 from morok.ir.uop import UOp, vconst
 from morok.marks import helper
-
-if TYPE_CHECKING:
-    from morok.ir.uop import UOp
 
 
 @helper

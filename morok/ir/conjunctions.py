@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from morok.ir.dtype import dtypes
+from morok.ir.graph import flattened
 from morok.ir.op import Op
 from morok.ir.uop import UOp
-
-if TYPE_CHECKING:
-    from morok.ir.uop import UOp
 
 _AND: Final = Op.And
 
 
 def clauses(c: UOp) -> list[UOp]:
     """The conjuncts of `c`, in order, each once."""
-    found: dict[UOp, None] = {}
-    stack = [c]
-    while stack:
-        node = stack.pop()
-        if node.op is _AND:
-            stack.extend(reversed(node.src))
-        else:
-            found[node] = None
-    return list(found)
+    return list(dict.fromkeys(flattened(c, lambda n: n.op is _AND)))
 
 
 def conjunction(conditions: list[UOp]) -> UOp:

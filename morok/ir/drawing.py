@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from morok.ir.op import Op
 from morok.ir.text import argument, declaration, literal
-
-if TYPE_CHECKING:
-    from morok.ir.uop import UOp
+from morok.ir.uop import UOp
 
 DEEPEST: Final = 48  # levels of indentation; what lies deeper is drawn below, from the left margin again
 

@@ -33,6 +33,37 @@ def toposort(roots: Iterable[UOp]) -> list[UOp]:
             at, pending = stack.pop()
 
 
+def operands(node: UOp) -> tuple[UOp, ...]:
+    return node.src
+
+
+def reached(roots: Sequence[UOp], onward: Callable[[UOp], Iterable[UOp]] = operands) -> Iterator[UOp]:
+    """Each of `roots`, and each node that is reached from them, once, in no order that counts; `onward` gives the nodes that a
+    walk goes on to from one, by default all its operands.
+    """
+    seen = set(roots)
+    stack = list(roots)
+    while stack:
+        node = stack.pop()
+        yield node
+        below = [s for s in onward(node) if s not in seen]
+        stack += below
+        seen.update(below)
+
+
+def flattened(root: UOp, is_inner: Callable[[UOp], bool]) -> list[UOp]:
+    """The nodes at the ends of a tree of inner nodes, in order: `root` itself if it is none."""
+    ends: list[UOp] = []
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        if is_inner(node):
+            stack += reversed(node.src)
+        else:
+            ends.append(node)
+    return ends
+
+
 def substitute(roots: Sequence[UOp], mapping: Mapping[UOp, UOp]) -> list[UOp]:
     """`roots` with every node of `mapping` replaced at once."""
     done: dict[UOp, UOp] = dict(mapping)
@@ -84,8 +115,3 @@ def new_forms(
             if not stack:
                 return done
             at, pending = stack.pop()
-
-
-def walk(root: UOp) -> Iterator[UOp]:
-    """`root.toposort()`, as an iterator."""
-    return iter(toposort((root,)))

@@ -5,19 +5,17 @@ proved. Each helper returns one, as the contract next to its `extern` promises, 
 from __future__ import annotations
 
 from math import gcd
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from morok.ir.bounds import Num, plus, times
 from morok.ir.cell import facts_of
+from morok.ir.dtype import DType
 from morok.ir.linear_forms import LINEAR, terms
 from morok.ir.op import Op
 from morok.ir.structural_order import order
 from morok.ir.sums import build, scaled, span
 from morok.ir.uop import UOp
 from morok.marks import helper
-
-if TYPE_CHECKING:
-    from morok.ir.dtype import DType
 
 _ADD: Final = Op.Add
 _MUL: Final = Op.Mul

@@ -11,17 +11,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from math import gcd
 from operator import attrgetter
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from morok.ir.bounds import Num, plus, times
+from morok.ir.dtype import DType
 from morok.ir.linear_forms import LINEAR, terms
 from morok.ir.op import Op
 from morok.ir.structural_order import Rank, order
 from morok.ir.uop import UOp, binary
 from morok.marks import helper
-
-if TYPE_CHECKING:
-    from morok.ir.dtype import DType
 
 _ADD: Final = Op.Add
 _MUL: Final = Op.Mul
@@ -207,20 +205,6 @@ def span(parts: Iterable[tuple[UOp, int]]) -> tuple[Num, Num]:
         else:
             low, high = plus(low, times(a, c)), plus(high, times(b, c))
     return low, high
-
-
-def const_factor(x: UOp) -> int:
-    """The greatest number that divides every coefficient and the constant of `x`; 0 for the constant 0."""
-    parts, k = terms(x)
-    return gcd(k, *[c for _, c in parts])
-
-
-def divides(x: UOp, n: int) -> UOp | None:
-    """x / n where n divides every coefficient and the constant of `x`, else None."""
-    parts, k = terms(x)
-    if n == 0 or k % n or any(c % n for _, c in parts):
-        return None
-    return build([(v, c // n) for v, c in parts], k // n, x.dtype)
 
 
 # Comparisons with constants.

@@ -17,16 +17,13 @@ import enum
 import json
 import math
 import re
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from morok import handed
 from morok.ir import number
 from morok.ir.dtype import BY_NAME, FLOAT_FORMAT, AddrSpace, DType, dtypes
-from morok.ir.op import AxisType, Op
+from morok.ir.op import AxisType, Op, OpDef
 from morok.ir.uop import UOp
-
-if TYPE_CHECKING:
-    from morok.ir.op import OpDef
 
 MAX_TEXT: Final = 1 << 26
 MAX_DEPTH: Final = 1_000_000

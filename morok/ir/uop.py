@@ -24,17 +24,13 @@ from morok.ir.cell import NO_FACTS, Cell, setter
 from morok.ir.dtype import DType, dtypes
 from morok.ir.graph import substitute, toposort
 from morok.ir.maker import maker
-from morok.ir.op import AxisType, Op, OpDef
+from morok.ir.op import AxisType, Bounds, Op, OpDef
 from morok.ir.ops import TABLE
 from morok.ir.ops import field_values as _arguments
-from morok.ir.provenance import describe
+from morok.ir.provenance import Origin, describe
 from morok.ir.ranges import CLOSES, binders, open_ranges
 from morok.ir.shape import AXES, WITH_AXES, may_have_axes, shape_of
 from morok.ir.typecheck import ARITY, PARAMS, check_nodes, check_shapes, pointwise_type, wrong_arity
-
-if TYPE_CHECKING:
-    from morok.ir.op import Bounds
-    from morok.ir.provenance import Origin
 
 # An enum member looked up in its class costs as much as the cache lookup it is for.
 _CONST: Final = Op.Const

@@ -17,7 +17,7 @@ from morok.errors import IRError, IRTypeError, Place, UndefinedError, VerifyErro
 from morok.ir import provenance
 from morok.ir.divisors import excludes_overflow, excludes_zero
 from morok.ir.dtype import DType, PtrType
-from morok.ir.graph import toposort
+from morok.ir.graph import reached, toposort
 from morok.ir.interpret import INVALID, evaluate
 from morok.ir.op import NO_INSTRUCTION, AxisType, Op, Position
 from morok.ir.ops.field_values import check as check_fields
@@ -298,16 +298,11 @@ def _check_order(program: Sequence[UOp], stage: int) -> None:
 
 def _lost(operand: UOp, gone: Collection[UOp]) -> UOp | None:
     """A node that an operand needs, made in a closed loop, or branch, and cannot be computed again; None where all can."""
-    seen: set[UOp] = set()
-    stack = [operand]
-    while stack:
-        s = stack.pop()
-        if s in gone and s not in seen:
-            if s.op not in PURE:
-                return s
-            seen.add(s)
-            stack += s.src[:1] if s.op in (Op.After, Op.Barrier) else s.src
-    return None
+
+    def onward(n: UOp) -> list[UOp]:
+        return [s for s in (n.src[:1] if n.op in (Op.After, Op.Barrier) else n.src) if s in gone]
+
+    return next((n for n in reached([operand] if operand in gone else [], onward) if n.op not in PURE), None)
 
 
 def _used(node: UOp) -> Iterator[tuple[UOp, bool]]:

@@ -22,15 +22,8 @@ from morok.passes.target import Target
 Lanes = tuple[int, ...]
 
 WIDEST: Final = 1 << 10  # most lanes of a vector that the code generator splits
-_CONST: Final = Op.Const
-_VCONST: Final = Op.VConst
-_VECTORIZE: Final = Op.Vectorize
-_GEP: Final = Op.Gep
-_CAT: Final = Op.Cat
-_LOAD: Final = Op.Load
-_INDEX: Final = Op.Index
 _LANEWISE: Final = frozenset({Op.Bitcast, Op.Precast})
-_IN_LANES: Final = frozenset({_VECTORIZE, _VCONST, _CONST})
+_IN_LANES: Final = frozenset({Op.Vectorize, Op.VConst, Op.Const})
 
 SMALL: Final = Target("", vector_bytes=16)  # the default target
 
@@ -118,7 +111,7 @@ def _offsets(i: UOp, w: Widths) -> tuple[UOp, Lanes] | None:
     found = lane_offsets(i)
     if found is not None:
         return found[0].node(i), found[1]
-    if i.op is not _VECTORIZE:
+    if i.op is not Op.Vectorize:
         return None
     sums = [linear(w.simplify(s)) for s in i.src]
     if any(s.terms != sums[0].terms for s in sums):
@@ -147,9 +140,9 @@ def in_lanes(x: UOp, w: Widths) -> bool:
 @helper
 def alike(g: UOp, w: Widths) -> Lanes | None:
     """For each lane the number of the first lane equal to it; None if the lanes cannot be compared."""
-    if g.op is _CONST:
+    if g.op is Op.Const:
         return (0,) * g.dtype.count
-    lanes = g.src if g.op is _VECTORIZE else g.arg if g.op is _VCONST else None
+    lanes = g.src if g.op is Op.Vectorize else g.arg if g.op is Op.VConst else None
     if lanes is None:
         return None
     first: dict[object, int] = {}
@@ -227,7 +220,7 @@ def bases(i: UOp, same: Lanes, w: Widths) -> tuple[tuple[Lanes, ...], Lanes] | N
     """(groups, positions): the lanes grouped by equal bases, and each lane's position in the concatenated groups; None if `i` is
     no Vectorize.
     """
-    if i.op is not _VECTORIZE:
+    if i.op is not Op.Vectorize:
         return None
     groups: dict[object, list[int]] = {}
     for lane, s in enumerate(i.src):
@@ -258,7 +251,7 @@ def sections(x: UOp, wanted: Sequence[int], w: Widths) -> tuple[list[int], list[
     None for more lanes than one op computes (they are never used together), and for a Cat of loads alone (stage 19 takes their
     lanes).
     """
-    if len(wanted) > arithmetic_lanes(w.target) or all(s.op is _LOAD for s in x.src):
+    if len(wanted) > arithmetic_lanes(w.target) or all(s.op is Op.Load for s in x.src):
         return None
     ends = list(accumulate(s.dtype.count for s in x.src))
     of = [bisect_right(ends, lane) for lane in wanted]
@@ -290,7 +283,7 @@ def _has_whole_leaves(node: UOp, w: Widths) -> bool:
 
 def _vectors(node: UOp) -> list[UOp]:
     """The operands of a node; the whole vector for a Gep."""
-    return [s.src[0] if s.op is _GEP else s for s in node.src]
+    return [s.src[0] if s.op is Op.Gep else s for s in node.src]
 
 
 def _decided(
@@ -318,9 +311,9 @@ def _decided(
 
 def _is_row(x: UOp, w: Widths) -> bool:
     """True if a vector is a contiguous load without a gate, or a Cat of such loads."""
-    if x.op is _CAT:
+    if x.op is Op.Cat:
         return all(_is_row(s, w) for s in x.src)
-    if x.op is not _LOAD or len(x.src) > 1 or x.src[0].op is not _INDEX or len(x.src[0].src) != 2:
+    if x.op is not Op.Load or len(x.src) > 1 or x.src[0].op is not Op.Index or len(x.src[0].src) != 2:
         return False
     i = x.src[0].src[1]
     if i.dtype.count == 1:
@@ -349,7 +342,7 @@ def _is_number(x: UOp) -> bool:
 
 def _is_accumulator(x: UOp) -> bool:
     """True if a vector is loaded from a register."""
-    if x.op is not _LOAD or x.src[0].op is not _INDEX:
+    if x.op is not Op.Load or x.src[0].op is not Op.Index:
         return False
     d = x.src[0].src[0].dtype
     return isinstance(d, PtrType) and d.space is AddrSpace.REG

@@ -8,22 +8,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final
 
+from morok.ir.linear_forms import terms
 from morok.ir.op import AxisType, Op
 from morok.ir.uop import UOp
-
-_ADD: Final = Op.Add
-_SUB: Final = Op.Sub
-_NEG: Final = Op.Neg
-_MUL: Final = Op.Mul
-_CONST: Final = Op.Const
-_VCONST: Final = Op.VConst
-_GEP: Final = Op.Gep
-_VECTORIZE: Final = Op.Vectorize
-_INDEX: Final = Op.Index
-_WHERE: Final = Op.Where
-_RANGE: Final = Op.Range
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,58 +36,35 @@ class Linear:
     @property
     def factor(self) -> int:
         """A divisor of every value of the sum without its constant; 0 if there are no terms."""
-        return math.gcd(*[c * known_factor(t) for t, c in self.terms.items()])
-
-
-def known_factor(term: UOp) -> int:
-    """A divisor, at least 1, of every value of a term that is no sum."""
-    if term.op is _CONST:
-        return abs(int(term.arg)) or 1
-    if term.op is _MUL:
-        return (
-            known_factor(term.src[0]) * known_factor(term.src[1])
-            if term.src[0].op is _CONST or term.src[1].op is _CONST
-            else 1
-        )
-    return 1
+        return math.gcd(*self.terms.values())
 
 
 def _addends(node: UOp, c: int) -> tuple[tuple[UOp, int], ...]:
     """(node, coefficient) of each addend of `c * node`, the last first; () if `node` is no sum and no multiple of one."""
     op, src = node.op, node.src
-    if op is _ADD:
+    if op is Op.Add:
         return (src[1], c), (src[0], c)
-    if op is _SUB:
+    if op is Op.Sub:
         return (src[1], -c), (src[0], c)
-    if op is _NEG:
+    if op is Op.Neg:
         return ((src[0], -c),)
-    if op is _MUL and src[1].op is _CONST:
+    if op is Op.Mul and src[1].op is Op.Const:
         return ((src[0], c * int(src[1].arg)),)
-    if op is _MUL and src[0].op is _CONST:
+    if op is Op.Mul and src[0].op is Op.Const:
         return ((src[1], c * int(src[0].arg)),)
     return ()
 
 
 def linear(x: UOp) -> Linear:
     """The linear form of `x`, a scalar of dtype index."""
-    terms: dict[UOp, int] = {}
-    constant = 0
-    stack = [(x, 1)]
-    while stack:
-        node, c = stack.pop()
-        if addends := _addends(node, c):
-            stack += addends
-        elif node.op is _CONST:
-            constant += c * int(node.arg)
-        else:
-            terms[node] = terms.get(node, 0) + c
-    return Linear({t: c for t, c in terms.items() if c}, constant)
+    found, constant = terms(x)
+    return Linear(dict(found), constant)
 
 
 def lane_offsets(x: UOp) -> tuple[Linear, tuple[int, ...]] | None:
     """A vector of indices as one scalar sum plus a constant for each lane; None if lanes differ by more than constants."""
     n = x.dtype.count
-    terms: dict[UOp, int] = {}
+    total: dict[UOp, int] = {}
     offsets = [0] * n
     stack: list[tuple[UOp, int, tuple[int, ...] | None]] = [(x, 1, None)]
     while stack:
@@ -107,35 +72,35 @@ def lane_offsets(x: UOp) -> tuple[Linear, tuple[int, ...]] | None:
         op, src = node.op, node.src
         if addends := _addends(node, c):
             stack += [(s, k, lanes) for s, k in addends]
-        elif op is _CONST:
+        elif op is Op.Const:
             offsets = [o + c * int(node.arg) for o in offsets]
-        elif op is _VCONST:
+        elif op is Op.VConst:
             values = node.arg if lanes is None else [node.arg[i] for i in lanes]
             offsets = [o + c * v for o, v in zip(offsets, values, strict=True)]
-        elif op is _GEP:
+        elif op is Op.Gep:
             stack.append((src[0], c, node.arg if lanes is None else tuple(node.arg[i] for i in lanes)))
-        elif op is _VECTORIZE:
+        elif op is Op.Vectorize:
             chosen = src if lanes is None else [src[i] for i in lanes]
             parts = [linear(s) for s in dict.fromkeys(chosen)]
             if any(p.terms != parts[0].terms for p in parts[1:]):
                 return None
             for t, k in parts[0].terms.items():
-                terms[t] = terms.get(t, 0) + c * k
+                total[t] = total.get(t, 0) + c * k
             constants = {s: p.constant for s, p in zip(dict.fromkeys(chosen), parts, strict=True)}
             offsets = [o + c * constants[s] for o, s in zip(offsets, chosen, strict=True)]
         elif node.dtype.count == 1:
-            terms[node] = terms.get(node, 0) + c
+            total[node] = total.get(node, 0) + c
         elif lanes is not None and all(i == lanes[0] for i in lanes):
             one = node.gep(lanes[0])
-            terms[one] = terms.get(one, 0) + c
+            total[one] = total.get(one, 0) + c
         else:
             return None
-    return Linear({t: c for t, c in terms.items() if c}, 0), tuple(offsets)
+    return Linear({t: c for t, c in total.items() if c}, 0), tuple(offsets)
 
 
 def ungated(index: UOp) -> UOp:
     """An index without its gates, each of the form `Where(condition, index, Invalid)`."""
-    while index.op is _WHERE:
+    while index.op is Op.Where:
         index = index.src[1]
     return index
 
@@ -144,7 +109,7 @@ def place_sums(nodes: Iterable[UOp]) -> list[tuple[UOp, Linear]]:
     """(place, linear form of its index) for every Index whose first index is a scalar, without gates `Where(c, i, Invalid)`."""
     found: list[tuple[UOp, Linear]] = []
     for node in nodes:
-        if node.op is _INDEX and len(node.src) >= 2:
+        if node.op is Op.Index and len(node.src) >= 2:
             i = ungated(node.src[1])
             if i.dtype.is_index and i.dtype.count == 1:
                 found.append((node, linear(i)))
@@ -158,5 +123,5 @@ def unit_stride_ids(nodes: Iterable[UOp]) -> frozenset[int]:
         term.arg[0]
         for _, total in place_sums(nodes)
         for term, c in total.terms.items()
-        if c == 1 and term.op is _RANGE and term.arg[1] in vector
+        if c == 1 and term.op is Op.Range and term.arg[1] in vector
     )

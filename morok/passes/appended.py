@@ -9,7 +9,7 @@ import contextlib
 import contextvars
 from collections.abc import Hashable, Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from morok.arguments import instance, whole
 from morok.caller import caller
@@ -17,9 +17,6 @@ from morok.dialect import built_in
 from morok.errors import UsageError
 from morok.rewrite import gate
 from morok.rewrite.ruleset import RuleSet
-
-if TYPE_CHECKING:
-    from morok.rewrite.ruleset import RuleSet
 
 LAST: Final = 20  # from stage 21 on a program is a list of instructions
 _appended: Final = contextvars.ContextVar[tuple[tuple[int, "RuleSet"], ...]](

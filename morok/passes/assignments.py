@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from morok.ir.graph import toposort
+from morok.ir.graph import reached, toposort
 from morok.ir.maker import maker
 from morok.ir.op import Op
 from morok.ir.places import passed
 from morok.ir.uop import UOp
-from morok.passes.rangeify import in_memory, stored
-from morok.passes.rangeify.state import STORAGE, State
+from morok.passes.rangeify import beside_memory, reads_memory, stored
+from morok.passes.rangeify.state import State
 from morok.passes.rebuilding import own_origins
 
 
@@ -101,21 +101,9 @@ def with_copy(roots: Sequence[UOp], state: State, contents: UOp) -> tuple[list[U
 
 def _reads(node: UOp) -> set[UOp]:
     """The buffers, and the Bufferizes of other kernels, that the kernel of a Bufferize reads, for its row buffers too."""
-    found: set[UOp] = set()
     value = node.src[0]
-    stack = [value.src[0].src[1], value.src[1]] if value.op is Op.Assign else [value]
-    seen: set[UOp] = set(stack)
-    while stack:
-        u = stack.pop()
-        below: Sequence[UOp] = u.src
-        if u.op is Op.Index and (in_memory(u.src[0]) or u.src[0].op in STORAGE):
-            found.add(u.src[0])
-            below = u.src[1:]
-        for s in below:
-            if s not in seen:
-                seen.add(s)
-                stack.append(s)
-    return found
+    roots = [value.src[0].src[1], value.src[1]] if value.op is Op.Assign else [value]
+    return {u.src[0] for u in reached(roots, beside_memory) if reads_memory(u)}
 
 
 def _sorted(nodes: Sequence[UOp], before: dict[UOp, set[UOp]]) -> list[UOp]:

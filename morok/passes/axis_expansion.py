@@ -144,6 +144,3 @@ def refuse_unrolled(root: UOp) -> None:
                     expected="ops that work lane by lane in a vectorized loop",
                     hint="leave out UPCAST and UNROLL of the loops around it",
                 )
-
-
-__all__ = ["Axes", "AxisOrder", "refuse_unrolled", "swizzle", "union"]

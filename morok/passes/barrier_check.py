@@ -11,6 +11,7 @@ from typing import Final
 
 from morok.errors import LoweringError
 from morok.ir.dtype import PtrType
+from morok.ir.graph import reached
 from morok.ir.launch import BLOCKS, THREADS, launched
 from morok.ir.op import Op
 from morok.ir.places import storage
@@ -99,15 +100,11 @@ def _stored_before(buffer: UOp) -> set[UOp]:
     while buffer.op is Op.After or buffer.op is Op.Barrier:
         barriers += [b for b in buffer.src[1:] if b.op is Op.Barrier]
         buffer = buffer.src[0]
-    stack = [s for b in barriers for s in b.src]
-    found: set[UOp] = set()
-    while stack:
-        n = stack.pop()
-        if n.op is Op.Store:
-            found.add(n)
-        else:
-            stack += n.src if n.op is Op.Group else n.src[:1]
-    return found
+
+    def onward(n: UOp) -> tuple[UOp, ...]:
+        return () if n.op is Op.Store else n.src if n.op is Op.Group else n.src[:1]
+
+    return {n for n in reached([s for b in barriers for s in b.src], onward) if n.op is Op.Store}
 
 
 def _stores_at_own_places(store: UOp) -> bool:

@@ -20,7 +20,7 @@ from morok.ir.op import Op
 from morok.ir.places import storage
 from morok.ir.uop import UOp
 from morok.passes.access_widths import access_widths, accesses
-from morok.passes.affine import Linear, known_factor, lane_offsets
+from morok.passes.affine import Linear, lane_offsets
 from morok.passes.target import Target
 
 WARP: Final = 32  # threads
@@ -200,8 +200,6 @@ def _starts(terms: Sequence[tuple[UOp, int]], times: int) -> Counter[int]:
     found = Counter({0: 1})
     for term, step in terms:
         n = math.prod([_length(r) for r in ({term} if term.op is Op.Range else term.ranges)])
-        if term.op is not Op.Range:
-            step *= known_factor(term)
         period = SECTOR // math.gcd(SECTOR, step)
         more = Counter[int]()
         for k in range(min(period, n)):

@@ -5,20 +5,15 @@ Helpers of `rules/index/invalid.rules`, with the contracts written there.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from morok.ir.conjunctions import clauses, conjunction
 from morok.ir.definedness import defined
 from morok.ir.op import Op
+from morok.ir.uop import UOp
 from morok.marks import helper
 from morok.passes.validity import given, reduced
 
-if TYPE_CHECKING:
-    from morok.ir.uop import UOp
-
-_CONST: Final = Op.Const
-_WHERE: Final = Op.Where
-_INVALID: Final = Op.Invalid
 _MEMORY: Final = frozenset({Op.Index, Op.Load})
 
 
@@ -46,7 +41,7 @@ def gate_clauses(c: UOp, place: UOp) -> int | None:
     found, about = _inside(c, place)
     inside = [clause for clause in about if defined(clause)]
     if not all(defined(clause) for clause in found if clause not in inside):
-        known = clauses(place.src[0]) if place.op is _WHERE and place.src[2].op is _INVALID else []
+        known = clauses(place.src[0]) if place.op is Op.Where and place.src[2].op is Op.Invalid else []
         inside = [clause for clause in inside if not _implied(clause, known)]
         merged = conjunction(known + inside)
         simpler = reduced(merged)
@@ -60,7 +55,7 @@ def _implied(clause: UOp, others: list[UOp]) -> bool:
     if clause in others:
         return True
     simpler = given(conjunction(others), clause) if others else None
-    return simpler is not None and simpler.op is _CONST and bool(simpler.arg)
+    return simpler is not None and simpler.op is Op.Const and bool(simpler.arg)
 
 
 @helper

@@ -34,9 +34,6 @@ MOST_AXES: Final = 256  # most cached variables of axes
 
 INDEX: Final = dtypes.index
 ZERO: Final = UOp.const(0, INDEX)
-_ADD: Final = Op.Add
-_MUL: Final = Op.Mul
-_CONST: Final = Op.Const
 
 
 def number(value: int | UOp) -> UOp:
@@ -46,25 +43,25 @@ def number(value: int | UOp) -> UOp:
 def add(a: UOp, b: int | UOp) -> UOp:
     """a + b, with constants folded into one on the right."""
     c = number(b)
-    if c.op is not _CONST:
+    if c.op is not Op.Const:
         return c if a is ZERO else a + c
-    if a.op is _CONST:
+    if a.op is Op.Const:
         return UOp.const(a.arg + c.arg, INDEX)
-    if a.op is _ADD and a.src[1].op is _CONST:
+    if a.op is Op.Add and a.src[1].op is Op.Const:
         a, c = a.src[0], UOp.const(a.src[1].arg + c.arg, INDEX)
     return a if c.arg == 0 else a + c
 
 
 def mul(a: UOp, b: int | UOp) -> UOp:
     c = number(b)
-    if c.op is _CONST:
+    if c.op is Op.Const:
         if c.arg == 1:
             return a
         if c.arg == 0:
             return ZERO
-        if a.op is _CONST:
+        if a.op is Op.Const:
             return UOp.const(a.arg * c.arg, INDEX)
-        if a.op is _MUL and a.src[1].op is _CONST:
+        if a.op is Op.Mul and a.src[1].op is Op.Const:
             return a.src[0] * UOp.const(a.src[1].arg * c.arg, INDEX)
     return ZERO if a is ZERO else a * c
 
@@ -104,12 +101,12 @@ def through(node: UOp, indices: Indices) -> tuple[Indices, list[UOp]]:
     given = {axis: i for axis, i in zip(found.axes, indices, strict=True) if axis is not ZERO}
     moved = [given.get(i, i) for i in (*found.indices, *found.gates)]
     pairs = zip((*found.indices, *found.gates), moved, strict=True)
-    if order := tuple(dict.fromkeys(i for i, now in pairs if now is i and i.op is not _CONST)):
+    if order := tuple(dict.fromkeys(i for i, now in pairs if now is i and i.op is not Op.Const)):
         simple = simplified(substitute(order, given))
         done = dict(zip(order, simple, strict=True))
         moved = [done.get(i, i) for i in moved]
     count = len(found.indices)
-    return tuple(moved[:count]), [c for g in moved[count:] for c in clauses(g) if c.op is not _CONST or not c.arg]
+    return tuple(moved[:count]), [c for g in moved[count:] for c in clauses(g) if c.op is not Op.Const or not c.arg]
 
 
 def _map_of(node: UOp) -> Map:
@@ -137,11 +134,11 @@ def _map_of(node: UOp) -> Map:
         else:
             indices.append(i)
     plain = {axis for axis in axes if axis.vmin < axis.vmax}  # need no simplification, like constants
-    order = [i for i in (*indices, *gates) if i.op is not _CONST and i not in plain]
+    order = [i for i in (*indices, *gates) if i.op is not Op.Const and i not in plain]
     simple = dict(zip(order, simplified(order), strict=True)) if order else {}
     gates = [simple.get(g, g) for g in gates]
     return Map(
-        axes, tuple([simple.get(i, i) for i in indices]), tuple([g for g in gates if g.op is not _CONST or not g.arg])
+        axes, tuple([simple.get(i, i) for i in indices]), tuple([g for g in gates if g.op is not Op.Const or not g.arg])
     )
 
 
@@ -156,7 +153,7 @@ def _axis(k: int, size: int | UOp) -> UOp:
 
 def simplified(nodes: Sequence[UOp]) -> list[UOp]:
     """Indices and conditions under the symbolic rules. Ranges are kept as they are, even if a length could be simplified."""
-    loops = {r: r for n in nodes for r in n.ranges if r.src[0].op is not _CONST}
+    loops = {r: r for n in nodes for r in n.ranges if r.src[0].op is not Op.Const}
     initial = InitialSubstitution(loops, {}, lambda rebuild: rebuild) if loops else None
     return rewrite_all(nodes, library.groups(*SYMBOLIC), stage=STAGE, initial=initial)
 
@@ -189,4 +186,4 @@ def parts(node: UOp, indices: Indices) -> list[Part]:
 
 
 def _negative(n: UOp) -> UOp:
-    return UOp.const(-n.arg, INDEX) if n.op is _CONST else mul(n, -1)
+    return UOp.const(-n.arg, INDEX) if n.op is Op.Const else mul(n, -1)

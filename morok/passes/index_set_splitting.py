@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from morok.ir.graph import substitute
+from morok.ir.graph import flattened, substitute
 from morok.ir.independence import independent
 from morok.ir.op import Op
 from morok.ir.places import storage
@@ -125,15 +125,7 @@ def set_apart(root: UOp) -> UOp:
 
 def _pieces(statement: UOp) -> list[UOp]:
     """The statements of nested Groups, in order."""
-    out: list[UOp] = []
-    stack = [statement]
-    while stack:
-        at = stack.pop()
-        if at.op is Op.Group:
-            stack += reversed(at.src)
-        else:
-            out.append(at)
-    return out
+    return flattened(statement, lambda n: n.op is Op.Group)
 
 
 def _with_own_ranges(pieces: Sequence[UOp], id: int) -> tuple[list[UOp], int]:

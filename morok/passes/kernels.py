@@ -16,6 +16,7 @@ from types import MappingProxyType
 from typing import Final
 
 from morok.ir.dtype import AddrSpace, DType
+from morok.ir.graph import reached
 from morok.ir.maker import maker
 from morok.ir.op import AxisType, Op
 from morok.ir.places import passed
@@ -23,8 +24,7 @@ from morok.ir.shape import dim
 from morok.ir.uop import UOp
 from morok.passes import index_maps
 from morok.passes.assignments import assigned, in_order
-from morok.passes.rangeify import in_memory
-from morok.passes.rangeify.state import STORAGE
+from morok.passes.rangeify import beside_memory, in_memory, reads_memory
 from morok.passes.rebuilding import own_origins
 from morok.passes.target import KernelInfo
 
@@ -176,19 +176,11 @@ def _reads(node: UOp) -> dict[UOp, bool] | None:
     if value.op in (Op.Assign, Op.Index, Op.Const):
         return None
     found: dict[UOp, bool] = {}
-    seen: set[UOp] = {value}
-    stack = [value]
-    while stack:
-        u = stack.pop()
+    for u in reached([value], beside_memory):
         if u.op in (Op.Reduce, Op.Bufferize):
             return None
-        if u.op is Op.Index and (in_memory(u.src[0]) or u.src[0].op in STORAGE):
+        if reads_memory(u):
             found[u.src[0]] = found.get(u.src[0], True) and u.src[1:] == node.src[1:] and not u.arg
-            below = u.src[1:]
-        else:
-            below = u.src
-        stack += [s for s in below if s not in seen]
-        seen.update(below)
     return found
 
 
@@ -291,7 +283,7 @@ class _Body:
             if u in done:
                 stack.pop()
                 continue
-            reads = u.op is Op.Index and (in_memory(u.src[0]) or u.src[0].op in STORAGE)
+            reads = reads_memory(u)
             if reads and u.src[0] in self.nodes:  # this kernel stores it as well
                 if (value := u.src[0].src[0]) not in done:
                     stack.append(value)

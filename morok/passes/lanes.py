@@ -2,16 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from morok.ir.op import Op
 from morok.ir.uop import UOp, intern, vconst
-
-_CONST: Final = Op.Const
-_VCONST: Final = Op.VConst
-_INVALID: Final = Op.Invalid
-_GEP: Final = Op.Gep
-_VECTORIZE: Final = Op.Vectorize
 
 
 def take(x: UOp, lanes: tuple[int, ...]) -> UOp:
@@ -19,17 +11,17 @@ def take(x: UOp, lanes: tuple[int, ...]) -> UOp:
     count = x.dtype.count
     if len(lanes) == count and lanes == tuple(range(count)):
         return x
-    if x.op is _CONST:
+    if x.op is Op.Const:
         return UOp.const(x.arg, x.dtype.scalar().vec(len(lanes)))
-    if x.op is _VCONST:
+    if x.op is Op.VConst:
         return vconst(x.dtype.scalar(), [x.arg[i] for i in lanes])
-    if x.op is _INVALID:
+    if x.op is Op.Invalid:
         return UOp.invalid_at(x.dtype.scalar().vec(len(lanes)))
     if count == 1:
         return UOp.vectorize(*([x] * len(lanes)))
-    if x.op is _GEP:
+    if x.op is Op.Gep:
         inner = x.arg
         return take(x.src[0], tuple(inner[i] for i in lanes))
-    if x.op is _VECTORIZE:
+    if x.op is Op.Vectorize:
         return UOp.vectorize(*[x.src[i] for i in lanes])
-    return intern(_GEP, x.dtype.scalar().vec(len(lanes)), (x,), lanes)
+    return intern(Op.Gep, x.dtype.scalar().vec(len(lanes)), (x,), lanes)

@@ -28,7 +28,6 @@ PRIORITY: Final[dict[Op, int]] = {
     Op.Store: 1,
     Op.Range: 5,
 }
-_GLOBAL: Final = Op.DefineGlobal
 _EFFECTS: Final = frozenset({Op.Store, Op.Barrier})
 _NONE: Final[frozenset[UOp]] = frozenset()
 
@@ -190,7 +189,7 @@ def linearize(root: UOp) -> list[UOp]:
         count = runs.get(ranges)
         if count is None:
             count = runs[ranges] = math.prod(int(r.vmax) + 1 for r in ranges)
-        urgency.append((count, PRIORITY.get(op, 0), n.arg if op is _GLOBAL else 0))
+        urgency.append((count, PRIORITY.get(op, 0), n.arg if op is Op.DefineGlobal else 0))
     # few, and integers compare faster than tuples
     ranks = {u: k * len(nodes) for k, u in enumerate(sorted(set(urgency)))}
     keys = [ranks[u] + i for i, u in enumerate(urgency)]

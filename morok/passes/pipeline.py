@@ -11,7 +11,7 @@ import contextvars
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from morok import config
 from morok.errors import UnprovedRuleError
@@ -27,10 +27,8 @@ from morok.rewrite import library
 from morok.rewrite.engine import InitialSubstitution
 from morok.rewrite.files import forget_syntax
 from morok.rewrite.peephole import line_rewrite
+from morok.rewrite.ruleset import RuleSet
 from morok.rewrite.tiers import SYM, SYMBOLIC, SYMBOLIC_SIMPLE
-
-if TYPE_CHECKING:
-    from morok.rewrite.ruleset import RuleSet
 
 Program = UOp | list[UOp]
 Observer = Callable[[int, str, Program, Program], None]

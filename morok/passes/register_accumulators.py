@@ -25,13 +25,6 @@ from morok.passes.target import Target
 
 Lanes = tuple[int, ...]
 
-_REG: Final = Op.DefineReg
-_INDEX: Final = Op.Index
-_LOAD: Final = Op.Load
-_STORE: Final = Op.Store
-_GEP: Final = Op.Gep
-_CAT: Final = Op.Cat
-_VECTORIZE: Final = Op.Vectorize
 _CONSTANTS: Final = frozenset({Op.Const, Op.VConst})
 _LANEWISE: Final = frozenset({*PARAMS, Op.Bitcast})
 
@@ -42,9 +35,9 @@ def cut_registers(root: UOp, target: Target) -> UOp:
     joined = False
     nodes = nodes_of(root)
     for n in nodes:
-        if n.op is _CAT:
+        if n.op is Op.Cat:
             joined = True
-        elif n.op is _REG and isinstance(n.dtype, PtrType) and n.dtype.size == 1:
+        elif n.op is Op.DefineReg and isinstance(n.dtype, PtrType) and n.dtype.size == 1:
             lanes = native_lanes(target, n.dtype.base)
             if 1 < lanes < n.dtype.base.count:
                 wide[n] = lanes
@@ -69,7 +62,7 @@ class _Cutter:
         self.nodes: dict[UOp, UOp] = {}
         is_kept = self.nodes.__contains__
         for n in order:
-            if n.op is not _GEP and n not in wide and all(map(is_kept, n.src)):
+            if n.op is not Op.Gep and n not in wide and all(map(is_kept, n.src)):
                 self.nodes[n] = n
         self.parts: dict[tuple[UOp, Lanes], UOp] = {}
         self.owners: dict[tuple[UOp, ...], list[tuple[UOp, int]]] = {}  # operands of a Cat -> `owners_of` it
@@ -121,7 +114,7 @@ class _Cutter:
     def register(self, node: UOp) -> UOp | None:
         """The wide accumulator that a Load or Store accesses; None for any other memory."""
         place = node.src[0]
-        if place.op is not _INDEX or place.dtype.count == 1:
+        if place.op is not Op.Index or place.dtype.count == 1:
             return None
         kept = passed(place.src[0])
         return kept if kept in self.wide else None
@@ -131,10 +124,12 @@ class _Cutter:
         op, src = node.op, node.src
         if not src:
             return self.renamed(node) if node in self.wide else node
-        if op is _GEP:
+        if op is Op.Gep:
             return self.lanes_of(src[0], node.arg)
-        if (op is _LOAD or op is _STORE) and (kept := self.register(node)) is not None:
-            return self.stored(node, kept) if op is _STORE else self.loaded(node, kept, tuple(range(node.dtype.count)))
+        if (op is Op.Load or op is Op.Store) and (kept := self.register(node)) is not None:
+            return (
+                self.stored(node, kept) if op is Op.Store else self.loaded(node, kept, tuple(range(node.dtype.count)))
+            )
         new = self.whole(src)
         return None if new is None else node if new == src else node.replace(new)
 
@@ -142,11 +137,11 @@ class _Cutter:
         """A register of as many scalar elements as `register` has lanes: a part is a run of elements."""
         d = register.dtype
         assert isinstance(d, PtrType)
-        return UOp.new(_REG, (), register.arg, d.base.scalar().ptr(d.base.count, d.space))
+        return UOp.new(Op.DefineReg, (), register.arg, d.base.scalar().ptr(d.base.count, d.space))
 
     def at(self, place: UOp, pointer: UOp, start: int) -> UOp:
         """The place of element `start`, for the place of the whole accumulator."""
-        return intern(_INDEX, place.dtype.scalar(), (pointer, UOp.const(start, place.src[1].dtype)), False)
+        return intern(Op.Index, place.dtype.scalar(), (pointer, UOp.const(start, place.src[1].dtype)), False)
 
     def chunks(self, count: int, kept: UOp) -> list[Lanes]:
         size = self.wide[kept]
@@ -162,7 +157,7 @@ class _Cutter:
         pointer, *parts = made
         void = store.dtype
         steps = [
-            intern(_STORE, void, (self.at(place, pointer, c[0]), p), None) for c, p in zip(chunks, parts, strict=True)
+            intern(Op.Store, void, (self.at(place, pointer, c[0]), p), None) for c, p in zip(chunks, parts, strict=True)
         ]
         return intern(Op.Group, void, tuple(steps), None)
 
@@ -176,7 +171,7 @@ class _Cutter:
         size, d = self.wide[kept], load.dtype
         starts = dict.fromkeys([lane - lane % size for lane in lanes])
         parts = {
-            k: intern(_LOAD, d.scalar().vec(min(size, d.count - k)), (self.at(place, pointer, k),), None)
+            k: intern(Op.Load, d.scalar().vec(min(size, d.count - k)), (self.at(place, pointer, k),), None)
             for k in starts
         }
         return _joined([(parts[lane - lane % size], lane % size) for lane in lanes])
@@ -184,7 +179,7 @@ class _Cutter:
     def lanes_of(self, x: UOp, lanes: Lanes) -> UOp | None:
         """Lanes of `x` for a Gep; None if missing. Arithmetic within `limit`, and loads, are made whole, once for all Geps."""
         x, lanes = self.within(x, lanes)
-        if (x.op in _LANEWISE and x.dtype.count <= self.limit) or (x.op is _LOAD and self.register(x) is None):
+        if (x.op in _LANEWISE and x.dtype.count <= self.limit) or (x.op is Op.Load and self.register(x) is None):
             return self.taken(x, lanes)
         made = self.parts.get((x, lanes))
         if made is None:
@@ -194,10 +189,10 @@ class _Cutter:
     def within(self, x: UOp, lanes: Lanes) -> tuple[UOp, Lanes]:
         """(vector, lanes) equal to these lanes of `x`, through Geps, and through Cats if the lanes are all from one operand."""
         while True:
-            if x.op is _GEP:
+            if x.op is Op.Gep:
                 inner = x.arg
                 x, lanes = x.src[0], tuple([inner[i] for i in lanes])
-            elif x.op is _CAT:
+            elif x.op is Op.Cat:
                 owners = self.owners_of(x)
                 owner, first = owners[lanes[0]]
                 if lanes.count(lanes[0]) == len(lanes):
@@ -228,15 +223,15 @@ class _Cutter:
     def part(self, x: UOp, lanes: Lanes) -> UOp | None:
         """The new form of some lanes of a node; None if an operand is missing."""
         op, src, count = x.op, x.src, x.dtype.count
-        if op is _GEP or op is _CAT:
+        if op is Op.Gep or op is Op.Cat:
             inner = self.within(x, lanes)
             return self.side_by_side(x, lanes) if inner[0] is x else self.lanes_of(*inner)
         if op in _CONSTANTS:
             return take(x, lanes)
-        if op is _VECTORIZE:
+        if op is Op.Vectorize:
             elements = self.whole(tuple([src[i] for i in lanes]))
             return None if elements is None else UOp.vectorize(*elements)
-        if op is _LOAD and (kept := self.register(x)) is not None:
+        if op is Op.Load and (kept := self.register(x)) is not None:
             return self.loaded(x, kept, lanes)
         if op in _LANEWISE and len(lanes) < count and all(s.dtype.count == count or s.dtype.count == 1 for s in src):
             if len(lanes) > 1 and lanes.count(lanes[0]) == len(lanes):

@@ -7,7 +7,7 @@ this terminates.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from morok.ir.bounds import Num, plus
 from morok.ir.conjunctions import clauses, conjunction
@@ -17,9 +17,6 @@ from morok.ir.sums import span
 from morok.ir.uop import UOp
 from morok.marks import helper
 from morok.rewrite.simplify import simplify
-
-if TYPE_CHECKING:
-    from morok.ir.uop import UOp
 
 Bounds = tuple[Num, Num]
 

@@ -9,47 +9,44 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from morok.dialect import built_in
+from morok.dialect import Dialect, built_in
+from morok.dsl.extent import Extents
 from morok.errors import DialectError, LedgerError, Place, UnprovedRuleError, VacuousRuleError
 from morok.prove import fingerprints, ledger
-from morok.rewrite import folders
+from morok.prove.page import Record
 
 if TYPE_CHECKING:
-    from morok.dialect import Dialect
     from morok.dsl.checked import CheckedRule
-    from morok.dsl.extent import Limits
-    from morok.prove.page import Record
     from morok.prove.verdict import Verdict
     from morok.rewrite.files import RuleFile
 
 
-def unchanged(file: RuleFile) -> Mapping[str, Limits] | None:
+def unchanged(file: RuleFile) -> Mapping[str, Extents] | None:
     """The limits of a built-in file's rules; None unless these bytes are known to be proved. No rule is parsed."""
     limits = ledger.sealed(file.path, file.content)
     return limits if limits is not None else _limits_of(ledger.unchanged(file.path, file.content))
 
 
-def compared(file: RuleFile) -> Mapping[str, Limits] | None:
+def compared(file: RuleFile) -> Mapping[str, Extents] | None:
     """The same, found out rule by rule, and remembered."""
     return _limits_of(ledger.compared(file.path, file.content, file.checked.rules()))
 
 
-def _limits_of(records: Mapping[str, Record] | None) -> Mapping[str, Limits] | None:
-    return None if records is None else ledger.declining(records, built_in=True)
+def _limits_of(records: Mapping[str, Record] | None) -> Mapping[str, Extents] | None:
+    return None if records is None else ledger.declining(records)
 
 
-def admit(rules: Sequence[CheckedRule]) -> Mapping[int, Limits]:
+def admit(rules: Sequence[CheckedRule]) -> Mapping[int, Extents]:
     """The limits of rules that may fire, by their places: each has a usable verdict, and helpers that keep their contracts.
 
     Else UnprovedRuleError, or UntrustedHelperError. Nothing is proved.
     """
     records = records_of(rules)
     _admit_helpers(rules, False)
-    found = [ledger.limits_of(record, folders.is_built_in_rule(r)) for r, record in zip(rules, records, strict=True)]
-    return {i: limits for i, limits in enumerate(found) if limits is not None}
+    return {i: limits for i, r in enumerate(records) if (limits := ledger.limits_of(r))}
 
 
-def admit_file(file: RuleFile, prove: bool, trust_ledger: bool, trust_helpers: bool) -> Mapping[str, Limits]:
+def admit_file(file: RuleFile, prove: bool, trust_ledger: bool, trust_helpers: bool) -> Mapping[str, Extents]:
     """The limits of the rules of a pack's file, as `load_rules` admits them."""
     # first: what is asked is asked of the dialect that these are of
     named = [r.name for g in file.index.groups for r in g.rules]
@@ -71,18 +68,13 @@ def admit_file(file: RuleFile, prove: bool, trust_ledger: bool, trust_helpers: b
         raise LedgerError(
             what, place=Place(str(file.path), 1), hint="remove the cache folder, and load the rules again"
         )
-    return ledger.declining(records, built_in=False)
+    return ledger.declining(records)
 
 
 def _admit_helpers(rules: Iterable[CheckedRule], trust_helpers: bool) -> None:
     from morok.prove import promises  # lazy: rules without helpers of their own do not ask
 
     promises.admit(rules, trust_helpers)
-
-
-def checking(rules: Sequence[CheckedRule]) -> Mapping[int, Limits]:
-    """The limits of the built-in rules among these that fire at every size, by place: each firing beyond its proof is checked."""
-    return ledger.checking(rules)
 
 
 def verdicts(file: RuleFile) -> Mapping[str, str]:

@@ -48,7 +48,7 @@ def confined(work: Callable[[Callable[[str], None]], Any]) -> Outcome:
             _serve(work, said, writing, printed)
         os.close(writing)
         try:
-            died, content = _watched(child, said, reading, printed)
+            died, content = _watched(said, reading, printed)
         finally:
             _end(child)
             os.close(reading)
@@ -62,7 +62,7 @@ def confined(work: Callable[[Callable[[str], None]], Any]) -> Outcome:
     return Outcome(None, died, doing)
 
 
-def _watched(child: int, said: mmap.mmap, reading: int, printed: Any) -> tuple[str, bytes]:
+def _watched(said: mmap.mmap, reading: int, printed: Any) -> tuple[str, bytes]:
     """The end of the process, if it did not answer; and its answer."""
     content = b""
     began = moved = time.monotonic()

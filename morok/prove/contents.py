@@ -6,9 +6,8 @@ besides.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from morok.prove import fingerprints
 from morok.rewrite import store
@@ -40,24 +39,13 @@ def of(rules: Iterable[CheckedRule]) -> tuple[Entry, ...]:
 
 def recall(content: bytes, sources: str) -> tuple[Entry, ...] | None:
     """The rules of a file of these bytes; None where this machine has not found out."""
-    kept = store.load(_key(content, sources))
-    if kept is None:
-        return None
-    try:
-        return tuple(_entry(*row) for row in json.loads(kept))
-    except (ValueError, TypeError, RecursionError):
-        return None
-
-
-def _entry(own: Any, digest: Any) -> Entry:
-    if not (isinstance(own, str) and isinstance(digest, str)):
-        raise TypeError(own)
-    return Entry(own, digest)
+    kept = store.load_json(_key(content, sources))
+    return None if kept is None else tuple(Entry(*row) for row in kept)
 
 
 def keep(content: bytes, sources: str, entries: Iterable[tuple[str, str]]) -> None:
     """Remember which rules are in a file of these bytes."""
-    store.save(_key(content, sources), json.dumps(list(entries)).encode())
+    store.save_json(_key(content, sources), list(entries))
 
 
 def _key(content: bytes, sources: str) -> str:

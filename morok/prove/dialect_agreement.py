@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from morok.dialect import Dialect, OpInfo
 from morok.dsl import evaluation
+from morok.dsl.declared import Mistake
 from morok.dsl.values import NoValue
 from morok.prove import smt
 from morok.prove.answers import DEFAULT_BUDGET, Answer
@@ -28,11 +29,13 @@ TOGETHER: Final = 64  # applications that one question is about, where each is k
 
 
 class Wrong(Exception):
-    """A mistake in a field, in words; of all ops at some dtypes, where these are given."""
+    """A mistake that ends what is tried of an op, of no op as yet: `dtypes` and `constants` are those of `Mistake`."""
 
-    def __init__(self, field: str, message: str, expected: str = "", dtypes: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, field: str, message: str, expected: str = "", dtypes: tuple[str, ...] = (), constants: bool = False
+    ) -> None:
         super().__init__(message)
-        self.field, self.message, self.expected, self.dtypes = field, message, expected, dtypes
+        self.mistake = Mistake("", field, message, expected, dtypes, constants=constants)
 
 
 class Case(NamedTuple):
@@ -335,6 +338,3 @@ def _unknowns(names: Sequence[str]) -> list[tuple[int, ...]]:
     same = [tuple(i if n == k else n for n in own) for i, k in pairs]
     one = [tuple(-1 if n == i else n for n in own) for i in own] if len(own) > 1 else []
     return [own, *same, *one]
-
-
-__all__ = ["Agreement", "Case", "Wrong", "arguments", "evaluated", "said", "shown", "together"]

@@ -7,17 +7,8 @@ import types
 from typing import Any
 
 from morok.dialect import NOT_CONST, Dialect
-from morok.dsl.declared import Mistake
-from morok.prove.dialect_agreement import said
+from morok.prove.dialect_agreement import Wrong, said
 from morok.prove.dialect_values import misnumbered
-
-
-class Wrong(Exception):
-    """A mistake that ends what is tried of an op. `constants`: of what reads the constants of every op."""
-
-    def __init__(self, field: str, message: str, expected: str = "", constants: bool = False) -> None:
-        super().__init__(message)
-        self.mistake = Mistake("", field, message, expected, constants=constants)
 
 
 def call(dialect: Dialect, method: str, *args: Any) -> Any:
@@ -50,6 +41,3 @@ def _compiled(template: str) -> types.CodeType:
     return compile(
         template.format(**{k: f"hole_{k}" for k in ("n", "a", "b", "c", "op", "v", "d", "k")}), "<template>", "eval"
     )
-
-
-__all__ = ["Wrong", "call", "const_value", "filled"]

@@ -93,6 +93,3 @@ def _is_written_in_python(of: Any) -> bool:
     """True if all that an instance holds is in its slots and its `__dict__`."""
     bases = type(of).__mro__[:-1]
     return not isinstance(of, (type, ModuleType)) and all({"__dict__", "__slots__"} & vars(c).keys() for c in bases)
-
-
-__all__ = ["kind_of", "worlds"]

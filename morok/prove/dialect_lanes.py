@@ -16,10 +16,10 @@ from morok.dialect import NOT_CONST, Dialect, OpInfo, built_in
 from morok.dsl.declared import Mistake
 from morok.dsl.structural import takes_dtype
 from morok.lane_roles import join, take
-from morok.prove.dialect_agreement import evaluated
-from morok.prove.dialect_calls import Wrong, call, const_value, filled
+from morok.prove.dialect_agreement import Wrong, evaluated
+from morok.prove.dialect_calls import call, const_value, filled
 from morok.prove.dialect_facts import Case, node_mistakes
-from morok.prove.dialect_meanings import choices
+from morok.prove.dialect_meanings import signatures
 from morok.prove.dialect_nodes import Values, Worlds
 from morok.prove.dialect_templates import building_templates, read_templates, remembered, same_template
 from morok.prove.dialect_values import few, numbers_of, same_number
@@ -228,8 +228,7 @@ class Lanes:
         sizes = sorted({k for _, k in pools if k <= SHORT})[:3]
         told = self.tells and not built_in(self.dialect)  # whose ops are tested on vectors elsewhere
         for info in self.dialect.ops.values() if told else ():
-            for at in choices(self.dialect, info)[:FEW] if self._is_pointwise(info) else ():
-                names, result = [at.get(p, p) for p in info.params], at.get(info.result, info.result)
+            for names, result in signatures(info)[:FEW] if self._is_pointwise(info) else ():
                 for k in sizes:
                     operands = [pools.get((n, k), ())[:FEW] for n in names]
                     for turn in range(max(map(len, operands), default=0) if all(operands) else 0):
@@ -272,6 +271,3 @@ class Lanes:
 def alike(found: Sequence[Any] | None, wanted: Sequence[Any], each: Callable[[Any, Any], bool] = same_number) -> bool:
     """True if two sequences of lanes have the same values."""
     return found is not None and len(found) == len(wanted) and all(map(each, found, wanted))
-
-
-__all__ = ["Lanes", "Vector", "alike", "dtype_mistakes", "sizes_of", "vector_dtype"]

@@ -7,6 +7,7 @@ import itertools
 import math
 import random
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from morok.dialect import Dialect, OpInfo
@@ -56,7 +57,7 @@ def theory_of(dialect: Dialect) -> Any:
         attempts = made.attempts
     except Wrong as wrong:
         raise Wrong(
-            "theory", wrong.message, "a class that can be imported, as IntegerTheory of morok.prove.semantics.plain"
+            "theory", str(wrong), "a class that can be imported, as IntegerTheory of morok.prove.semantics.plain"
         ) from None
     except Exception as problem:
         raise Wrong("theory", f"{dialect.theory} cannot be made, or has no `attempts`: {said(problem)}") from None
@@ -65,9 +66,10 @@ def theory_of(dialect: Dialect) -> Any:
     return made
 
 
-def choices(dialect: Dialect, info: OpInfo) -> list[dict[str, str]]:
-    """The dtypes that the letters of an op may stand for: all choices, since rules fire at all."""
-    return [dict(zip(info.domains, names, strict=True)) for names in itertools.product(*info.domains.values())]
+def signatures(info: OpInfo) -> list[tuple[list[str], str]]:
+    """(dtypes of the operands, dtype of the result) for each choice of dtypes for an op's letters: rules fire at all."""
+    choices = [dict(zip(info.domains, names, strict=True)) for names in itertools.product(*info.domains.values())]
+    return [([at.get(p, p) for p in info.params], at.get(info.result, info.result)) for at in choices]
 
 
 def meaning_mistakes(dialect: Dialect, theory: Any, info: OpInfo) -> Iterator[Mistake]:
@@ -82,16 +84,15 @@ def meaning_mistakes(dialect: Dialect, theory: Any, info: OpInfo) -> Iterator[Mi
         function = meaning_of(target(info.solver))
     except Wrong as wrong:
         fields.add("solver")
-        yield Mistake(info.name, "solver", wrong.message, wrong.expected or "a function (world, dtype, *terms) -> Term")
-    possible = choices(dialect, info)
+        expected = wrong.mistake.expected or "a function (world, dtype, *terms) -> Term"
+        yield replace(wrong.mistake, op=info.name, field="solver", expected=expected)
+    possible = signatures(info)
     numbers = mentioned(info)
-    for at in possible:
-        for found in _at(dialect, theory, info, function, at, numbers, len(possible)):
+    for names, result in possible:
+        for found in _at(dialect, theory, info, function, names, result, numbers, len(possible)):
             if found.field not in fields:
                 fields.add(found.field)
-                yield Mistake(
-                    "" if found.dtypes else info.name, found.field, found.message, found.expected, found.dtypes
-                )
+                yield found if found.dtypes else replace(found, op=info.name)
 
 
 def _at(
@@ -99,13 +100,12 @@ def _at(
     theory: Any,
     info: OpInfo,
     function: Callable[..., Term] | None,
-    at: dict[str, str],
+    names: Sequence[str],
+    result: str,
     numbers: Sequence[float],
     count: int,
-) -> Iterator[Wrong]:
+) -> Iterator[Mistake]:
     """The mistakes at one choice of dtypes, of so many."""
-    names = [at.get(p, p) for p in info.params]
-    result = at.get(info.result, info.result)
     where = f"at {', '.join(dict.fromkeys([*names, result]))}"
     try:
         attempts = worlds(theory, dialect, info.name, sorted({*names, result}))
@@ -116,14 +116,15 @@ def _at(
         values = [candidates(world, n, rng) for n in names]
         special = [near(world, n, numbers, values[i]) for i, n in enumerate(names)]
     except Wrong as wrong:
-        yield wrong
+        yield wrong.mistake
         return
     except Exception as problem:
-        yield Wrong("solver", f"the theory fails {where}: {said(problem)}")
+        yield Mistake("", "solver", f"the theory fails {where}: {said(problem)}")
         return
     empty = [n for n, v in zip(names, values, strict=True) if not v]
     if empty:
-        yield Wrong(
+        yield Mistake(
+            "",
             "domains",
             f"the theory has no constants at {empty[0]}: not even 0 and 1 are values of it",
             "limits of each dtype",
@@ -148,12 +149,12 @@ def _at(
             rest = [case for case in rest if case not in had]  # once is enough
             agreement.of_unknowns(cases, max(LEAST // 3, ALL // count))
         except Wrong as wrong:
-            yield wrong
+            yield wrong.mistake
             return
         except Unsupported:
             continue
     if not compared and info.evaluate is not None:
-        yield Wrong("solver", f"no encoding of the theory has it {where}")
+        yield Mistake("", "solver", f"no encoding of the theory has it {where}")
 
 
 def _cases(
@@ -183,8 +184,7 @@ def shared_mistakes(
             function = meaning_of(target(info.solver))
         except Wrong:  # said of the op
             continue
-        for at in choices(dialect, info) if info.evaluate is not None else ():
-            names, result = [at.get(p, p) for p in info.params], at.get(info.result, info.result)
+        for names, result in signatures(info) if info.evaluate is not None else ():
             if all(values.get(n) for n in (*names, result)):
                 tried = itertools.islice(
                     zip(*(itertools.cycle(few(values[n], TOGETHER)) for n in names), strict=False), TOGETHER
@@ -245,7 +245,7 @@ def _others(world: Any, names: Sequence[str], tried: Sequence[tuple[Any, ...]]) 
 
 def _evaluated(
     dialect: Dialect, info: OpInfo, names: Sequence[str], result: str, tried: list[tuple[Any, ...]]
-) -> Iterator[Wrong]:
+) -> Iterator[Mistake]:
     """The mistakes that the evaluator alone shows: it cannot be called, or does not commute where that is declared."""
     if info.evaluate is None:
         return
@@ -255,19 +255,23 @@ def _evaluated(
         try:
             one = evaluated(dialect, info, names, result, v)
             if i < TWICE and not same_number(one, again := evaluated(dialect, info, names, result, v)):
-                yield Wrong(
-                    "evaluate", f"of {shown(v)} is {one!r}, and {again!r} the next time", "a function of its arguments"
+                yield Mistake(
+                    "",
+                    "evaluate",
+                    f"of {shown(v)} is {one!r}, and {again!r} the next time",
+                    "a function of its arguments",
                 )
                 return
         except NoValue:
             one = NoValue
         except Exception as problem:
-            yield Wrong(
-                "evaluate", f"called as {given} with {shown(v)} it raises {said(problem)}", f"a function of {given}"
+            yield Mistake(
+                "", "evaluate", f"called as {given} with {shown(v)} it raises {said(problem)}", f"a function of {given}"
             )
             return
         if one is not NoValue and (wrong := misnumbered(one)):
-            yield Wrong(
+            yield Mistake(
+                "",
                 "evaluate",
                 f"of {shown(v)} is {wrong}",
                 "an int, a float or a bool, or an exception where there is none",
@@ -282,7 +286,7 @@ def _evaluated(
                 continue  # its own turn says it
             if one is not other and (NoValue in (one, other) or not same_number(one, other)):
                 two = f"{info.name}{shown(v)} is {_shown(one)}, {info.name}{shown(v[::-1])} is {_shown(other)}"
-                yield Wrong("commutative", f"its operands cannot change places: {two}", "commutative=False")
+                yield Mistake("", "commutative", f"its operands cannot change places: {two}", "commutative=False")
                 commutes = False
 
 

@@ -11,10 +11,10 @@ from morok.dialect import NOT_CONST, Dialect, OpInfo
 from morok.dsl.declared import Mistake
 from morok.dsl.structural import takes_dtype
 from morok.dsl.values import NoValue
-from morok.prove.dialect_agreement import evaluated
-from morok.prove.dialect_calls import Wrong, call, const_value
+from morok.prove.dialect_agreement import Wrong, evaluated
+from morok.prove.dialect_calls import call, const_value
 from morok.prove.dialect_facts import Case, node_mistakes
-from morok.prove.dialect_meanings import choices
+from morok.prove.dialect_meanings import signatures
 from morok.prove.dialect_templates import (
     building_templates,
     constant_of_any_number,
@@ -119,9 +119,7 @@ class OpNodes:
 
     def mistakes(self) -> list[Mistake]:
         """The mistakes, the first of each field. Nodes with static fields are not made up."""
-        for at in () if self.info.fields else choices(self.dialect, self.info):
-            names = [at.get(p, p) for p in self.info.params]
-            result = at.get(self.info.result, self.info.result)
+        for names, result in () if self.info.fields else signatures(self.info):
             if all(n in self.values for n in names):
                 self._at(names, result)
         if getattr(self.dialect, "closed_types", False) and not self.info.fields:

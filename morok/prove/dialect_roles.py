@@ -8,7 +8,8 @@ from typing import Any, Final
 
 from morok.dialect import Dialect, OpInfo
 from morok.dsl.declared import Mistake
-from morok.prove.dialect_calls import Wrong, call, filled
+from morok.prove.dialect_agreement import Wrong
+from morok.prove.dialect_calls import call, filled
 from morok.prove.dialect_lanes import Lanes, Vector, alike, sizes_of, vector_dtype
 from morok.prove.dialect_nodes import Values, Worlds, constant
 from morok.prove.dialect_values import few
@@ -159,6 +160,3 @@ class _Trial:
     def _rebuilt(self, node: Any, operands: Sequence[Any], lanes: tuple[Any, ...]) -> None:
         if node is not None:
             self._has(call(self.dialect, "rebuild", node, tuple(operands)), lanes)
-
-
-__all__ = ["role_mistakes"]

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from morok.dialect import NOT_CONST, NUMBERS, Dialect, OpInfo
-from morok.prove.dialect_calls import Wrong, call, const_value, filled
+from morok.prove.dialect_agreement import Wrong
+from morok.prove.dialect_calls import call, const_value, filled
 from morok.prove.dialect_values import same_number
 
 
@@ -123,8 +124,3 @@ def building_templates(
     template = f"build.{info.name}"
     if template in dialect.inline and len(operands) == 1:
         yield template, filled(dialect, template, shown, a=operands[0], d=dtype)
-
-
-__all__ = [
-    "building_templates", "constant_of_any_number", "constant_templates", "read_templates", "remembered", "same_template",
-]  # fmt: skip

@@ -12,8 +12,8 @@ from morok.dsl.declared import Mistake
 from morok.prove import smt
 from morok.prove.answers import DEFAULT_BUDGET, Answer
 from morok.prove.dialect_agreement import arguments
-from morok.prove.dialect_meanings import choices, target
-from morok.prove.dialect_values import EDGES, WIDTHS, denied, has, same_number
+from morok.prove.dialect_meanings import signatures, target
+from morok.prove.dialect_values import EDGES, WIDTHS, denial, holder, same_number
 from morok.prove.meanings import meaning_of
 from morok.prove.semantics.numbers import Num
 from morok.prove.semantics.term import either, is_false, negation
@@ -45,10 +45,10 @@ def theory_mistakes(made: Mapping[str, Sequence[Any]], values: Mapping[str, Sequ
                     yield _mistake(part, message)
 
 
-def equality_mistakes(dialect: Dialect, made: Mapping[str, Sequence[Any]], ops: Sequence[OpInfo]) -> Iterator[Mistake]:
+def equality_mistakes(made: Mapping[str, Sequence[Any]], ops: Sequence[OpInfo]) -> Iterator[Mistake]:
     """The first mistake of a theory's worlds about the results of ops over unknowns."""
     for name, worlds in made.items():
-        functions = [(info, names) for info in ops if (names := _operands(dialect, name, info)) is not None]
+        functions = [(info, names) for info in ops if (names := _operands(name, info)) is not None]
         for world in worlds:
             for part, message in _unequal(world, name, functions):
                 yield _mistake(part, message)
@@ -123,7 +123,7 @@ def _of_number(world: Any, name: str, v: int, made: Sequence[Made], at: int) -> 
 
 
 def _makes_value(world: Any, name: str, number: Any, v: int) -> Expr:
-    return _same(world, world.constant_of(name, number), *_constants(world, name, v))
+    return _same(world.constant_of(name, number), *_constants(world, name, v))
 
 
 def _of_bounds(world: Any, name: str, made: Sequence[tuple[int, Made]], least: bool) -> Iterator[tuple[str, str]]:
@@ -192,12 +192,9 @@ def _pairs(world: Any, name: str, ops: Sequence[tuple[OpInfo, Sequence[str]]]) -
             yield from ((made, z), (z, made))
 
 
-def _operands(dialect: Dialect, name: str, info: OpInfo) -> list[str] | None:
+def _operands(name: str, info: OpInfo) -> list[str] | None:
     """The dtypes of an op's operands at the first choice at which it gives this dtype; None where it gives it at none."""
-    for at in choices(dialect, info):
-        if at.get(info.result, info.result) == name:
-            return [at.get(p, p) for p in info.params]
-    return None
+    return next((names for names, result in signatures(info) if result == name), None)
 
 
 def excluded_constants(dialect: Dialect, name: str, made: Sequence[Any]) -> Iterator[Mistake]:
@@ -206,7 +203,7 @@ def excluded_constants(dialect: Dialect, name: str, made: Sequence[Any]) -> Iter
     Ops at the values of the theory need not show it: they may never leave those.
     """
     for v, back in _constants_of(dialect, name, ()):
-        if not same_number(back, v) and not any(has(world, name, back) for world in made):
+        if not same_number(back, v) and not any(holder(world, name)(back) for world in made):
             what = f"`variable` excludes {back!r}, the constant that is made of {v!r} at {name}"
             yield Mistake("", "theory", what, "what is so of the dialect's values")
             return
@@ -253,10 +250,10 @@ def _equal(world: Any, name: str, a: Any, b: Any) -> Any:
 
 
 def _denied(world: Any, name: str, v: Any) -> Expr:
-    return smt.BoolVal(denied(world, name, v))
+    return smt.BoolVal(denial(world, name)(v))
 
 
-def _same(world: Any, a: Any, b: Any) -> Expr:
+def _same(a: Any, b: Any) -> Expr:
     return smt.And(a.defined, smt.term(a.value) == smt.term(b.value))
 
 
@@ -283,6 +280,3 @@ def _possible(world: Any, *conditions: Expr) -> bool:
     if found.timed_out:
         raise Died("no answer")
     return found.answer is not Answer.UNSAT
-
-
-__all__ = ["equality_mistakes", "excluded_constants", "numbers_around", "other_constants", "theory_mistakes"]

@@ -9,15 +9,15 @@ import bisect
 import itertools
 import math
 import random
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, Final, NamedTuple
 
 from morok.dialect import NOT_CONST, Dialect, OpInfo
 from morok.dsl.declared import Mistake
 from morok.dsl.values import NoValue
-from morok.prove.dialect_agreement import evaluated
-from morok.prove.dialect_calls import Wrong, call
-from morok.prove.dialect_meanings import choices
+from morok.prove.dialect_agreement import Wrong, evaluated
+from morok.prove.dialect_calls import call
+from morok.prove.dialect_meanings import signatures
 from morok.prove.dialect_nodes import BUILDING, OpNodes, Values, Worlds, constant
 from morok.prove.dialect_templates import remembered, same_template
 from morok.prove.dialect_values import few, same_number
@@ -51,7 +51,7 @@ class Trees:
         self.few = {name: few(some, LEAVES) for name, some in values.items()}
         self.made: dict[str, list[tuple[OpInfo, list[str]]]] = {}
         for op in (dialect.ops[name] for name in sorted(over)):
-            for names, result in _signatures(dialect, op) if not op.fields and op.evaluate is not None else ():
+            for names, result in signatures(op) if not op.fields and op.evaluate is not None else ():
                 if all(n in values for n in names):
                     self.made.setdefault(result, []).append((op, names))
 
@@ -60,7 +60,7 @@ class Trees:
         if self.info.fields or self.info.evaluate is None:
             return []
         rng = random.Random(self.info.name)
-        for names, result in _signatures(self.dialect, self.info):
+        for names, result in signatures(self.info):
             if all(n in self.values for n in names):
                 try:
                     operands = {n: self._operands(n, rng) for n in dict.fromkeys(names)}
@@ -151,12 +151,3 @@ def _combination(values: Sequence[Sequence[Any]], number: int) -> tuple[Any, ...
         number, at = divmod(number, len(some))
         found.append(some[at])
     return tuple(found)
-
-
-def _signatures(dialect: Dialect, info: OpInfo) -> Iterator[tuple[list[str], str]]:
-    """The dtypes of an op's operands and of its result, at each choice."""
-    for at in choices(dialect, info):
-        yield [at.get(p, p) for p in info.params], at.get(info.result, info.result)
-
-
-__all__ = ["Trees"]

@@ -8,9 +8,9 @@ import signal
 import time
 from collections import deque
 from collections.abc import Hashable, Iterable, Iterator, Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from morok.dialect import Dialect, built_in
+from morok.dialect import Dialect, OpInfo, built_in
 from morok.dsl.declared import Mistake
 from morok.prove import dialect_lanes as lanes
 from morok.prove import dialect_meanings as meanings
@@ -102,53 +102,77 @@ def _all(dialect: Dialect, broken: frozenset[str], op: str, over: frozenset[str]
         theory = meanings.theory_of(dialect)
     except Wrong as wrong:
         if not op:
-            yield Mistake("", wrong.field, wrong.message, wrong.expected)
+            yield wrong.mistake
         return
-    values: dict[str, list[Any]] = {}
-    used = {n for i in dialect.ops.values() if i.name not in broken for d in i.domains.values() for n in d}
-    used |= {
-        p for i in dialect.ops.values() if i.name not in broken for p in (*i.params, i.result) if p in dialect.dtypes
-    }
-    made: dict[str, list[Any]] = {}  # the worlds of each dtype
-    kinds: dict[Hashable, Any] = {}  # a world of each kind of encoding
-    for name in dialect.dtypes:
-        if name not in used:
-            continue
+    sample = _sampled(dialect, theory, broken)
+    constants = list(nodes.constant_mistakes(dialect, sample.values, sample.worlds))
+    if op:
+        yield from _of_op(dialect, theory, dialect.ops[op], over, sample, constants)
+    elif over is None:
+        yield from _of_constants(dialect, sample, constants)
+    else:
+        ops = [info for name, info in dialect.ops.items() if name in over]
+        yield from equality_mistakes(sample.worlds, ops)
+        yield from meanings.shared_mistakes(dialect, theory, ops, sample.values)
+
+
+class _Sample(NamedTuple):
+    """Some values of each dtype that ops use, the encodings of each, and one of each kind of encoding."""
+
+    values: dict[str, list[Any]]
+    worlds: dict[str, list[Any]]
+    kinds: dict[Hashable, Any]
+
+
+def _sampled(dialect: Dialect, theory: Any, broken: frozenset[str]) -> _Sample:
+    sample = _Sample({}, {}, {})
+    sound = [info for info in dialect.ops.values() if info.name not in broken]
+    used = {n for i in sound for d in i.domains.values() for n in d} | {p for i in sound for p in (*i.params, i.result)}
+    for name in (name for name in dialect.dtypes if name in used):
         try:
             attempts = worlds(theory, dialect, next(iter(dialect.ops), ""), [name])
             known = [a.world() for a in attempts]
-            values[name] = candidates(known[0], name, random.Random(name))
-            made[name] = known
-            kinds |= zip(map(kind_of, attempts), known, strict=True)
+            sample.values[name] = candidates(known[0], name, random.Random(name))
+            sample.worlds[name] = known
+            sample.kinds.update(zip(map(kind_of, attempts), known, strict=True))
         except Exception:  # said where an op is tried at it
             continue
-    constants = list(nodes.constant_mistakes(dialect, values, made))
-    if not op and over is not None:
-        ops = [info for name, info in dialect.ops.items() if name in over]
-        yield from equality_mistakes(dialect, made, ops)
-        yield from meanings.shared_mistakes(dialect, theory, ops, values)
-        return
-    if not op:
-        if made:
-            yield from dtype_mistakes(dialect, kinds.values())
-            if not constants:
-                yield from lanes.dtype_mistakes(dialect, values, made)
-        yield from theory_mistakes(made, values)
-        for name, some in values.items():
-            if some and not constants:  # else its constants are wrong, or unknown to the theory, which is said of them
-                yield from excluded_constants(dialect, name, made[name])
-                yield from other_constants(dialect, name, some, made[name])
-                yield from nodes.template_of_constants(dialect, name, some)
-        yield from constants
-        return
-    if not dialect.ops[op].params:
+    return sample
+
+
+def _of_constants(dialect: Dialect, sample: _Sample, constants: list[Mistake]) -> Iterator[Mistake]:
+    """The mistakes in what all ops have in common; `constants` are those in constants, which come last."""
+    if sample.worlds:
+        yield from dtype_mistakes(dialect, sample.kinds.values())
         if not constants:
-            yield from role_mistakes(dialect, dialect.ops[op], values, made)
+            yield from lanes.dtype_mistakes(dialect, sample.values, sample.worlds)
+    yield from theory_mistakes(sample.worlds, sample.values)
+    for name, some in sample.values.items():
+        if some and not constants:  # else its constants are wrong, or unknown to the theory, which is said of them
+            yield from excluded_constants(dialect, name, sample.worlds[name])
+            yield from other_constants(dialect, name, some, sample.worlds[name])
+            yield from nodes.template_of_constants(dialect, name, some)
+    yield from constants
+
+
+def _of_op(
+    dialect: Dialect,
+    theory: Any,
+    info: OpInfo,
+    over: frozenset[str] | None,
+    sample: _Sample,
+    constants: list[Mistake],
+) -> Iterator[Mistake]:
+    """The mistakes in an op; `constants` are those in constants, over which nodes are built."""
+    if not info.params:
+        if not constants:
+            yield from role_mistakes(dialect, info, sample.values, sample.worlds)
         return
     if over is None:
-        yield from meanings.meaning_mistakes(dialect, theory, dialect.ops[op])
-    if not any(m.everything for m in constants):
-        if over is None:
-            yield from nodes.OpNodes(dialect, dialect.ops[op], values, made).mistakes()
-        else:
-            yield from Trees(dialect, dialect.ops[op], values, made, over).mistakes()
+        yield from meanings.meaning_mistakes(dialect, theory, info)
+    if any(m.everything for m in constants):
+        return
+    if over is None:
+        yield from nodes.OpNodes(dialect, info, sample.values, sample.worlds).mistakes()
+    else:
+        yield from Trees(dialect, info, sample.values, sample.worlds, over).mistakes()

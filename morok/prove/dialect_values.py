@@ -143,13 +143,8 @@ def _closed(world: Any, name: str, value: Any) -> Any:
     return smt.simplify(smt.term(world.constant(name, value).value))
 
 
-def has(world: Any, name: str, value: Any) -> bool:
-    """True if a value is one of the dtype's: its constant is it, and satisfies what is assumed of a variable."""
-    return holder(world, name)(value)
-
-
 def holder(world: Any, name: str) -> Callable[[Any], bool]:
-    """The same of one dtype, for many values."""
+    """A function that is true of the values of a dtype: a value's constant is it, and satisfies what is assumed of a variable."""
     denies: list[Callable[[Any], bool]] = []
 
     def has(value: Any) -> bool:
@@ -165,13 +160,8 @@ def holder(world: Any, name: str) -> Callable[[Any], bool]:
     return has
 
 
-def denied(world: Any, name: str, value: Any) -> bool:
-    """True if what is assumed of a variable of this dtype excludes a value."""
-    return denial(world, name)(value)
-
-
 def denial(world: Any, name: str) -> Callable[[Any], bool]:
-    """The same of one dtype, for many values."""
+    """A function that is true of the values that are excluded by what is assumed of a variable of this dtype."""
     before = len(world.axioms)
     x = world.variable(Symbol("value", name), name).value
     assumed = world.axioms[before:]

@@ -8,10 +8,11 @@ import random
 import reprlib
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from morok.dialect import NOT_CONST, built_in
+from morok.dialect import NOT_CONST, Dialect, built_in
 from morok.dsl import syntax as S
+from morok.dsl.checked import CheckedRule
 from morok.dsl.compile import compile_rules
 from morok.dsl.compiled import link
 from morok.dsl.contract import COMPILE_TIME
@@ -28,10 +29,6 @@ from morok.prove.trust.differential import graphs_at
 from morok.prove.trust.graphs import Unmakeable
 from morok.rewrite.abbreviate import abbreviate, op_name
 from morok.rewrite.asserted_contracts import admissible, check_call
-
-if TYPE_CHECKING:
-    from morok.dialect import Dialect
-    from morok.dsl.checked import CheckedRule
 
 CALLS: Final = 1000  # calls that satisfy what the helper requires
 ANSWERED: Final = 20  # of these, calls that it did not decline

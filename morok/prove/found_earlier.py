@@ -8,9 +8,8 @@ What a limit of time ended is never kept, and neither is an error of the prover.
 from __future__ import annotations
 
 import functools
-import json
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any, Final
+from typing import Final
 
 from morok.dsl.checked import CheckedRule
 from morok.dsl.extent import Extent
@@ -49,18 +48,14 @@ def save(verdict: Verdict, meaning: str, budget: int) -> None:
     """Keep a verdict, if it is one that would be found again."""
     if verdict.final and verdict.verdict != "error":
         kept = {name: getattr(verdict, name) for name in _KEPT}
-        store.save(_key(meaning, budget), json.dumps(kept).encode())
+        store.save_json(_key(meaning, budget), kept)
 
 
 def load(rule: CheckedRule, meaning: str, budget: int) -> Verdict | None:
     """The verdict on a rule of this meaning; None if this machine has not found one."""
-    kept = store.load(_key(meaning, budget))
-    if kept is None:
+    found = store.load_json(_key(meaning, budget))
+    if found is None:
         return None
-    try:
-        found: dict[str, Any] = json.loads(kept)
-        found["scope"], found["helpers"] = tuple(found["scope"]), tuple(found["helpers"])
-        found["extents"] = tuple(map(Extent.load, found["extents"]))
-        return Verdict(rule.name, rule.file, rule.line, **found, recorded_earlier=True, digest=meaning)
-    except (ValueError, TypeError, KeyError):
-        return None
+    found["scope"], found["helpers"] = tuple(found["scope"]), tuple(found["helpers"])
+    found["extents"] = tuple(map(Extent.load, found["extents"]))
+    return Verdict(rule.name, rule.file, rule.line, **found, recorded_earlier=True, digest=meaning)

@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from morok.dsl.compiled import codes, names_in
 from morok.prove import seen_objects as objects
 from morok.prove.distributions import (
     contents_of,
@@ -371,7 +372,7 @@ class _Walk:
         file = getattr(sys.modules.get(module), "__file__", None)
         if file is not None:
             self.files.add(file)
-        names = sorted(_names(at.__code__))
+        names = sorted(names_in(at.__code__))
         (self._making if at.__code__.co_name == "__init__" else self.names).update(names)
         if not DYNAMIC.isdisjoint(names):
             self.dynamic |= {module or self.top, *self.named(at.__code__)}
@@ -400,7 +401,7 @@ class _Walk:
 
     def named(self, code: types.CodeType) -> list[str]:
         """The modules that texts in this code name: what it reaches dynamically may be of these."""
-        texts = {c for at in _codes(code) for c in at.co_consts if isinstance(c, str)}
+        texts = {c for at in codes(code) for c in at.co_consts if isinstance(c, str)}
         dotted = sorted(t for t in texts if all(part.isidentifier() for part in t.split(".")))
         return [t for t in dotted if find(t) is not None and self.own(t)]
 
@@ -537,10 +538,10 @@ def _mentioned(contents: bytes, package: str) -> tuple[list[str], bool]:
         code = compile(contents, "", "exec", dont_inherit=True)
     except (SyntaxError, ValueError):
         return [], False
-    constants = [c for at in _codes(code) for c in at.co_consts]
+    constants = [c for at in codes(code) for c in at.co_consts]
     texts = {c if isinstance(c, str) else c.decode("latin-1") for c in constants if isinstance(c, (str, bytes))}
     paths = {path for text in texts for path in _paths(text)}
-    return sorted({*paths, *_imported(code, package)}), not DYNAMIC.isdisjoint(_names(code))
+    return sorted({*paths, *_imported(code, package)}), not DYNAMIC.isdisjoint(names_in(code))
 
 
 def _paths(text: str) -> Iterator[str]:
@@ -565,7 +566,7 @@ def _parameters(code: types.CodeType) -> tuple[str, ...]:
 def _imported(code: types.CodeType, package: str) -> list[str]:
     """The modules that a function's body imports, with those that a name it imports may be."""
     found: dict[str, None] = {}
-    for at in _codes(code):
+    for at in codes(code):
         before: list[Any] = []
         for i in dis.get_instructions(at):
             if i.opname == "IMPORT_NAME":
@@ -576,19 +577,6 @@ def _imported(code: types.CodeType, package: str) -> list[str]:
                     found |= dict.fromkeys([module, *(f"{module}.{n}" for n in names or () if n != "*")])
             before = [*before, i.argval][-2:]
     return sorted(found)
-
-
-def _names(code: types.CodeType) -> set[str]:
-    return {name for at in _codes(code) for name in at.co_names}
-
-
-def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
-    """A function's code, and that of functions inside it."""
-    stack = [code]
-    while stack:
-        at = stack.pop()
-        yield at
-        stack.extend(c for c in at.co_consts if isinstance(c, types.CodeType))
 
 
 def code_of(function: Any, module: str, variable: bool = True) -> Code:

@@ -60,6 +60,3 @@ def count_both(ranges: tuple[UOp, UOp], numbers: tuple[UOp, UOp]) -> bool:
     every = itertools.product(*map(range, lengths))
     met = Counter(tuple([evaluate(n, dict(zip(specials, at, strict=True))) for n in numbers]) for at in every)
     return set(met) == set(itertools.product(*(range(int(r.vmax) + 1) for r in ranges))) and len(set(met.values())) == 1
-
-
-__all__ = ["count_both", "counted", "pairs", "read"]

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from morok.dsl import syntax as S
-from morok.prove.semantics.numbers import Num
 from morok.prove.semantics.term import Term, Unsupported
 from morok.prove.smt import TRUE, Expr
 
@@ -91,6 +90,3 @@ class Sequence:
     """A sequence of nodes or of values."""
 
     items: tuple[Any, ...]
-
-
-Value = Node | Constant | Num | Truth | FloatLiteral | DtypeName | OpName | Sequence

@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from morok import atomic, cache_folder
 from morok import dialect as dialects
-from morok.dsl.extent import Extent, Extents, Limits
+from morok.dialect import Dialect
+from morok.dsl.extent import Extent, Extents
 from morok.errors import LedgerError, UnprovedRuleError
 from morok.prove import contents, fingerprints, seal
 from morok.prove import page as pages
-from morok.prove.contents import rule_digest
+from morok.prove.contents import Entry, rule_digest
 from morok.prove.page import USABLE, Page, Record
 from morok.prove.page import read as read_page
 from morok.prove.page import write as write_page
@@ -26,9 +27,7 @@ from morok.rewrite import folders
 from morok.rewrite.folders import page_path
 
 if TYPE_CHECKING:  # a fresh process asks for a verdict by bytes, and should pay for nothing else
-    from morok.dialect import Dialect
     from morok.dsl.checked import CheckedRule
-    from morok.prove.contents import Entry
 
 
 def machine_folder() -> Path | None:
@@ -133,7 +132,7 @@ def unchanged(
     return None if entries is None else vouched(file, entries, trust_ledger)
 
 
-def sealed(file: str | Path, content: bytes) -> Mapping[str, Limits] | None:
+def sealed(file: str | Path, content: bytes) -> Mapping[str, Extents] | None:
     """The limits of the rules of a built-in file of these bytes, if it was compared with its page when the ledger was made.
 
     The page is parsed only where a rule has limits.
@@ -142,7 +141,7 @@ def sealed(file: str | Path, content: bytes) -> Mapping[str, Limits] | None:
     if found is None:
         return None
     page, limited = found
-    return declining(pages.parse(page, page_path(file)).records, built_in=True) if limited else {}
+    return declining(pages.parse(page, page_path(file)).records) if limited else {}
 
 
 def _sealed_page(file: str | Path, content: bytes) -> tuple[bytes, bool] | None:
@@ -159,59 +158,20 @@ def _sealed_page(file: str | Path, content: bytes) -> tuple[bytes, bool] | None:
 
 
 def _seal_line(content: bytes, page: bytes, limited: bool) -> str:
-    sources = fingerprints.digest(
-        sources_of(content, None) + _beyond(folders.proofs_folder())[1] + limited * " limited"
-    )
-    return seal.line(content, page, sources)
-
-
-BEYOND: Final = "beyond_extents.txt"
-
-
-@functools.cache
-def _beyond(folder: Path) -> tuple[frozenset[str], str]:
-    """The names in the list of rules that fire at every size, and its digest; of a folder without, none."""
-    text = b"".join([(folder / BEYOND).read_bytes()] if (folder / BEYOND).is_file() else [])
-    lines = (line.strip() for line in text.decode("utf-8", "replace").splitlines())
-    return frozenset(line for line in lines if line and not line.startswith("#")), fingerprints.digest(text)
-
-
-def beyond() -> frozenset[str]:
-    """The built-in rules that fire at every size, though they are proved at some sizes only."""
-    return _beyond(folders.proofs_folder())[0]
+    return seal.line(content, page, fingerprints.digest(sources_of(content, None) + limited * " limited"))
 
 
 _UNKNOWN: Final[Extents] = (Extent("unknown", "", 0, 0),)  # of a record that says `bounded`, and not by what
 
 
-def _extents(record: Record) -> Extents:
+def declining(records: Mapping[str, Record]) -> dict[str, Extents]:
+    """The limits of rules that decline beyond the extents of these records, by the rules' names."""
+    return {name: found for name, r in records.items() if (found := limits_of(r))}
+
+
+def limits_of(record: Record) -> Extents:
+    """The extents beyond which the rule of one record declines; none where it always fires."""
     return record.extents or (_UNKNOWN if record.verdict == "bounded" else ())
-
-
-def declining(records: Mapping[str, Record], built_in: bool) -> dict[str, Limits]:
-    """The limits of rules that decline beyond the extents of these records, by the rules' names; built-in rules only if they are
-    not among those that fire at every size.
-    """
-    return {name: found for name, r in records.items() if (found := limits_of(r, built_in)) is not None}
-
-
-def limits_of(record: Record, built_in: bool) -> Limits | None:
-    """The limits of the rule of one record; None where it declines nothing."""
-    extents = _extents(record)
-    return None if not extents or (built_in and record.name in beyond()) else Limits(extents)
-
-
-def checking(rules: Sequence[CheckedRule]) -> dict[int, Limits]:
-    """The limits of the built-in rules among these that fire at every size, by their places: each firing beyond its proof is
-    checked.
-    """
-    mine = {
-        i: r
-        for i, r in enumerate(rules)
-        if r.syntax.within is None and r.own in beyond() and folders.is_built_in_rule(r)
-    }
-    known = {i: recorded(r) for i, r in mine.items()}
-    return {i: Limits(_extents(r), declines=False) for i, r in known.items() if r is not None and _extents(r)}
 
 
 def _page_bytes(path: Path) -> bytes | None:
@@ -253,7 +213,7 @@ def seal_up(found: Mapping[str, tuple[bytes, Mapping[str, str]]]) -> None:
         lines.pop(inside, None)
         records = pages.parse(page, page_path(file)).records
         if digests == {own: r.digest for own, r in records.items()}:
-            lines[inside] = _seal_line(content, page, bool(declining(records, built_in=True)))
+            lines[inside] = _seal_line(content, page, bool(declining(records)))
     seal.write(folders.proofs_folder(), lines)
 
 
@@ -291,7 +251,7 @@ def recorded(rule: CheckedRule, trust_ledger: bool = False) -> Record | None:
 
 
 __all__ = [
-    "USABLE", "Page", "Record", "beyond", "checking", "compared", "declining", "keep_page", "limits_of",
+    "USABLE", "Page", "Record", "compared", "declining", "keep_page", "limits_of",
     "machine_folder", "machine_path", "outdated", "page_at", "page_path", "read_page", "recorded", "remember", "rule_digest",
     "seal_up", "sealed", "sources_of", "unchanged", "vouched", "write_page",
 ]  # fmt: skip

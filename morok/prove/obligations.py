@@ -307,7 +307,7 @@ def prove_choice(
         try:
             obligation = encoder.encode()
             if getattr(encoder, "folds", None):
-                obligation = by_induction(rule, instance, world, choices, where, obligation, attempt, progress)
+                obligation = by_induction(rule, instance, world, choices, obligation, attempt)
         except Unsupported as why:
             reasons.append(f"{attempt.name}: {why}")
             continue
@@ -401,10 +401,8 @@ def by_induction(
     instance: Instance,
     world: Any,
     choices: Choices,
-    where: str,
     before: Obligation,
     attempt: Any,
-    progress: Progress,
 ) -> Obligation:
     """A rule about folds: true of no iterations (a lemma), and of one more where it is true of some (what is returned). That it
     is true of one is a lemma, too, where a fold of nothing has no value.

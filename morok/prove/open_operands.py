@@ -83,6 +83,3 @@ class _Names:
                 self.count += 1
                 return Ty(rest[0], fixed=True, lanes=f"${o.name}{self.count}")
         return None
-
-
-__all__ = ["completed", "left_open"]

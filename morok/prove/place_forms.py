@@ -179,6 +179,3 @@ class _Forms:
                 if isinstance(at, S.EName) and at.name not in seen:
                     seen.add(at.name)
                     todo += [x[at.name] for x in (self.made, self.parts) if at.name in x]
-
-
-__all__ = ["keeps_places"]

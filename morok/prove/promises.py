@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from morok.dsl import syntax as S
+from morok.dsl.checked import CheckedRule
 from morok.dsl.compiled import helper_module
 from morok.errors import Place, UnprovedRuleError, UntrustedHelperError
 from morok.marks import built_in, trust, trusted, vouch
@@ -24,10 +25,6 @@ from morok.prove.function_digest import helper_code
 from morok.prove.limits import UNLIMITED, Limits
 from morok.prove.rule_syntax import canonical, typing_of
 from morok.rewrite import folders, store
-
-if TYPE_CHECKING:
-    from morok.dsl import syntax as S
-    from morok.dsl.checked import CheckedRule
 
 
 def of_rules(rules: Sequence[CheckedRule], trust_helpers: bool, limits: Limits = UNLIMITED) -> dict[int, Tested]:
@@ -81,7 +78,7 @@ def _tested(extern: S.Extern, module: str, rules: Sequence[CheckedRule]) -> Test
     found = Tested(*answer)
     if found.state == "tested":
         for key in _keys(extern, module, rules):
-            store.save(key, json.dumps(found).encode())
+            store.save_json(key, found)
     return found
 
 
@@ -120,14 +117,8 @@ def _recorded(extern: S.Extern, module: str, rules: Sequence[CheckedRule]) -> Te
 
 
 def _read(key: str) -> Tested | None:
-    kept = store.load(key)
-    if kept is None:
-        return None
-    try:
-        found = Tested(*json.loads(kept))
-    except (ValueError, TypeError):
-        return None
-    return found if found.state == "tested" else None
+    kept = store.load_json(key)
+    return None if kept is None else Tested(*kept)
 
 
 def _unchanged(files: Mapping[str, str]) -> bool:

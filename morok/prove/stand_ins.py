@@ -100,6 +100,3 @@ class _StandIns:
 
 def _number(n: Num, part: Callable[[Any], Expr]) -> Num:
     return Num(part(n.value), part(n.exists), part(n.minus_infinity), part(n.plus_infinity), n.bits)
-
-
-__all__ = ["asked"]

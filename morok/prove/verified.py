@@ -5,7 +5,6 @@ verdict, and kept in the cache folder. A proof is found by a process that has lo
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
@@ -29,12 +28,12 @@ def mistakes(dialect: Dialect) -> tuple[Mistake, ...]:
         return (*found, *_tried(dialect, found)[0])
     said = f"verified {sources.whole_digest(dialect)} {foreign.solving_digest(dialect)}"
     key = hashlib.sha256(said.encode()).hexdigest()
-    kept = store.load(key)
+    kept = store.load_json(key)
     if kept is not None:
-        return (*found, *map(_loaded, json.loads(kept)))
+        return (*found, *map(_loaded, kept))
     tried, final = _tried(dialect, found)
     if final:
-        store.save(key, json.dumps([asdict(m) for m in tried]).encode())
+        store.save_json(key, [asdict(m) for m in tried])
     return (*found, *tried)
 
 

@@ -134,14 +134,11 @@ class _Names(dict[str, Any]):
 def lanewise_names(extern: S.Extern) -> set[str]:
     """The arguments and results that a contract uses as sequences of lanes: in `x[k]`, `len(x)` or `same(x, y)`."""
     found: set[str] = set()
-    todo: list[Any] = [*extern.requires, *extern.ensures]
-    while todo:
-        at = todo.pop()
+    for at in S.walk(*extern.requires, *extern.ensures):
         if isinstance(at, S.EIndex) and isinstance(at.sequence, S.EName):
             found.add(at.sequence.name)
         elif isinstance(at, S.ECall) and at.name in ("len", "same"):
             found.update(a.name for a in at.args if isinstance(a, S.EName))
-        todo += S.children(at)
     return found
 
 

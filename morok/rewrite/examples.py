@@ -75,6 +75,3 @@ def _run_example(rule: CheckedRule, example: S.Example, rules: RuleSet) -> Examp
     return ExampleError(
         f"{rule.name} gives {show(result)}", place=place, excerpt=f"  {example.source}", expected=example.result
     )
-
-
-__all__ = ["Examples", "run_examples"]

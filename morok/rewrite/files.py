@@ -22,7 +22,7 @@ from morok.rewrite.parts import Standing, mentions
 
 if TYPE_CHECKING:
     from morok.dsl.checked import CheckedFile, CheckedRule
-    from morok.dsl.extent import Limits
+    from morok.dsl.extent import Extents
 
 
 class Entry(NamedTuple):
@@ -236,7 +236,7 @@ class GroupPart:
         self.file = file
         self.entry = entry
         self.standing = Standing.ASK
-        self.limits: Mapping[int, Limits] = {}
+        self.limits: Mapping[int, Extents] = {}
 
     @property
     def cache(self) -> str:
@@ -261,7 +261,7 @@ class GroupPart:
     def has_context(self) -> bool:
         return self.entry.context is not None
 
-    def admit(self, limits: Mapping[int, Limits]) -> None:
+    def admit(self, limits: Mapping[int, Extents]) -> None:
         """Let the rules fire within these limits, which are keyed by the rules' positions in the group."""
         self.limits = limits
         self.standing = Standing.ADMITTED

@@ -6,16 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from morok.caller import caller
+from morok.dialect import Dialect
 from morok.errors import UnprovedRuleError
 from morok.handed import part
 from morok.rewrite.parts import Standing
 
 if TYPE_CHECKING:
-    from morok.dialect import Dialect
     from morok.dsl.checked import CheckedRule
-    from morok.dsl.extent import Limits
+    from morok.dsl.extent import Extents
     from morok.rewrite.files import RuleFile
-    from morok.rewrite.parts import Part
     from morok.rewrite.ruleset import RuleSet
 
 
@@ -26,20 +25,17 @@ class Gate(Protocol):
     for a file, and by position for other sequences of rules, in which two rules may have the same name.
     """
 
-    def unchanged(self, file: RuleFile) -> Mapping[str, Limits] | None:
+    def unchanged(self, file: RuleFile) -> Mapping[str, Extents] | None:
         """The limits of a built-in file's rules; None unless exactly this content has been proved. Nothing is parsed."""
 
-    def compared(self, file: RuleFile) -> Mapping[str, Limits] | None:
+    def compared(self, file: RuleFile) -> Mapping[str, Extents] | None:
         """The same by a comparison with the ledger rule by rule; None unless all are proved. The result is remembered."""
 
-    def admit(self, rules: Sequence[CheckedRule]) -> Mapping[int, Limits]:
+    def admit(self, rules: Sequence[CheckedRule]) -> Mapping[int, Extents]:
         """The limits of rules by position; UnprovedRuleError or UntrustedHelperError if one may not fire. Nothing is proved."""
 
-    def admit_file(self, file: RuleFile, prove: bool, trust_ledger: bool, trust_helpers: bool) -> Mapping[str, Limits]:
+    def admit_file(self, file: RuleFile, prove: bool, trust_ledger: bool, trust_helpers: bool) -> Mapping[str, Extents]:
         """The limits of the rules of a pack's file; the flags and the errors are those of `load_rules`."""
-
-    def checking(self, rules: Sequence[CheckedRule]) -> Mapping[int, Limits]:
-        """The extents of the proofs of those built-in rules that fire at every size; firings beyond them are checked."""
 
     def verdicts(self, file: RuleFile) -> Mapping[str, str]:
         """The recorded verdicts on the rules of a built-in file, by rule name."""
@@ -65,13 +61,6 @@ def admit(rules: RuleSet) -> None:
         if mine.standing is Standing.ASK:
             mine.limits = gate().admit(mine.rules())
             mine.standing = Standing.ADMITTED
-
-
-def checking(mine: Part) -> Mapping[int, Limits]:
-    """The extents of the proofs of built-in rules that fire at every size, by position. Under MOROK_CHECK=1 each firing beyond
-    them is checked.
-    """
-    return gate().checking(mine.rules()) if mine.standing is Standing.ADMITTED else {}
 
 
 def admit_proved(rules: RuleSet) -> None:

@@ -177,11 +177,6 @@ def symbolic() -> RuleSet:
     return tier("symbolic")
 
 
-def group_names() -> list[str]:
-    """The names of all built-in groups, file by file."""
-    return list(_group_homes())
-
-
 class Catalogued(NamedTuple):
     """A built-in rule; `verdict` is "unproved" if the ledger has none for its present text."""
 
@@ -278,9 +273,3 @@ def rewrite(
         instance(trace, Trace, "the trace", "a Trace")
     bottom_up = flag(bottom_up, "bottom_up")
     return engine.graph_rewrite(graph, rules, context=context, bottom_up=bottom_up, trace=trace, stage=stage)
-
-
-__all__ = [
-    "Catalogued", "catalogue", "group", "group_names", "groups", "load_rules", "proofs_dir", "rewrite", "rules_dir", "symbolic",
-    "tier",
-]  # fmt: skip

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from morok import config
 from morok.dialect import Node
 from morok.dsl.compiled import Generated, link
+from morok.dsl.extent import Extents
 from morok.names import data
 from morok.rewrite import gate, store
 from morok.rewrite.files import dialect_digest, generator_digest
@@ -18,32 +19,28 @@ from morok.rewrite.matcher import Matcher, serial_of
 
 if TYPE_CHECKING:
     from morok.dsl.checked import CheckedRule
-    from morok.dsl.extent import Limits
     from morok.rewrite.ruleset import RuleSet
 
 
 def matcher_for(rules: RuleSet, flags: frozenset[str], checked: bool) -> Matcher:
     """The matcher of those rules that assume no liberty beyond `flags`. UnprovedRuleError if one of `rules` may not fire.
 
-    checked  True if helper calls check their contracts, and firings of built-in rules beyond the extents of their proofs are
-             checked
+    checked  True if helper calls check their contracts
     """
     gate.admit(rules)
+    key = _key(rules, flags)
+    made = None if key is None else _load(key)
+    if made is None:
+        made = _generate(rules, flags)
+        if key is not None:
+            _save(key, made)
+    # the text is generated again on demand, so the matcher does not keep the syntax trees alive
+    made = made._replace(source=lambda: _generate(rules, flags).source())
     wrap = None
-    key = None
     if checked:
         from morok.rewrite.asserted_contracts import asserting  # lazy: under MOROK_CHECK alone
 
         wrap = asserting(rules.rules)
-    else:
-        key = _key(rules, flags)
-    made = None if key is None else _load(key)
-    if made is None:
-        made = _generate(rules, flags, checked)
-        if key is not None:
-            _save(key, made)
-    # the text is generated again on demand, so the matcher does not keep the syntax trees alive
-    made = made._replace(source=lambda: _generate(rules, flags, checked).source())
     found = link(made, rules.dialect, wrap)
     table = {rules.dialect.ops[op].key: f for op, f in found.items() if op}
     return Matcher(
@@ -58,7 +55,7 @@ def tried(rules: RuleSet, node: Node, context: Any = None) -> list[str]:
     gate.admit(rules)
     numbers: dict[int, None] = {}
     dialect = rules.dialect
-    made = _generate(rules, config.FAST_MATH.value, False, counting=True)
+    made = _generate(rules, config.FAST_MATH.value, counting=True)
     found = link(made, dialect, tried=lambda number: numbers.update({number: None}))
     op = next((name for name, info in dialect.ops.items() if info.key == dialect.opkey(node)), "")
     match = found.get(op, found.get(""))
@@ -82,22 +79,21 @@ def _save(key: str, made: Generated) -> None:
     store.save(key, len(head).to_bytes(8, "little") + head + marshal.dumps(made.code))
 
 
-def _generate(rules: RuleSet, flags: frozenset[str], checked: bool, counting: bool = False) -> Generated:
+def _generate(rules: RuleSet, flags: frozenset[str], counting: bool = False) -> Generated:
     from morok.dsl.compile import compile_rules  # lazy: matchers are kept on disk
 
-    allowed, limits = _allowed(rules, flags, checked)
+    allowed, limits = _allowed(rules, flags)
     return compile_rules(allowed, rules.dialect, counting=counting, limits=limits)
 
 
-def _allowed(rules: RuleSet, flags: frozenset[str], checked: bool) -> tuple[list[CheckedRule], dict[int, Limits]]:
+def _allowed(rules: RuleSet, flags: frozenset[str]) -> tuple[list[CheckedRule], dict[int, Extents]]:
     """(the rules that assume no liberty beyond `flags`, their limits by rule number)"""
     allowed: list[CheckedRule] = []
-    limits: dict[int, Limits] = {}
+    limits: dict[int, Extents] = {}
     for p in rules.parts:
-        known = {**p.limits, **gate.checking(p)} if checked else p.limits
         for place, rule in enumerate(p.rules()):
             if flags.issuperset(rule.syntax.assuming):
-                limits.update({len(allowed): known[place]} if place in known else {})
+                limits.update({len(allowed): p.limits[place]} if place in p.limits else {})
                 allowed.append(rule)
     return allowed, limits
 

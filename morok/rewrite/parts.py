@@ -12,7 +12,7 @@ from morok.errors import UsageError
 
 if TYPE_CHECKING:
     from morok.dsl.checked import CheckedRule
-    from morok.dsl.extent import Limits
+    from morok.dsl.extent import Extents
 
 
 class Standing(enum.Enum):
@@ -34,7 +34,7 @@ class Part(Protocol):
     """
 
     standing: Standing
-    limits: Mapping[int, Limits]
+    limits: Mapping[int, Extents]
 
     @property
     def dialect(self) -> Dialect: ...
@@ -67,10 +67,10 @@ def _ops_named(*parts: Any) -> frozenset[str]:
     return ops_named(*parts)
 
 
-NO_LIMITS: Final[Mapping[str, Limits]] = {}
+NO_LIMITS: Final[Mapping[str, Extents]] = {}
 
 
-def limits_by_position(names: Sequence[str], limits: Mapping[str, Limits]) -> dict[int, Limits]:
+def limits_by_position(names: Sequence[str], limits: Mapping[str, Extents]) -> dict[int, Extents]:
     """The limits of rules by position, from limits by name. The names must be distinct."""
     return {i: limits[name] for i, name in enumerate(names) if name in limits} if limits else {}
 
@@ -93,7 +93,7 @@ class Listed:
     cache = ""
 
     def __init__(
-        self, rules: Sequence[CheckedRule], standing: Standing = Standing.ASK, limits: Mapping[str, Limits] = NO_LIMITS
+        self, rules: Sequence[CheckedRule], standing: Standing = Standing.ASK, limits: Mapping[str, Extents] = NO_LIMITS
     ) -> None:
         if not rules:
             raise UsageError("a set of no rules", place=caller(), expected="at least one rule")
@@ -102,7 +102,7 @@ class Listed:
             if rule.dialect is not self.dialect:
                 raise several_dialects(self.dialect, rule.dialect)
         self.standing = standing
-        self.limits: Mapping[int, Limits] = limits_by_position(self.names, limits)
+        self.limits: Mapping[int, Extents] = limits_by_position(self.names, limits)
         self.identity: Hashable = object()
 
     @property

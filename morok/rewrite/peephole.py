@@ -325,6 +325,3 @@ class _ListRewriter:
                 (doubtful if unused else used)[s] = True
         kept.reverse()
         return kept
-
-
-__all__ = ["line_rewrite"]

@@ -9,6 +9,7 @@ from morok import config
 from morok.arguments import flag, instance, mistyped, several, text
 from morok.caller import caller
 from morok.dialect import Dialect, Node
+from morok.dsl.extent import Extents
 from morok.errors import IRTypeError, UnknownRuleError, UsageError
 from morok.interrupts import check
 from morok.locks import RULES
@@ -20,7 +21,6 @@ from morok.rewrite.tiers import FIRES
 
 if TYPE_CHECKING:
     from morok.dsl.checked import CheckedRule
-    from morok.dsl.extent import Limits
 
 
 def check_node(dialect: Dialect, node: Any) -> None:
@@ -226,7 +226,7 @@ class RuleSet:
 class SingleRule:
     """One rule of a set, to be inspected or applied alone."""
 
-    def __init__(self, rule: CheckedRule, standing: Standing = Standing.ASK, limits: Limits | None = None) -> None:
+    def __init__(self, rule: CheckedRule, standing: Standing = Standing.ASK, limits: Extents | None = None) -> None:
         self.rule = rule
         self._set = RuleSet((Listed((rule,), standing, {} if limits is None else {rule.name: limits}),))
 

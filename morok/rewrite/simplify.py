@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from morok.out_of_memory import needs_memory
@@ -26,8 +25,3 @@ def simplify(graph: UOp) -> UOp:
     check_node(rules.dialect, graph)
     found: UOp = engine.rewrite_all((graph,), rules)[0]
     return found
-
-
-def simplify_all(graphs: Sequence[UOp]) -> list[UOp]:
-    """The graphs, simplified together: shared nodes are rewritten once."""
-    return engine.rewrite_all(graphs, symbolic())

@@ -1,8 +1,9 @@
-"""A cache on disk for matchers and indexes. A missing or damaged entry is made again."""
+"""A cache on disk for matchers, indexes and what was found about rules. A missing or damaged entry is made again."""
 
 from __future__ import annotations
 
-from typing import Final
+import json
+from typing import Any, Final
 
 from morok.disk_cache import cache_of
 
@@ -21,3 +22,14 @@ def save(key: str, payload: bytes) -> None:
     cache = cache_of(FOLDER, LIMIT)
     if cache is not None:
         cache.put(key, payload)
+
+
+def load_json(key: str) -> Any:
+    """The value that `save_json` stored under `key`; None if there is no intact entry."""
+    kept = load(key)
+    return None if kept is None else json.loads(kept)
+
+
+def save_json(key: str, value: Any) -> None:
+    """Store a value of lists, texts and numbers under `key`, as `save` does."""
+    save(key, json.dumps(value).encode())

@@ -11,7 +11,7 @@ import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
@@ -22,17 +22,14 @@ from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.locks import KERNELS
 from morok.passes.rangeify.state import Decision
+from morok.runtime.abstract_device import Device
 from morok.runtime.buffer import NUMPY, Buffer
 from morok.runtime.device import device as find_device
+from morok.runtime.plan import ExecutionPlan
 from morok.runtime.tuned import key, store_for
 from morok.tensor import registry
 from morok.tensor.plans import planned
 from morok.tensor.scheduling import Normal, Prepared, Schedule, decided
-
-if TYPE_CHECKING:
-    from morok.runtime.abstract_device import Device
-    from morok.runtime.buffer import Buffer
-    from morok.runtime.plan import ExecutionPlan
 
 BETTER: Final = 0.95  # the ratio of times below which a program is faster; above it the difference is noise
 AGAIN: Final = 1  # further timings of a program that seems faster

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from morok import config
 from morok.interrupts import check
@@ -15,19 +15,15 @@ from morok.locks import KERNELS
 from morok.passes.appended import appended_key
 from morok.passes.depth_first_tiling import Chain, chains, variable
 from morok.passes.depth_first_tiling import Step as Link
-from morok.passes.pipeline import APPLY_OPTS, lower
+from morok.passes.pipeline import APPLY_OPTS, Observer, Program, lower
 from morok.remembered import NODE, Remembered
+from morok.runtime.abstract_device import Device
 from morok.runtime.buffer import Buffer
-from morok.runtime.kernel import PreparedKernel
+from morok.runtime.kernel import Kernel, PreparedKernel
 from morok.runtime.memory import in_place
 from morok.runtime.plan import ExecutionPlan, share_memory
 from morok.runtime.progress_bar import shown
 from morok.tensor.scheduling import COUNTERS, Prepared, Schedule
-
-if TYPE_CHECKING:
-    from morok.passes.pipeline import Observer, Program
-    from morok.runtime.abstract_device import Device
-    from morok.runtime.kernel import Kernel
 
 _kernels: Final[Remembered[Kernel]] = Remembered()
 

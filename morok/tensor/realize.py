@@ -23,6 +23,7 @@ from morok.ir.shape import Shape, shape_of
 from morok.ir.uop import UOp
 from morok.locks import KERNELS
 from morok.out_of_memory import needs_memory
+from morok.runtime.buffer import Buffer
 from morok.runtime.device import device as find_device
 from morok.tensor import creation, registry
 from morok.tensor.base import Lazy, element_count
@@ -43,7 +44,6 @@ from morok.tensor.stored import (
 from morok.tensor.view_methods import held, reshaped
 
 if TYPE_CHECKING:
-    from morok.runtime.buffer import Buffer
     from morok.runtime.plan import ExecutionPlan
 
     Array = np.ndarray[Any, Any]

@@ -17,13 +17,12 @@ from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.locks import TENSORS
 from morok.passes.rangeify.state import RESHAPE, beneath
-from morok.tensor.describing import current, descriptions, refuse_elsewhere
+from morok.tensor.describing import Description, current, descriptions, refuse_elsewhere
 from morok.tensor.viewed import written
 
 if TYPE_CHECKING:
     from morok.runtime.buffer import Buffer
     from morok.tensor.base import Lazy
-    from morok.tensor.describing import Description
 
 
 class Reference(weakref.ref[Any]):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from morok import config
 from morok.caller import caller
@@ -14,15 +14,12 @@ from morok.ir.graph import toposort
 from morok.ir.uop import UOp
 from morok.locks import KERNELS
 from morok.remembered import NODE, Remembered
+from morok.runtime.abstract_device import Device
 from morok.runtime.buffer import Buffer
 from morok.runtime.device import device as find_device
 from morok.tensor.base import Lazy
 from morok.tensor.scheduling import COUNTERS, Normal, Prepared, Schedule, decided, most_buffers, normalised
 from morok.tensor.stored import by_device, memory_of, wanted
-
-if TYPE_CHECKING:
-    from morok.runtime.abstract_device import Device
-    from morok.runtime.buffer import Buffer
 
 _schedules: Final[Remembered[Schedule]] = Remembered()
 

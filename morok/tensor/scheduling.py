@@ -27,12 +27,12 @@ from morok.passes.kernels import dependencies, split_kernels
 from morok.passes.rangeify import rangeify
 from morok.passes.rangeify.state import MOVEMENT, Decision, beneath
 from morok.passes.rebuilding import over, own_origins
+from morok.runtime.abstract_device import Device
 from morok.runtime.device import device as find_device
 from morok.runtime.memory import parallel_groups
 from morok.tensor.base import namesakes
 
 if TYPE_CHECKING:
-    from morok.runtime.abstract_device import Device
     from morok.runtime.buffer import Buffer
 
 

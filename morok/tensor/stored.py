@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from morok.ir.graph import toposort
+from morok.ir.graph import reached, toposort
 from morok.ir.op import Op
 from morok.ir.shape import Shape
 from morok.ir.uop import UOp
@@ -16,9 +16,6 @@ from morok.runtime.device import device as find_device
 from morok.tensor import registry
 from morok.tensor.base import Lazy
 from morok.tensor.describing import refuse, stands_for
-
-if TYPE_CHECKING:
-    from morok.runtime.buffer import Buffer
 
 # Ops with memory of their own, or without constant elements.
 _STORED: Final = frozenset({Op.Contiguous, Op.Assign, Op.Buffer, Op.Iota, Op.Bind})
@@ -41,15 +38,7 @@ def constant(uop: UOp) -> UOp | None:
 
 
 def _is_constant(uop: UOp) -> bool:
-    seen: set[UOp] = set()
-    stack = [uop]
-    while stack:
-        node = stack.pop()
-        if node.op in _STORED or (not node.src and node.op is not Op.Const):
-            return False
-        stack.extend(s for s in node.src if s not in seen)
-        seen.update(node.src)
-    return True
+    return all(n.op not in _STORED and (n.src or n.op is Op.Const) for n in reached([uop]))
 
 
 def content(uop: UOp) -> UOp:
@@ -187,16 +176,7 @@ def _reads(root: UOp, contents: set[UOp], assignments: set[UOp]) -> bool:
     """
     if root.op is Op.Buffer:
         return False
-    seen: set[UOp] = {root}
-    stack = [root]
-    while stack:
-        node = stack.pop()
-        if node in contents:
-            return True
-        below = [s for s in node.src if s not in seen] if node not in assignments else []
-        stack.extend(below)
-        seen.update(below)
-    return False
+    return any(node in contents for node in reached([root], lambda n: () if n in assignments else n.src))
 
 
 def by_device(tensors: Sequence[Lazy]) -> dict[str, list[Lazy]]:

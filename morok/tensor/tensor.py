@@ -19,6 +19,7 @@ from morok.ir.dtype import dtypes, promote
 from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.passes.rangeify.state import MOVEMENT, beneath
+from morok.runtime.buffer import Buffer
 from morok.tensor import (
     activation,
     argument_checks,
@@ -63,7 +64,6 @@ if TYPE_CHECKING:
     import numpy as np
 
     from morok.optimize.strategy import OptimizerConfig
-    from morok.runtime.buffer import Buffer
     from morok.runtime.plan import ExecutionPlan
 
     Array = np.ndarray[Any, Any]

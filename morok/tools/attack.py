@@ -5,17 +5,14 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from morok.prove.api import default_jobs
 from morok.prove.attack import campaign, corpus
+from morok.prove.attack.campaign import Report
 from morok.prove.attack.features import KINDS
 from morok.prove.attack.outcome import STATES
 from morok.tools.options import ATTACK_RULES
 from morok.tools.output import emit_json
-
-if TYPE_CHECKING:
-    from morok.prove.attack.campaign import Report
 
 
 def run(args: argparse.Namespace) -> int:

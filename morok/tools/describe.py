@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule, Sort
+from morok.dsl.lint import in_order
 from morok.dsl.syntax_text import expr_text
 from morok.passes.pipeline import STAGES
 from morok.rewrite.tiers import TIERS
@@ -69,13 +70,13 @@ def _may_be_index(rule: CheckedRule, name: str) -> bool:
 
 
 def _variables(pattern: S.Pattern) -> set[str]:
-    return {n.name for n in _walk(pattern) if isinstance(n, S.PVar)}
+    return {n.name for n in in_order(pattern) if isinstance(n, S.PVar)}
 
 
 def _facts(rule: CheckedRule) -> Iterator[str]:
     seen: set[str] = set()
     for root in (*rule.syntax.clauses, rule.syntax.target):
-        for n in _walk(root):
+        for n in in_order(root):
             if isinstance(n, S.ECall) and n.name in _FACTS:
                 fact = _FACTS[n.name].format(*(expr_text(a) for a in n.args))
                 if fact not in seen:
@@ -89,20 +90,12 @@ def lemmas(rule: CheckedRule) -> list[str]:
     for extern in rule.externs.values():
         out += [f"{extern.name} is called only where {expr_text(r)}" for r in extern.requires]
     ops = dict.fromkeys(
-        op for n in _walk(rule.syntax.pattern) if isinstance(n, S.POp) and n.commutative for op in n.ops
+        op for n in in_order(rule.syntax.pattern) if isinstance(n, S.POp) and n.commutative for op in n.ops
     )
     out += [f"{op} does not depend on the order of its operands" for op in ops]
-    if any(isinstance(n, S.PStruct) and n.op == "Reduce" for n in _walk(rule.syntax.pattern)):
+    if any(isinstance(n, S.PStruct) and n.op == "Reduce" for n in in_order(rule.syntax.pattern)):
         out.append("over no iterations too, by induction")
     return out
-
-
-def _walk(root: S.Syntax) -> Iterator[Any]:
-    todo: list[Any] = [root]
-    while todo:
-        node = todo.pop()
-        yield node
-        todo += reversed(S.children(node))
 
 
 def stages(group: str) -> list[str]:
@@ -113,6 +106,3 @@ def stages(group: str) -> list[str]:
 def tiers(group: str) -> list[str]:
     """The tiers that contain a group: sets of groups that `morok.simplify` and the stages use."""
     return [name for name, groups in TIERS.items() if group in groups]
-
-
-__all__ = ["lemmas", "premises", "stages", "tiers"]

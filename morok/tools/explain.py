@@ -7,10 +7,11 @@ import inspect
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from morok import errors
 from morok.dsl.check import check_file
+from morok.dsl.checked import CheckedRule
 from morok.dsl.format import format_rule
 from morok.errors import MorokError, UsageError
 from morok.names import did_you_mean, nearest
@@ -28,9 +29,6 @@ from morok.tools.grounds import grounds
 from morok.tools.infix import conjuncts, infix
 from morok.tools.output import emit_json
 from morok.tools.rule_paths import packed_files
-
-if TYPE_CHECKING:
-    from morok.dsl.checked import CheckedRule
 
 
 def _codes() -> dict[str, type[MorokError]]:

@@ -6,20 +6,17 @@ import argparse
 import fnmatch
 import sys
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from morok.accuracy import judgement, measurement, record
-from morok.accuracy.subject import subject
+from morok.accuracy.record import Measurement
+from morok.accuracy.subject import Subject, subject
 from morok.dsl.check import check_bytes
+from morok.dsl.checked import CheckedRule
 from morok.dsl.file_bytes import read_bytes
 from morok.errors import UsageError
 from morok.tools.output import emit_json
 from morok.tools.rule_paths import packed_files
-
-if TYPE_CHECKING:
-    from morok.accuracy.record import Measurement
-    from morok.accuracy.subject import Subject
-    from morok.dsl.checked import CheckedRule
 
 FLOATS: Final = ("f16", "bf16", "f32", "f64")
 

@@ -10,14 +10,11 @@ import traceback
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING
 
+from morok.runtime.buffer import Buffer
 from morok.tensor.realize import watching
 from morok.tensor.scheduling import Prepared
 from morok.tools.output import emit_json, existing_file
-
-if TYPE_CHECKING:
-    from morok.runtime.buffer import Buffer
 
 
 def _show(main: str, kind: type[BaseException], problem: BaseException, frames: TracebackType | None) -> None:

@@ -13,7 +13,7 @@ from morok.dialect import NOT_CONST
 from morok.prove.dialect_agreement import Agreement, Case, Wrong
 from morok.prove.dialect_encodings import kind_of, worlds
 from morok.prove.dialect_facts import dtype_mistakes
-from morok.prove.dialect_meanings import choices, meaning_mistakes, shared_mistakes, theory_of
+from morok.prove.dialect_meanings import meaning_mistakes, shared_mistakes, signatures, theory_of
 from morok.prove.dialect_nodes import OpNodes, template_of_constants
 from morok.prove.dialect_theory import equality_mistakes, theory_mistakes
 from morok.prove.dialect_trees import Trees
@@ -99,7 +99,7 @@ def test_every_choice_of_dtypes_is_tried() -> None:
 
     made = converting(evaluate)
     assert [field for field, _ in meanings_of(made, "Conv")] == ["evaluate"]
-    assert len(tried) == len(choices(made, made.ops["Conv"])) == 49
+    assert len(tried) == len(signatures(made.ops["Conv"])) == 49
 
 
 def test_facts_about_dtypes_are_asked_of_all_pairs() -> None:
@@ -156,7 +156,7 @@ def test_theories_are_asked_about_unknowns(world: str) -> None:
     attempt = Encoding(getattr(mistaken, world))
     values = {"sat": candidates(attempt.world(), "sat", random.Random(0))}
     worlds = {"sat": [attempt.world()]}
-    wrong = [*theory_mistakes(worlds, values), *equality_mistakes(made, worlds, [*made.ops.values()])]
+    wrong = [*theory_mistakes(worlds, values), *equality_mistakes(worlds, [*made.ops.values()])]
     found = {m.message.split("`")[1] for m in wrong}
     part = {"OffIfUnknown": {"number_of", "bound"}, "TurnedIfUnknown": {"bound"}, "IntegerWorld": set()}
     assert found == part.get(world, {"equal"})

@@ -360,7 +360,7 @@ def test_the_seal_breaks_with_the_file_the_page_and_the_sources(copied: Path, mo
     assert ledger.sealed(copied, content) is None
 
 
-def test_rules_of_a_sealed_file_have_limits_unless_they_are_listed(copied: Path) -> None:
+def test_rules_of_a_sealed_file_have_limits(copied: Path) -> None:
     read_too = copied.parent / "target" / "decompose.rules"  # the file has the word `within`
     read_too.parent.mkdir()
     read_too.write_bytes((library.rules_dir() / "target" / "decompose.rules").read_bytes())
@@ -375,14 +375,6 @@ def test_rules_of_a_sealed_file_have_limits_unless_they_are_listed(copied: Path)
     limits = ledger.sealed(file, file.read_bytes())
     assert limits is not None
     assert set(limits) == bounded
-    for listed in ("another.rule", *bounded):
-        (folders.proofs_folder() / ledger.BEYOND).write_text(listed)
-        ledger._beyond.cache_clear()
-        assert ledger.sealed(file, file.read_bytes()) is None, "the seal is of another list"
-        seal_now(file)
-        limits = ledger.sealed(file, file.read_bytes())
-        assert limits is not None
-        assert set(limits) == bounded - {listed}
 
 
 def test_a_page_that_lacks_a_rule_is_not_sealed(copied: Path) -> None:

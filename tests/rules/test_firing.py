@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from firing import Fired, fire
 from rulesets import checked_files
 
 from morok.dsl.check import check_text
 from morok.dsl.checked import CheckedRule
 from morok.prove import ledger
-from morok.prove.trust.firing import Fired, fire
 
 RULES = [r for file in checked_files() for r in file.rules()]
 TRIES = 60  # graphs for a rule at a dtype

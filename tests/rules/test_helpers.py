@@ -282,13 +282,6 @@ def test_a_clause_that_may_have_no_value_is_not_asked_alone() -> None:
         assert parts(other, r) is None
 
 
-def test_divides() -> None:
-    a, b = UOp.var("a", dtypes.index, 0, 9), UOp.var("b", dtypes.index, 0, 9)
-    assert sums.divides(a * 6 + b * 4, 2) is a * 3 + b * 2
-    assert sums.divides(a * 6 + b * 4, 4) is None
-    assert sums.const_factor(a * 6 + b * 4 + 10) == 2
-
-
 def test_order_is_structural() -> None:
     names = [UOp.var(n, dtypes.index, 0, 9) for n in ("b", "a", "c")]
     assert [v.arg[0] for v in sorted(names, key=order)] == ["a", "b", "c"]

@@ -6,10 +6,12 @@ import math
 import random
 from typing import Any, Final
 
+from interpreted import Concrete
+
 from morok.dsl import syntax as S
 from morok.dsl.check import check_text
 from morok.dsl.checked import CheckedRule
-from morok.dsl.concrete import Concrete, compiled
+from morok.dsl.concrete import compiled
 from morok.dsl.values import FAILURES, Steps
 from morok.ir.dtype import dtypes
 from morok.ir.op import Op

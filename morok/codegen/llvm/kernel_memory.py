@@ -25,13 +25,6 @@ STACK_BYTES: Final = 1 << 16  # most bytes of local buffers on the stack
 ALIGNMENT: Final = 64
 
 
-_INDEX: Final = Op.Index
-_POINTER_INDEX: Final = Op.PointerIndex
-_CONST: Final = Op.Const
-_REG: Final = Op.DefineReg
-_GLOBAL: Final = Op.DefineGlobal
-
-
 def element_of(base: UOp) -> DType:
     """The dtype of an element of `base`."""
     return base.dtype.base if isinstance(base.dtype, PtrType) else base.dtype
@@ -143,9 +136,9 @@ class Memory(ABC):
 
     def index(self, u: UOp) -> None:
         base = passed(u.src[0])
-        if base.op is _REG and base not in self.registers.memory:
+        if base.op is Op.DefineReg and base not in self.registers.memory:
             return
-        gated = u.op is _INDEX and bool(u.arg)
+        gated = u.op is Op.Index and bool(u.arg)
         offsets = u.src[1:-1] if gated else u.src[1:]
         if len(offsets) != 1:
             raise CompileError(
@@ -201,11 +194,11 @@ class Memory(ABC):
 
     def _begin(self, base: UOp) -> str:
         """The address of the first element of `base`."""
-        return self.address(base) if base.op is _POINTER_INDEX else self.value(base)
+        return self.address(base) if base.op is Op.PointerIndex else self.value(base)
 
     def in_64_bits(self, u: UOp) -> str:
         """The signed integer `u` as an i64."""
-        if u.op is _CONST:
+        if u.op is Op.Const:
             return str(int(u.arg))
         if u.dtype.bits == 64:
             return self.value(u)
@@ -219,10 +212,10 @@ class Memory(ABC):
             if n not in self.addresses.sums:
                 self.wide[n] = self.b.emit(f"sext {type_of(n.dtype)} {self.value(n)} to i64")
                 continue
-            missing = [s for s in n.src if s.op is not _CONST and s not in self.wide.names]
+            missing = [s for s in n.src if s.op is not Op.Const and s not in self.wide.names]
             stack += missing
             if not missing:
-                x, y = [str(int(s.arg)) if s.op is _CONST else self.wide.names[s] for s in n.src]
+                x, y = [str(int(s.arg)) if s.op is Op.Const else self.wide.names[s] for s in n.src]
                 self.wide[n] = self.b.emit(f"{SUMS[n.op]} nsw i64 {x}, {y}")
         return self.wide.names[u]
 
@@ -264,10 +257,10 @@ class Memory(ABC):
             )
             return
         alt = self.value(u.src[1]) if len(u.src) > 1 else None
-        if place.op is _INDEX and place.src[1].dtype.count > 1:
+        if place.op is Op.Index and place.src[1].dtype.count > 1:
             self.values[u] = self._gather(place, d, alt)
             return
-        gate = place.src[-1] if place.op is _INDEX and place.arg else None
+        gate = place.src[-1] if place.op is Op.Index and place.arg else None
         address = self.address(place)
         if u in self.prefetches:
             elements, nearest = self.prefetches[u]
@@ -333,11 +326,11 @@ class Memory(ABC):
         kept = storage(place)
         self.frame.mark_written(kept)
         x = self._to_memory(d, self.value(u.src[1]))
-        if place.op is _INDEX and place.src[1].dtype.count > 1:
+        if place.op is Op.Index and place.src[1].dtype.count > 1:
             self.streams.close(self.b)
             self._scatter(place, d, x)
             return
-        gate = place.src[-1] if place.op is _INDEX and place.arg else None
+        gate = place.src[-1] if place.op is Op.Index and place.arg else None
         address = self.address(place)
         once = self._once(kept, None if gate is None else self.value(gate))
         if u in self.streams.stores and once is None:
@@ -349,7 +342,7 @@ class Memory(ABC):
     def _once(self, kept: UOp, gate: str | None) -> str | None:
         """The gate of a store to `kept`: a global store outside of all shared loops is done by the first thread alone."""
         shared = self.registers.shared
-        if not shared or kept.op is not _GLOBAL or not shared.isdisjoint(self.frame.open):
+        if not shared or kept.op is not Op.DefineGlobal or not shared.isdisjoint(self.frame.open):
             return gate
         return "%first" if gate is None else self.b.binary("and", "i1", 1, "%first", gate)
 

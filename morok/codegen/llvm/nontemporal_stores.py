@@ -17,7 +17,6 @@ from morok.ir.dtype import DType, PtrType
 from morok.ir.op import Op
 from morok.ir.uop import UOp
 
-_GLOBAL: Final = Op.DefineGlobal
 LEAST_BYTES: Final = 1 << 24  # least bytes of a buffer that does not stay in cache
 LINE_BYTES: Final = 64
 
@@ -29,7 +28,7 @@ def streamed(accesses: Sequence[Access]) -> dict[UOp, int]:
     """
     stores: dict[UOp, list[Access]] = {}
     for a in accesses:
-        if a.stores and a.kept.op is _GLOBAL and _is_large(a.kept):
+        if a.stores and a.kept.op is Op.DefineGlobal and _is_large(a.kept):
             stores.setdefault(a.kept, []).append(a)
     if not stores:
         return {}

@@ -19,7 +19,6 @@ from morok.ir.dtype import PtrType
 from morok.ir.op import Op
 from morok.ir.uop import UOp
 
-_GLOBAL: Final = Op.DefineGlobal
 LEAST_BYTES: Final = 1 << 20  # least bytes of a buffer with prefetched rows: L1 and L2 do not hold it
 ROW_BYTES: Final = 1 << 14  # most bytes of a row: this row, the next, and results of this one fit L1
 LINE_BYTES: Final = 64
@@ -80,7 +79,7 @@ def prefetching_loads(accesses: Sequence[Access]) -> dict[UOp, Prefetch]:
 def _bytes(kept: UOp) -> int:
     """The bytes of a global buffer; 0 for other memory."""
     assert isinstance(kept.dtype, PtrType)
-    return kept.dtype.size * kept.dtype.base.itemsize if kept.op is _GLOBAL else 0
+    return kept.dtype.size * kept.dtype.base.itemsize if kept.op is Op.DefineGlobal else 0
 
 
 def _element(buffer: UOp) -> int:

@@ -18,12 +18,6 @@ from morok.ir.places import passed
 from morok.ir.pure import PURE
 from morok.ir.uop import UOp
 
-_INDEX: Final = Op.Index
-_POINTER_INDEX: Final = Op.PointerIndex
-_CONST: Final = Op.Const
-_ADD: Final = Op.Add
-_MUL: Final = Op.Mul
-_RANGE: Final = Op.Range
 SUMS: Final = {Op.Add: "add", Op.Sub: "sub", Op.Mul: "mul"}
 
 Walk = tuple[UOp, UOp, int]  # an induction pointer: (buffer, offset, elements added in each iteration)
@@ -79,9 +73,9 @@ def never_wraps(u: UOp) -> bool:
 
 def split(offset: UOp, depth: dict[UOp, int]) -> Step:
     """The step to `offset`, a signed integer; `depth` is the number of loops and branches around each instruction."""
-    if offset.op is _ADD and never_wraps(offset):
+    if offset.op is Op.Add and never_wraps(offset):
         a, b = offset.src
-        if b.op is _CONST:
+        if b.op is Op.Const:
             return a, int(b.arg)
         outer, inner = depth.get(a, 0), depth.get(b, 0)
         if outer != inner:
@@ -110,7 +104,7 @@ def addresses(
     users: dict[UOp, list[tuple[UOp, UOp]]] = {}  # addend -> the pointers (base, offset) that it makes
     for u in reversed(instructions):
         op, src = u.op, u.src
-        if (op is _INDEX or op is _POINTER_INDEX) and src[1].dtype.count == 1 and src[1].dtype.is_signed:
+        if (op is Op.Index or op is Op.PointerIndex) and src[1].dtype.count == 1 and src[1].dtype.is_signed:
             if passed(src[0]) in in_registers:
                 unneeded.add(u)
                 continue
@@ -120,7 +114,7 @@ def addresses(
             wanted.add(src[0])
             wanted.update(src[2:])
             continue
-        multiple = op is _MUL and src[0].op is _RANGE and src[1].op is _CONST and src[0] not in shared
+        multiple = op is Op.Mul and src[0].op is Op.Range and src[1].op is Op.Const and src[0] not in shared
         if u in users:
             if multiple and (src[0] in outer or len(users[u]) == 1):
                 plan.walks.setdefault(src[0], []).extend((base, at, int(src[1].arg)) for base, at in users[u])
@@ -134,7 +128,7 @@ def addresses(
                 wide.update(src)
                 if multiple:
                     plan.multiples.setdefault(src[0], []).append(u)
-            elif op is _RANGE:
+            elif op is Op.Range:
                 wide.update(src[:1])
             else:
                 wanted.add(u)

@@ -13,8 +13,6 @@ from typing import Final
 from morok.ir.op import Op
 from morok.ir.uop import UOp
 
-_VECTORIZE: Final = Op.Vectorize
-_GEP: Final = Op.Gep
 PART_BYTES: Final = 16  # bytes of a part of a register; shuffles within parts are the fastest
 FEWEST: Final = 4  # fewest rows for which shuffles are fewer than moves
 
@@ -24,8 +22,8 @@ Shuffle = Callable[[str, str, list[int]], str]  # (a, b, mask) -> lanes `mask` o
 def column(u: UOp) -> tuple[list[UOp], int] | None:
     """(rows, lane) if `u` is a Vectorize of one lane of n different vectors of at least n lanes, n a power of two; else None."""
     first = u.src[0]
-    rows = [s.src[0] for s in u.src if s.op is _GEP and s.arg == first.arg]
-    n, lanes = len(u.src), first.src[0].dtype.count if first.op is _GEP else 1
+    rows = [s.src[0] for s in u.src if s.op is Op.Gep and s.arg == first.arg]
+    n, lanes = len(u.src), first.src[0].dtype.count if first.op is Op.Gep else 1
     tile = FEWEST <= n <= lanes and not n & (n - 1) and not lanes & (lanes - 1) and not u.dtype.is_bool
     if not tile or len(set(rows)) < n or any(r.dtype is not rows[0].dtype for r in rows):
         return None
@@ -34,7 +32,7 @@ def column(u: UOp) -> tuple[list[UOp], int] | None:
 
 def columns(instructions: Sequence[UOp]) -> dict[UOp, tuple[list[UOp], int]]:
     """The columns among `instructions`: Vectorize -> (rows, lane)."""
-    return {u: found for u in instructions if u.op is _VECTORIZE and (found := column(u)) is not None}
+    return {u: found for u in instructions if u.op is Op.Vectorize and (found := column(u)) is not None}
 
 
 def join(rows: Sequence[str], lane: int, lanes: int, itemsize: int, shuffle: Shuffle) -> tuple[str, list[int]]:

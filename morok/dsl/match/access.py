@@ -101,6 +101,3 @@ class Access:
 
     def vector(self, element: ast.expr, lanes: ast.expr) -> ast.expr:
         return self.code.filled(self.inline["vector"], d=element, k=lanes)
-
-
-__all__ = ["Access"]

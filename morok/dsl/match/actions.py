@@ -9,7 +9,7 @@ from typing import Final
 
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule, Sort
-from morok.dsl.extent import Limits
+from morok.dsl.extent import Extents
 from morok.dsl.match.axes import may_drop_axes
 from morok.dsl.match.clauses import Clause, Clauses, Path
 from morok.dsl.match.code import assign, attempt, expression
@@ -47,7 +47,7 @@ class Action:
 
 
 def action_of(
-    rule: CheckedRule, clause: Clause, made: Clauses, number: int, order: int, limits: Limits | None
+    rule: CheckedRule, clause: Clause, made: Clauses, number: int, order: int, limits: Extents | None
 ) -> Action:
     """The action of a clause of the rule with this number in a matcher. `limits`: the matcher's reaction beyond the extents of
     the rule's proof, if that has extents.
@@ -58,7 +58,9 @@ def action_of(
 class _Maker:
     """The builder of one action. It appends statements to `body`, the innermost block so far."""
 
-    def __init__(self, rule: CheckedRule, clause: Clause, made: Clauses, action: Action, limits: Limits | None) -> None:
+    def __init__(
+        self, rule: CheckedRule, clause: Clause, made: Clauses, action: Action, limits: Extents | None
+    ) -> None:
         self.rule = rule
         self.clause = clause
         self.dialect = rule.dialect
@@ -68,8 +70,8 @@ class _Maker:
         self.limits = limits
         self.matched = Matched(rule, clause, made)
         self.expressions = NodeCode(self.matched)
-        if limits is not None and limits.declines:
-            self.matched.most = {e.what: e.most for e in limits.extents if e.what in ("shift", "power")}
+        if limits is not None:
+            self.matched.most = {e.what: e.most for e in limits if e.what in ("shift", "power")}
         self.body = action.body
         self.counting = False  # true once the statement that makes the budget is put
         self.drops_axes = may_drop_axes(rule)
@@ -207,7 +209,7 @@ class _Maker:
             self.put(*derived, assign([result], made))
         self.returned(result, is_new=not is_local)
 
-    def limited(self, made: ast.expr, limits: Limits, is_local: bool) -> None:
+    def limited(self, made: ast.expr, limits: Extents, is_local: bool) -> None:
         """Return the target if the match lies within the extents of the proof, or passes the check of its instance."""
         code = self.code
         root = self.matched.node(())
@@ -215,13 +217,12 @@ class _Maker:
         extents = ExtentTests(self.matched)
         inside, result = self.matched.temporary(), self.matched.temporary()
         within = code.name(inside)
-        self.put(assign([inside], code.all_of([extents.within(e) for e in limits.extents])))
+        self.put(assign([inside], code.all_of([extents.within(e) for e in limits])))
         # beyond its extent a rule may be false, and its target malformed: any exception may come
-        failures = code.choice(within, self.failures, code.name("Exception")) if limits.declines else self.failures
+        failures = code.choice(within, self.failures, code.name("Exception"))
         derived = self.note("derive", root) if is_new else []
         self.where_defined(*derived, assign([result], made), failures=failures)
-        check = "_stands_in" if limits.declines else "_not_refuted"
-        checked = code.call(check, root, code.name(result), code.constant(self.rule.name), extents.leaves())
+        checked = code.call("_stands_in", root, code.name(result), code.constant(self.rule.name), extents.leaves())
         self.returned(result, is_new, code.any_of((within, checked)))
 
     def returned(self, result: str, is_new: bool, *conditions: ast.expr) -> None:
@@ -279,6 +280,3 @@ class _Maker:
             case S.EName() | S.ECall():
                 return const is not None and self.matched.sort(target) is Sort.VALUE
         return False
-
-
-__all__ = ["Action", "action_of"]

@@ -62,6 +62,3 @@ def _with_axes(target: S.Expr, dialect: Dialect) -> frozenset[str]:
     if isinstance(target, S.ECall) and target.name in dialect.ops and _elementwise(dialect, (target.name,)):
         return frozenset().union(*[_with_axes(a, dialect) for a in target.args])
     return frozenset()
-
-
-__all__ = ["may_drop_axes"]

@@ -232,9 +232,3 @@ class Clauses:
     def dtypes(self, names: Iterable[str]) -> ast.expr:
         """The name of a set of dtypes."""
         return self.members(map(self.access.dtype, sorted(names)))
-
-
-__all__ = [
-    "Binding", "Clause", "Clauses", "Constraint", "Gap", "Path", "Several", "behind", "ends_before", "gap_name", "node_name",
-    "step_offset", "value_name",
-]  # fmt: skip

@@ -145,6 +145,3 @@ def _reach(candidates: Sequence[Candidate], c: Constraint) -> int:
     if max(map(len, c.paths)) > NEAR:
         return next((i for i, other in enumerate(candidates) if c.key not in other.keys), len(candidates))
     return 1 + max([i for i, other in enumerate(candidates) if c.key in other.keys])
-
-
-__all__ = ["Builder", "Candidate", "Step", "Switch", "Test", "Tree"]

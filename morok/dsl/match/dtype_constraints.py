@@ -268,6 +268,3 @@ class DtypeConstraints:
         paths = [self.holders[v][0] for v in free]
         key = [*(self.access.scalar(self.made.node(p)) for p in paths), self.access.scalar(self.access.each)]
         return [self._each(s, self.code.compare(self.code.tuple_of(key), "in", self._table(combinations)), *paths)]
-
-
-__all__ = ["ANY", "DtypeConstraints"]

@@ -139,6 +139,3 @@ class ExtentTests:
         found = [self.matched.node(p) for p in sorted(paths)]
         self.matched.nodes.update(s.path for s in self.clause.several)
         return self.code.tuple_of([*found, *(self.code.star(s.code) for s in self.clause.several)])
-
-
-__all__ = ["ExtentTests"]

@@ -71,6 +71,3 @@ def _signed(made: Clauses, v: ast.expr, than: str) -> ast.expr:
 
 def _constraint(made: Clauses, path: Path, *conditions: ast.expr) -> Constraint:
     return made.constraint(made.code.all_of(conditions), path, values=(path,), shared=False)
-
-
-__all__ = ["equal", "held", "special"]

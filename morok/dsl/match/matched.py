@@ -152,6 +152,3 @@ class Matched:
 def helper_name(rule: CheckedRule, name: str) -> str:
     """The name of a helper in generated code: files may declare helpers of one name in different modules."""
     return f"H_{(rule.helpers or '').replace('.', '_')}_{name}"
-
-
-__all__ = ["Matched", "helper_name"]

@@ -299,6 +299,3 @@ class NodeCode(ValueCode):
 def local_name(name: str) -> str:
     """The variable of a name that `let` or a comprehension binds."""
     return f"u_{name}"
-
-
-__all__ = ["NodeCode", "local_name"]

@@ -515,6 +515,3 @@ def _as_sequence(value: object) -> S.PSequence | S.PVar:
 def _as_variable(value: object) -> S.PVar:
     assert isinstance(value, S.PVar), value
     return value
-
-
-__all__ = ["MOST_CLAUSES", "clauses_of"]

@@ -312,6 +312,3 @@ class ValueCode(ABC):
     def compared_number(self, e: S.Expr) -> ast.expr:
         """A number as the operand of a comparison: it may be infinite."""
         return self.checked("_integer", self.value(e)) if self.matched.sort(e) is Sort.OTHER else self.value(e)
-
-
-__all__ = ["ValueCode"]

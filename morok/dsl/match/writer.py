@@ -215,6 +215,3 @@ def _parameters(c: Candidate) -> list[str]:
     names = [node_name(p) for p in sorted(c.action.nodes | {()})] + [value_name(p) for p in sorted(c.action.values)]
     names += [c.action.result] if c.action.result is not None else []
     return names + [gap_name(number) for number in range(len(c.clause.gaps))]
-
-
-__all__ = ["function_of"]

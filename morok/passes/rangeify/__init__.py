@@ -19,7 +19,7 @@ from morok.passes.rangeify.assign_ranges import assign_ranges
 from morok.passes.rangeify.cleanup import drop_dead_axes, fold_buffers, remove_buffers, simplify_reductions
 from morok.passes.rangeify.demand_values import core
 from morok.passes.rangeify.early import early_rewrites, split_large
-from morok.passes.rangeify.state import State
+from morok.passes.rangeify.state import STORAGE, State
 from morok.passes.rebuilding import own_origins
 
 PASSES: Final[tuple[tuple[str, Callable[[State], None]], ...]] = (
@@ -62,6 +62,16 @@ def rangeify(
 def in_memory(node: UOp) -> bool:
     """True if a node is a Bufferize in global memory, filled by a kernel of its own, not a row buffer inside a kernel."""
     return node.op is Op.Bufferize and node.arg[1] is AddrSpace.GLOBAL
+
+
+def reads_memory(node: UOp) -> bool:
+    """True for the read of a buffer, or of what another kernel stores."""
+    return node.op is Op.Index and (in_memory(node.src[0]) or node.src[0].op in STORAGE)
+
+
+def beside_memory(node: UOp) -> tuple[UOp, ...]:
+    """The operands of a node that its own kernel computes."""
+    return node.src[1:] if reads_memory(node) else node.src
 
 
 def stored(sink: UOp) -> Iterator[UOp]:

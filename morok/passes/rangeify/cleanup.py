@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Final
 
 from morok.ir.dtype import FLOAT_FORMAT
-from morok.ir.graph import substitute
+from morok.ir.graph import reached, substitute
 from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.passes.rangeify.demand_values import read
@@ -115,18 +115,8 @@ def _worth_storing(source: UOp) -> bool:
     """
     if source.src[0].op is Op.Assign:
         return True
-    seen: set[UOp] = set()
-    stack = [source.src[0]]
-    while stack:  # stops at reads, below which there may be a whole program
-        node = stack.pop()
-        if node.op in _WORTH_STORING:
-            return True
-        below = [s for s in node.src if s not in seen]
-        stack += below
-        seen.update(below)
-        if len(seen) > _LONG:
-            return True
-    return False
+    # stops at reads, below which there may be a whole program
+    return any(node.op in _WORTH_STORING or n > _LONG for n, node in enumerate(reached(source.src[:1])))
 
 
 def _rewrite_reads(state: State, rewrite: Callable[[UOp, UOp], UOp | None]) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from itertools import pairwise
 from typing import Final
 
-from morok.ir.graph import toposort
+from morok.ir.graph import flattened, toposort
 from morok.ir.op import Op, Undefined
 from morok.ir.shape import shape_of
 from morok.ir.uop import UOp
@@ -91,14 +91,7 @@ def _continued(order: Iterable[UOp]) -> set[UOp]:
 
 def _flat(node: UOp) -> UOp:
     """A Concat with nested Concats along the same axis flattened; its only part if there is one."""
-    parts: list[UOp] = []
-    stack = [node]
-    while stack:
-        at = stack.pop()
-        if at.op is Op.Concat and at.arg == node.arg:
-            stack += reversed(at.src)
-        else:
-            parts.append(at)
+    parts = flattened(node, lambda n: n.op is Op.Concat and n.arg == node.arg)
     return parts[0] if len(parts) == 1 else node.replace(tuple(parts))
 
 

@@ -247,6 +247,3 @@ def _applied(op: str, d: DType, given: Sequence[Any], source: DType) -> Any:
 @functools.cache
 def literal_value(text: str, at: str) -> Any:
     return text == "true" if at == "bool" else float(text) if at in FLOATS else int(text)
-
-
-__all__ = ["conjecture"]

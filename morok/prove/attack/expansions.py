@@ -196,6 +196,3 @@ def _changed(rng: random.Random, t: Term) -> Term:
     typed = tuple(a.dtype for a in part.args)
     options = [m.op for m in TYPINGS[part.dtype] if m.operands == typed and m.op != part.name]
     return _with(t, part, replace(part, name=rng.choice(options))) if options else t
-
-
-__all__ = ["expanded", "through"]

@@ -37,6 +37,3 @@ def facts(rng: random.Random) -> str:
     guard = re.sub(r"\b[LR]\b", lambda side: one if side[0] == "L" else other, rng.choice(ASKED))
     op = rng.choice(("Sub", "Lt"))
     return f"{op}(x: {at}{' x 1' if 'Gep' in other else ''}, y) if {guard} or same(x, y) ~> {op}(y, x)"
-
-
-__all__ = ["facts"]

@@ -92,6 +92,3 @@ def _tree(rng: random.Random, leaves: list[str], op: str) -> str:
         return leaves[0]
     cut = rng.randrange(1, len(leaves))
     return f"{op}({_tree(rng, leaves[:cut], op)}, {_tree(rng, leaves[cut:], op)})"
-
-
-__all__ = ["folds"]

@@ -149,5 +149,3 @@ def partly(rng: random.Random) -> str:
 
 
 FORMS: Final = (stores, stores, loops, beside, bits, partly)
-
-__all__ = ["memory"]

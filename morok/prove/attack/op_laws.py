@@ -126,6 +126,3 @@ def _partial(rng: random.Random, at: str, leaves: Mapping[str, str]) -> str:
     ops = [op for op in PARTIAL if any(t.op == op for t in TYPINGS[at])]
     second = rng.choice((*alike, *alike, *constants(at)))
     return f"{rng.choice(ops)}({rng.choice(alike)}, {second})"
-
-
-__all__ = ["dropped", "law"]

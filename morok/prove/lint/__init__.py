@@ -6,7 +6,6 @@ asked about twice, and no solver is loaded for it.
 
 from __future__ import annotations
 
-import json
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -25,17 +24,15 @@ def findings(checked: CheckedFile) -> list[MorokError]:
     """Every finding in a file, in the order of its lines."""
     text = checked.text
     key = fingerprints.digest(f"lint {text} {fingerprints.source_bytes()} {_own_bytes()}")
-    kept = store.load(key)
-    if kept is not None:
-        rows = json.loads(kept)
-    else:
+    rows = store.load_json(key)
+    if rows is None:
         from morok.prove.lint.solver_findings import solver_findings  # lazy: loads the solver
 
         rows = [
             [k.__name__, message, *(getattr(span, f) for f in _FIELDS), hint]
             for k, message, span, hint in solver_findings(checked)
         ]
-        store.save(key, json.dumps(rows).encode())
+        store.save_json(key, rows)
     return [_error(checked.path, text, row) for row in rows]
 
 

@@ -114,13 +114,10 @@ class Matching:
             yield from self.operands(ps[1:], qs[1:], more, bound)
 
     def invalid_within(self, q: S.Syntax) -> bool:
-        todo: list[Any] = [q]
-        while todo:
-            at = todo.pop()
-            if isinstance(at, S.TMaybeInvalid) or (isinstance(at, S.POp) and at.ops[0] in self.maybe_invalid):
-                return True
-            todo += S.children(at)
-        return False
+        return any(
+            isinstance(at, S.TMaybeInvalid) or (isinstance(at, S.POp) and at.ops[0] in self.maybe_invalid)
+            for at in S.walk(q)
+        )
 
     def instances(self, pairs: list[tuple[S.Syntax, S.Syntax]]) -> Mapping[int, Instance] | None:
         """For each of the later rule's instances (by number) an instance of the earlier one that takes the same dtypes; None if
@@ -182,6 +179,3 @@ def _constant_covers(p: S.PConst, q: S.Syntax) -> bool:
     if isinstance(q, S.PConst):
         return p.kind == q.kind or (p.kind == "const" and q.kind in ("zero", "one", "true", "false"))
     return p.kind == "const" and isinstance(q, S.PLiteral)
-
-
-__all__ = ["Match", "Matching", "variants"]

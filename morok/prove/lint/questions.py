@@ -127,9 +127,7 @@ def fires_always(rule: CheckedRule) -> bool:
     """True if a rule surely fires once its pattern and guards hold: nothing in its target may be without a value."""
     if rule.syntax.partial or rule.externs:
         return False
-    todo: list[Any] = [rule.syntax.target]
-    while todo:
-        at = todo.pop()
+    for at in S.walk(rule.syntax.target):
         function = (
             FUNCTIONS.get(at.name)
             if isinstance(at, S.ECall)
@@ -141,7 +139,6 @@ def fires_always(rule: CheckedRule) -> bool:
             return False
         if isinstance(at, S.EIndex | S.EComprehension) or (isinstance(at, S.ECall) and at.name == "eval"):
             return False
-        todo += S.children(at)
     return True
 
 
@@ -172,20 +169,9 @@ def _covers_variant(above: CheckedRule, below: CheckedRule, q: S.Pattern) -> boo
 
 def _types_of_copies(rule: CheckedRule, q: S.Pattern) -> dict[int, S.Syntax]:
     """The parts of the written pattern that a variant's parts are copies of: the written ones are those that have types."""
-    copies: dict[int, S.Syntax] = {}
-    spans: dict[Any, S.Syntax] = {}
-    walk: list[Any] = [rule.syntax.pattern]
-    while walk:
-        at = walk.pop()
-        spans[(type(at), at.span)] = at
-        walk += S.children(at)
-    todo: list[Any] = [q]
-    while todo:
-        at = todo.pop()
-        if id(at) not in rule.types and (type(at), at.span) in spans:
-            copies[id(at)] = spans[(type(at), at.span)]
-        todo += S.children(at)
-    return copies
+    spans = {(type(at), at.span): at for at in S.walk(rule.syntax.pattern)}
+    copies = ((id(at), spans.get((type(at), at.span))) for at in S.walk(q) if id(at) not in rule.types)
+    return {copy: at for copy, at in copies if at is not None}
 
 
 def _implied(
@@ -273,6 +259,3 @@ def _returns_at(rule: CheckedRule, instance: Instance, names: dict[str, S.Expr])
         return _fail(rule, instance, encoder.world, made, {n: _meaning(n, e) for n, e in names.items()})
 
     return _impossible(Encoder, rule, instance, Choices(), None, fails)
-
-
-__all__ = ["covers", "fires_always", "guards", "parts", "returns"]

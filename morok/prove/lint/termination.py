@@ -141,14 +141,11 @@ def _position(rule: CheckedRule, op: str, field: str) -> int | None:
 def _parts(p: S.Pattern) -> dict[str, S.Pattern]:
     """The part of a pattern that each of its names is bound to."""
     found: dict[str, S.Pattern] = {}
-    todo: list[Any] = [p]
-    while todo:
-        at = todo.pop()
+    for at in S.walk(p):
         if isinstance(at, S.PBind):
             found[at.name] = at.inner
         elif isinstance(at, S.PVar | S.PSequence):
             found.setdefault(at.name, at)
-        todo += S.children(at)
     return found
 
 
@@ -197,9 +194,10 @@ def _in_the_way(rules: list[CheckedRule]) -> set[int]:
 def _every_factors(rules: Sequence[CheckedRule]) -> Iterator[Factors]:
     """Operands count once; then those of ops that no rule makes, or of one op, more often; or only its first or second."""
     yield lambda op, n: 1
-    leaving = {name for r in rules for name in _ops_of(r)} - {name for r in rules for name in _made_by(r)}
+    matched = [name for r in rules for at in S.walk(r.syntax.pattern) for name in S.ops_matched(at)]
+    leaving = set(matched) - S.ops_named(*(r.syntax.target for r in rules))
     yield lambda op, n: 8 if op in leaving else 1
-    ops = dict.fromkeys(name for r in rules for name in _ops_of(r))
+    ops = dict.fromkeys(matched)
     for times in (2, 8):
         for heavy in ops:
             yield partial(_heavier, heavy, times, None)
@@ -210,28 +208,6 @@ def _every_factors(rules: Sequence[CheckedRule]) -> Iterator[Factors]:
 
 def _heavier(heavy: str, times: int, position: int | None, op: str, n: int) -> int:
     return times if op == heavy and position in (None, n) else 1
-
-
-def _ops_of(rule: CheckedRule) -> Iterator[str]:
-    todo: list[Any] = [rule.syntax.pattern]
-    while todo:
-        at = todo.pop()
-        if isinstance(at, S.POp):
-            yield from at.ops
-        elif isinstance(at, S.PStruct):
-            yield at.op
-        todo += S.children(at)
-
-
-def _made_by(rule: CheckedRule) -> Iterator[str]:
-    todo: list[Any] = [rule.syntax.target]
-    while todo:
-        at = todo.pop()
-        if isinstance(at, S.ECall):
-            yield at.name
-        elif isinstance(at, S.EStruct):
-            yield at.op
-        todo += S.children(at)
 
 
 # By how much a form of a pattern outweighs the target, as weights and how often each counts.
@@ -291,6 +267,3 @@ def _measure(rules: Mapping[int, list[Difference]], spared: int) -> tuple[set[in
         return smaller, {n for n, ds in sums.items() if not all_at_least(ds, 0)}
     except Died:
         return set(), set()
-
-
-__all__ = ["unordered"]

@@ -17,7 +17,7 @@ from zlib import crc32
 from morok import config
 from morok.dsl.checked import CheckedRule, Instance
 from morok.dsl.compiled import helper_module
-from morok.dsl.extent import Extents, Limits
+from morok.dsl.extent import Extents
 from morok.errors import IRError, StepLimitError, UndefinedError
 from morok.ir import number
 from morok.ir.dtype import DType, PtrType, dtypes
@@ -425,7 +425,7 @@ class Rewriter:
 
     def __init__(self, rule: CheckedRule, extents: Extents = ()) -> None:
         """`extents`: of a proof that the matcher is to keep to."""
-        limits = {rule.name: Limits(extents)} if extents else {}
+        limits = {rule.name: extents} if extents else {}
         self._rules = RuleSet((Listed((rule,), Standing.UNPROVED, limits),))
         self._context: Callable[[UOp], Any] | None = _no_context
         if (rule.externs or rule.context is not None) and rule.helpers is not None and not trusted(rule.helpers):

@@ -132,6 +132,3 @@ def _entry(
         texts=tuple(t for t in texts if any(answers(n, r) for r in t.rules for n in judged)),
         example=example,
     )
-
-
-__all__ = ["Chapter", "Entry", "Section", "Verdicts", "chapter"]

@@ -185,6 +185,3 @@ def texts(rows: Sequence[Text], chapters: Sequence[Chapter]) -> str:
 def asset(name: str) -> str:
     """The text of a style sheet or script, which is copied to the folder unchanged."""
     return (_ASSETS / name).read_text(encoding="utf-8")
-
-
-__all__ = ["ASSETS", "asset", "coloured", "index", "texts"]
