@@ -101,11 +101,20 @@ class Call:
         self.arguments = {p.name: a for p, a in zip(extern.params, args, strict=True)}
         self.nodes = {p.name for p in extern.params if _is_node(p.type, self.arguments[p.name])}
         self.vectors = lanewise_names(extern)
+        self._split: Callable[[Node], Sequence[Node]] = getattr(dialect, "lanes_of", lambda node: (node,))
+        self._lanes: dict[int, tuple[Node, Sequence[Node]]] = {}
 
     def assignments(self, seed: int) -> Iterator[Assignment]:
         rng = random.Random(seed)
         for _ in range(SAMPLES):
-            yield Assignment(self.dialect, rng)
+            yield Assignment(self.dialect, rng, self.lanes_of)
+
+    def lanes_of(self, node: Node) -> Sequence[Node]:
+        """The lanes of a node as nodes, remembered: every assignment asks for those of the same nodes."""
+        found = self._lanes.get(id(node))
+        if found is None:
+            found = self._lanes[id(node)] = node, self._split(node)
+        return found[1]
 
     def lanes(self, at: Assignment) -> int:
         """The most lanes of an argument whose lanes the contract does not name. The contract must hold in each of these lanes."""
@@ -256,12 +265,13 @@ class Assignment:
     stood behind a condition has none without it.
     """
 
-    def __init__(self, dialect: Dialect, rng: random.Random) -> None:
+    def __init__(self, dialect: Dialect, rng: random.Random, lanes_of: Callable[[Node], Sequence[Node]]) -> None:
         self.dialect = dialect
         self.rng = rng
         self._values: dict[int, tuple[Node, Any]] = {}
+        self._lane_values: dict[int, tuple[Node, Any]] = {}
         self._lane_count = lane_count(dialect)
-        self._lanes_of: Callable[[Node], Sequence[Node]] = getattr(dialect, "lanes_of", lambda node: (node,))
+        self._lanes_of = lanes_of
         self._undefined: Any = getattr(dialect, "undefined", ArithmeticError)
         self._reads = loads(dialect) if rng.random() < 0.5 else frozenset()
         self._present: dict[int, tuple[Node, bool]] = {}  # loads, and the truth of their places being there
@@ -287,8 +297,11 @@ class Assignment:
 
     def lanes(self, root: Node) -> Any:
         """The values of all lanes of `root`; UNDEFINED if one of them has none."""
-        values = tuple([self.value(lane) for lane in self._lanes_of(root)])
-        return UNDEFINED if UNDEFINED in values else values
+        found = self._lane_values.get(id(root))
+        if found is None:
+            values = tuple([self.value(lane) for lane in self._lanes_of(root)])
+            found = self._lane_values[id(root)] = root, UNDEFINED if UNDEFINED in values else values
+        return found[1]
 
     def value(self, root: Node) -> Any:
         """The value of `root`, a node of one lane; UNDEFINED if it has none."""

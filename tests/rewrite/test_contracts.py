@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from rule_text import rules
 
@@ -79,6 +81,23 @@ def test_a_load_that_stood_behind_a_condition():
     check(loaded(gate))
     with pytest.raises(HelperContractError, match="y has no value where the arguments have one"):
         check(loaded(None))
+
+
+def test_the_lanes_of_a_node_are_asked_for_once(monkeypatch):
+    """Not once for each lane of each assignment, which takes minutes for the contracts of wide products."""
+    declaration = f"{HEAD}extern same_again(x: i32) -> (y: i32)\n    ensures same(y, x)\n"
+    (extern,) = rules("r: Neg(x: i32) let y = same_again(x) ~> y", declaration).rules[0].externs.values()
+    wide = UOp.new(Op.Vectorize, tuple([UOp.var(f"x{k}", dtypes.i32) for k in range(64)]))
+    asked: list[UOp] = []
+    lanes_of = type(MOROK).lanes_of
+
+    def noted(dialect: Any, node: UOp) -> Any:
+        asked.append(node)
+        return lanes_of(dialect, node)
+
+    monkeypatch.setattr(type(MOROK), "lanes_of", noted)
+    asserted_contracts.check_call(extern, MOROK, (wide,), wide)
+    assert asked == [wide]
 
 
 def test_nothing_is_asserted_otherwise():
