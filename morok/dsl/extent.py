@@ -107,11 +107,6 @@ def texts(extents: Iterable[Extent]) -> list[str]:
     return out
 
 
-def plural(extent: Extent) -> str:
-    """The plural of an extent's subject."""
-    return _WORDS.get(extent.what, extent.what).replace("{}", "").strip().replace("  ", " ")
-
-
 # Functions that generated code calls.
 
 

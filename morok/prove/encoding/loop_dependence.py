@@ -9,7 +9,7 @@ from typing import Any
 from morok.dsl import syntax as S
 from morok.prove import smt
 from morok.prove.encoding.encoder import Encoder
-from morok.prove.encoding.structure_parts import OPAQUE, Buffer, Loop, View
+from morok.prove.encoding.structure_parts import OPAQUE, Buffer, Loop
 from morok.prove.forms import conjuncts
 from morok.prove.kinds import CONSTANT, CONSTANTS, INVALID, Node, Sequence
 from morok.prove.rule_syntax import names_in
@@ -213,7 +213,7 @@ def is_constant(v: Any) -> bool:
 def _varying(v: Any) -> bool:
     """True if it is a node that may have another value in another iteration, or several things one of which is."""
     several = v.items if isinstance(v, Sequence) else v if isinstance(v, (list, tuple)) else ()
-    return isinstance(v, (Buffer, View)) or (isinstance(v, Node) and not is_constant(v)) or any(map(_varying, several))
+    return isinstance(v, Buffer) or (isinstance(v, Node) and not is_constant(v)) or any(map(_varying, several))
 
 
 def conditions(rule: S.Rule) -> list[S.Expr]:

@@ -588,7 +588,10 @@ def _greater(r: Reading, *of: Any) -> Integer:
 
 def _several(of: Sequence[Any]) -> list[Integer]:
     if len(of) == 1:
-        raise Unsupported("the least or the greatest of a sequence")
+        length = items(of[0]).length.known
+        if not length:
+            raise Unsupported("the least or the greatest of a sequence")
+        return [number(of[0].at(integer(k))) for k in range(length)]
     return [number(v) for v in of]
 
 

@@ -104,9 +104,9 @@ def _indexed(r: Reading, parts: Parts, buffer: Vector, gate: Vector | None) -> V
     kind = ["Index", r.element(parts["buffer"])] + (["gated"] if gate is not None else [])
     rest = [] if gate is None else [gate]
     if any(isinstance(i, Items) for i in found):
-        indices = behind(r.setting, found)
-        made = _index_of_any_rank(r, kind, buffer, indices, rest)
-        return replace(made, indexed=Indexed(buffer, parts["buffer"], indices)) if not rest else made
+        several = behind(r.setting, found)
+        made = _index_of_any_rank(r, kind, buffer, several, rest)
+        return replace(made, indexed=Indexed(buffer, parts["buffer"], several)) if not rest else made
     indices = [vector(i) for i in found]
     if any(i.uniform and i.at(r.setting.zero, integer(0)) is laws.INVALID for i in indices):
         return splat(laws.NOWHERE)
