@@ -391,14 +391,6 @@ class Memory(Lanes):
             t.invalid if is_false(t.invalid) else then(t.invalid, "invalid"),
         )
 
-    def op_detach(self, parts: dict[str, Any], at: S.Syntax) -> Any:
-        """Marks for the scheduler: the value is the operand's."""
-        return self.value_of(parts["src"])
-
-    op_contiguous = op_detach
-
-    op_contiguousbackward = op_detach
-
 
 def _done(b: Buffer) -> frozenset[int]:
     """The statements that are done before storage is looked at."""
