@@ -364,7 +364,7 @@ def test_rules_of_a_sealed_file_have_limits_unless_they_are_listed(copied: Path)
     file = copied
     path = ledger.page_path(file)
     page = json.loads(path.read_text())
-    path.write_text(json.dumps(changed(page, verdict="bounded", extents=[["power", "", 0, 255, []]])))
+    path.write_text(json.dumps(changed(page, verdict="bounded", extents=[["power", "", 0, 255]])))
     bounded = {n for n, r in saved(file).records.items() if r.verdict == "bounded"}
     assert len(bounded) == 1
     seal_now(file)

@@ -10,7 +10,7 @@ import pytest
 
 from morok.dialect import OperandInfo, OpInfo, register
 from morok.dsl.check import check_text
-from morok.dsl.extent import Extent, axes_within, numbers_within, of_values, texts, trips
+from morok.dsl.extent import Extent, texts
 from morok.errors import UnprovedRuleError
 from morok.ir.dtype import DType, dtypes
 from morok.ir.op import Op
@@ -358,27 +358,9 @@ def test_amounts_in_another_dialect_beyond_what_was_tried(pack: Pack) -> None:
     assert [node[2][2] for node in sums if rewrite(node, rules) != node] == [0]
 
 
-# The functions that generated code asks.
-
-
-def test_an_extent_has_no_holes() -> None:
-    assert of_values("lanes", "x", (1, 2, 3, 4, 6, 8)) == Extent("lanes", "x", 1, 4)
+def test_extents_of_one_quantity_meet() -> None:
     assert Extent("lanes", "x", 1, 4).meet(Extent("lanes", "x", 2, 8)) == Extent("lanes", "x", 2, 4)
     assert texts([Extent("lanes", "$1", 1, 3), Extent("length", "xs", 0, 3), Extent("length", "ys", 0, 3)]) == [
         "1..3 lanes",
         "0..3 items of xs, ys",
     ]
-
-
-def test_what_lies_within() -> None:
-    each = ((0, 2), (1, 3))
-    assert axes_within(((1, 3), (0, 2)), 0, 2, each)
-    assert not any(axes_within(a, 0, 2, each) for a in (((0, 3),), ((0, 2), (0, 2)), ((7, 2),), 5, (0, 2)))
-    assert numbers_within((0, 2, 1), 3, 0, 2)
-    assert numbers_within(((0, 2), (1,)), 3, 0, 2)
-    assert not any(
-        numbers_within(v, 3, 0, 2) for v in ((0, 3), (0, 0, 0, 0), ((0,), ()), (0, (1,)), (True,), (0.0,), None)
-    )
-    assert trips(lambda n: n, [2, 3]) == 6
-    assert trips(lambda n: n, [2, -3]) == 0
-    assert trips(lambda n: n, [2, float("inf")]) == float("inf")

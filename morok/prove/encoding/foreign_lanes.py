@@ -11,19 +11,17 @@ from typing import Any, Final
 
 from morok.dialect import OpInfo
 from morok.dsl import syntax as S
+from morok.dsl.extent import Extent, named
 from morok.prove.encoding.facts import MOST_LANES
 from morok.prove.encoding.lane_selection import Lanes
 from morok.prove.encoding.obligation import Inapplicable
 from morok.prove.encoding.operands import mentions
-from morok.prove.encoding.sizes import Sizes, Tried
 from morok.prove.kinds import Constant, Node, Parts, Sequence, Truth, whole
 from morok.prove.semantics.numbers import Num
 from morok.prove.semantics.term import Term, Unsupported, both
 from morok.prove.symbol import Symbol
 
-LANES: Final = Tried(1, 2, 3)
-LENGTHS: Final = Tried(0, 1, 2, 3)
-SOME: Final = Tried(1, 2, 3)  # of a list that cannot be empty
+MOST_TRIED: Final = 3  # lanes of a vector, and items of a sequence
 # By which method an op of a role is read, and what this calls its operands and fields, in their order.
 ROLES: Final = {
     "take": ("taken", "vector", "indices"),
@@ -35,12 +33,15 @@ ROLES: Final = {
 class ForeignLanes(Lanes):
     """Lanes taken from vectors and joined, by role."""
 
-    def __init__(self, *args: Any) -> None:
-        super().__init__(*args)
-        self.sizes = Sizes(self.choices, self.world)
+    def size(self, what: str, of: str, least: int) -> int:
+        """Some sizes in place of all, of something that the rule calls so. A size is chosen here alone, and it is noted between
+        which numbers: so a proof rests on no choice that its extent (morok.dsl.extent) does not name.
+        """
+        self.world.tries(Extent(*named(what, of), least, MOST_TRIED))
+        return least + self.choices.pick(MOST_TRIED + 1 - least)
 
     def some_lanes(self, of: str) -> int:
-        return self.sizes.one("lanes", of, LANES)
+        return self.size("lanes", of, 1)
 
     def structural(self, op: str, parts: dict[str, Any], at: S.Syntax) -> Any:
         """An op, read by its role: one of its name may mean anything in another dialect."""
@@ -58,7 +59,7 @@ class ForeignLanes(Lanes):
 
     def any_operands(self, name: str, at: S.Syntax) -> list[Any]:
         """Operands bound to one name: a few, each of its own."""
-        length = self.sizes.one("length", called(name), LENGTHS)
+        length = self.size("length", called(name), 0)
         binding = self.rule.bindings.get(name)
         ty = self.type_or_none(at) or (binding.type if binding is not None else None)
         if ty is None:
@@ -83,7 +84,7 @@ class ForeignLanes(Lanes):
         found = self.static(part, self.static_number)
         if found is None:
             name = part.name
-            length = self.sizes.one("length", called(name), SOME)
+            length = self.size("length", called(name), 1)  # it cannot be empty
             sequence = self.sequence_symbol(name)
             found = Sequence(
                 tuple(Num(self.numbers.n.variable(Symbol("item", sequence, i), MOST_LANES)) for i in range(length))
