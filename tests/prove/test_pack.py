@@ -33,7 +33,6 @@ OPEN = frozenset(
 # or not at every size, and false ones that no graph refutes. Of floats that are doubled few sums overflow; lists whose sums, and
 # sums of squares, are alike are rare, and so are tensors of six axes of which four have one element.
 SECOND_OPEN = {
-    "lanes.known_choice": "unknown",
     "axes.closed_in_turn": "unknown",
     "axes.transposed": "unknown",
     "axes.chosen_alike": "unknown",
