@@ -215,13 +215,9 @@ class Memory(Lanes):
 
     def op_store(self, parts: dict[str, Any], at: S.Syntax) -> Node:
         """A statement: what it does is the place and the value, or nothing at an Invalid place."""
-        loops = self.closed_loops(parts["ranges"]) if parts.get("ranges") else ()
-        around, self.inside = self.inside, (*self.inside, *loops)
-        try:
-            place = self.value_of(parts["index"])
-            value = self.value_of(parts["value"])
-        finally:
-            self.inside = around
+        if parts.get("ranges"):
+            raise Unsupported("a store in loops")
+        place, value = self.value_of(parts["index"]), self.value_of(parts["value"])
         places = self.places.get(id(place))
         if places is None or not isinstance(value, Node):
             raise Unsupported("a store to what is no place")
@@ -234,12 +230,9 @@ class Memory(Lanes):
         self.world.exact = False  # two statements that store differently may leave the same behind
         effect = self.stores(places, values)
         known = both(*(both(p.defined, either(negation(p.valid), self.within(p))) for p in places))
-        for loop in loops:
-            effect, known = self.repeated(loop, effect, known)
         node = Node((Term(effect, known),), "void")
-        if not loops:
-            self.stored[id(node)] = places, values
-            self.kept.append(node)
+        self.stored[id(node)] = places, values
+        self.kept.append(node)
         return node
 
     def stores(self, places: Seq[Place], values: Seq[Term]) -> Expr:
@@ -267,29 +260,12 @@ class Memory(Lanes):
         filled = [self.said("choose", v.defined, v, o) for v, o in zip(values, others, strict=True)]
         return replace(pattern, lanes=(Term(self.stores(places, filled), pattern.term.defined),))
 
-    def repeated(self, loop: Any, effect: Expr, defined: Expr) -> tuple[Expr, Expr]:
-        """The effect of a loop, and its definedness: known is only that a loop that does not run needs none, and that nothing
-        done many times is nothing.
-        """
-        closed = smt.Function(Symbol("function", "closed"), ELEMENT, smt.IntSort(), ELEMENT)
-        many = closed(effect, smt.Int(Symbol("loop", loop.unknown)))
-        return choose(effect == NOTHING, NOTHING, many), either(smt.Bool(Symbol("never", loop.unknown)), defined)
-
     def in_turn(self, effects: Seq[Expr]) -> Expr:
         out = effects[0]
         for e in effects[1:]:
             after = smt.Function(Symbol("function", "then"), ELEMENT, ELEMENT, ELEMENT)(out, e)
             out = choose(out == NOTHING, e, choose(e == NOTHING, out, after))
         return out
-
-    def op_noop(self, parts: dict[str, Any], at: S.Syntax) -> Any:
-        """Nothing, or the one operand that nothing is done to."""
-        operands = self.many(parts.get("sources"))
-        if len(operands) > 1:
-            raise Unsupported("several statements, or a Noop of several operands")
-        return operands[0] if operands else Node((Term(NOTHING),), "void")
-
-    op_group = op_noop
 
     def done_before(self, defined: Seq[Expr], at: S.Syntax) -> None:
         """Premises, or duties, that the statements which something waits for are defined: they are done wherever a node that

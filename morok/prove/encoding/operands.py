@@ -24,21 +24,7 @@ from morok.prove.semantics.term import Term, Unsupported
 from morok.prove.smt import Expr
 from morok.prove.symbol import Symbol
 
-LANEWISE: Final = frozenset(
-    {
-        "Invalid",
-        "Const",
-        "Reduce",
-        "Range",
-        "End",
-        "Group",
-        "Noop",
-        "After",
-        "Detach",
-        "Contiguous",
-        "ContiguousBackward",
-    }
-)
+LANEWISE: Final = frozenset({"Invalid", "Const", "Reduce", "Range", "End", "Group", "After"})
 
 
 class Operands(Freedom):

@@ -83,8 +83,8 @@ def index(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
 def _within(r: Reading, outer: Indexed, more: list[Items | Vector]) -> Vector:
     """A place within a place: that at the indices of both, the outer ones first (docs/ops.md)."""
     kind = ["Index", r.element(outer.written)]
-    indices = behind(r.setting, [outer.indices, *more])
-    made = _index_of_any_rank(r, kind, outer.buffer, indices, [])
+    indices = (*outer.indices, *more)
+    made = _index_of_any_rank(r, kind, outer.buffer, behind(r.setting, indices), [])
     return _of_elements_of(r, replace(made, indexed=replace(outer, indices=indices)), outer.buffer, outer.written)
 
 
@@ -104,9 +104,8 @@ def _indexed(r: Reading, parts: Parts, buffer: Vector, gate: Vector | None) -> V
     kind = ["Index", r.element(parts["buffer"])] + (["gated"] if gate is not None else [])
     rest = [] if gate is None else [gate]
     if any(isinstance(i, Items) for i in found):
-        several = behind(r.setting, found)
-        made = _index_of_any_rank(r, kind, buffer, several, rest)
-        return replace(made, indexed=Indexed(buffer, parts["buffer"], several)) if not rest else made
+        made = _index_of_any_rank(r, kind, buffer, behind(r.setting, found), rest)
+        return made if rest else replace(made, indexed=Indexed(buffer, parts["buffer"], tuple(found)))
     indices = [vector(i) for i in found]
     if any(i.uniform and i.at(r.setting.zero, integer(0)) is laws.INVALID for i in indices):
         return splat(laws.NOWHERE)

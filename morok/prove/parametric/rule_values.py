@@ -120,11 +120,11 @@ class Vector:
 
 @dataclass(frozen=True, slots=True)
 class Indexed:
-    """Storage at any number of indices: the storage, what it is in the rule, and the indices."""
+    """Storage at any number of indices: the storage, what it is in the rule, and the indices, one by one and by sequences."""
 
     buffer: Vector
     written: Any
-    indices: Items
+    indices: tuple[Items | Vector, ...]
 
 
 @dataclass(frozen=True, slots=True)
