@@ -81,7 +81,7 @@ def index(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
 
 
 def _within(r: Reading, outer: Indexed, more: list[Items | Vector]) -> Vector:
-    """A place within a place: that at the indices of both, the outer ones first (docs/ops.md)."""
+    """A place within a place: that at the indices of both, the inner ones first (docs/ops.md)."""
     kind = ["Index", r.element(outer.written)]
     indices = (*outer.indices, *more)
     made = _index_of_any_rank(r, kind, outer.buffer, behind(r.setting, indices), [])
