@@ -80,12 +80,11 @@ def index(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
     return _of_elements_of(r, made, buffer, parts["buffer"])
 
 
-def _within(r: Reading, outer: Indexed, more: list[Items | Vector]) -> Vector:
-    """A place within a place: that at the indices of both, the inner ones first (docs/ops.md)."""
-    kind = ["Index", r.element(outer.written)]
-    indices = (*outer.indices, *more)
-    made = _index_of_any_rank(r, kind, outer.buffer, behind(r.setting, indices), [])
-    return _of_elements_of(r, replace(made, indexed=replace(outer, indices=indices)), outer.buffer, outer.written)
+def _within(r: Reading, operand: Indexed, more: list[Items | Vector]) -> Vector:
+    """A place within a place: that at the indices of both, those of its operand first (docs/ops.md)."""
+    kind, buffer, indices = ["Index", r.element(operand.written)], operand.buffer, (*operand.indices, *more)
+    made = _index_of_any_rank(r, kind, buffer, behind(r.setting, indices), [])
+    return _of_elements_of(r, replace(made, indexed=replace(operand, indices=indices)), buffer, operand.written)
 
 
 def _of_elements_of(r: Reading, place: Vector, buffer: Vector, written: Any) -> Vector:
