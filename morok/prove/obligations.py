@@ -184,8 +184,7 @@ def by_numbers(rule: CheckedRule, progress: Progress) -> Proves | None:
     proved at all choices of the rule. None for a rule of which nothing computes, numbers may be Invalid, or the bits of NaN tell.
     """
     ops = {*ops_of(rule), *implied_ops(rule)}
-    computes = "Pad" in ops or any(rule.dialect.ops[op].params for op in ops)
-    if not built_in(rule.dialect) or not computes or {"Invalid", "Bitcast"} & ops or may_be_invalid(rule):
+    if not built_in(rule.dialect) or not {"Where", "Pad"} & ops or {"Invalid", "Bitcast"} & ops or may_be_invalid(rule):
         return None
     found: dict[str, bool] = {}
 
