@@ -8,6 +8,7 @@ import random
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import pytest
 import morok
 from morok import UOp, dtypes
 from morok.dsl.check import check_file
+from morok.dsl.extent import Extent
 from morok.errors import LedgerError, UnprovedRuleError
 from morok.ir import op
 from morok.ir.morok_dialect import MOROK
@@ -363,10 +365,12 @@ def test_the_seal_breaks_with_the_file_the_page_and_the_sources(copied: Path, mo
 def test_rules_of_a_sealed_file_have_limits_unless_they_are_listed(copied: Path) -> None:
     file = copied
     path = ledger.page_path(file)
-    page = json.loads(path.read_text())
-    path.write_text(json.dumps(changed(page, verdict="bounded", extents=[["power", "", 0, 255]])))
+    records = saved(file).records
+    name = next(iter(records))
+    limited = replace(records[name], verdict="bounded", extents=(Extent("power", "", 0, 255),))
+    page.write(path, replace(saved(file), records={**records, name: limited}))
     bounded = {n for n, r in saved(file).records.items() if r.verdict == "bounded"}
-    assert len(bounded) == 1
+    assert bounded == {name}
     seal_now(file)
     limits = ledger.sealed(file, file.read_bytes())
     assert limits is not None
