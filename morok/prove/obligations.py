@@ -12,7 +12,7 @@ from morok.dialect import built_in
 from morok.dsl import syntax as S
 from morok.dsl.check import check_text
 from morok.dsl.checked import CheckedRule, Instance
-from morok.dsl.extent import plural, texts
+from morok.dsl.extent import texts
 from morok.dsl.special_ops import invalid_op
 from morok.errors import RuleError
 from morok.marks import trusted
@@ -23,13 +23,14 @@ from morok.prove.counterexample import Counterexample
 from morok.prove.encoding.chosen import ChosenEncoder
 from morok.prove.encoding.counting import CountingEncoder
 from morok.prove.encoding.encoder import Encoder
+from morok.prove.encoding.foreign_lanes import ForeignLanes
+from morok.prove.encoding.lane_by_lane import lane_by_lane
 from morok.prove.encoding.obligation import Choices, Inapplicable, Obligation, OutOfSteps, reads_lanes
 from morok.prove.encoding.reindexing import BackwardsEncoder, ReindexingEncoder
 from morok.prove.encoding.structure import StructureEncoder
 from morok.prove.forms import about_axes, about_launches, folds_lanes, keeps_statements
 from morok.prove.judging import judge, probe
 from morok.prove.meanings import asked
-from morok.prove.parametric.lane_by_lane import covered, lane_by_lane
 from morok.prove.parametric.proof import never_met, parametric_proof
 from morok.prove.parametric.setting import Proves
 from morok.prove.parametric.tensor_rules import about_tensors, may_be_invalid
@@ -105,14 +106,13 @@ def settle(rule: CheckedRule, progress: Progress) -> None:
 
 
 def prove_beyond(rule: CheckedRule, progress: Progress) -> None:
-    """The proof at every size of what was shown at some sizes, where it was met: it has no extents."""
+    """The proof at every size of what was shown of another dialect's rule at some sizes, where it was met: it has no extents."""
     before = len(progress.obligations)
-    if progress.beyond and parametric_proof(rule, progress.ask, by_numbers(rule, progress)).holds:
-        beyond = list(progress.extents)
+    if not built_in(rule.dialect) and parametric_proof(rule, progress.ask).holds:
+        progress.extents.clear()
+        progress.everywhere = ("lanes", "items")
     else:
         del progress.obligations[before:]
-        beyond = [key for key, e in progress.extents.items() if covered(rule, e) and lane_by_lane(rule)]
-    progress.everywhere = tuple(dict.fromkeys(plural(progress.extents.pop(key)) for key in beyond))
 
 
 def rule_out_beyond(rule: CheckedRule, progress: Progress) -> None:
@@ -140,14 +140,17 @@ def prove_any(rule: CheckedRule, theory: Any, progress: Progress) -> None:
         prove_instances(rule, theory, progress)
         return
     why = decided_at_every_size(rule, progress)
-    if why and (about_axes(rule) or about_launches(rule) or folds_lanes(rule)):
+    if why:
+        if not (about_axes(rule) or about_launches(rule) or folds_lanes(rule)):
+            prove_instances(rule, theory, progress)
+            if progress.refuted is not None or progress.refusal or not progress.unknown:
+                return
         before = len(progress.obligations)
-        if not never_met(rule, progress.ask):
+        if never_met(rule, progress.ask):
+            progress.unknown.clear()
+            progress.covered.clear()
+        else:
             del progress.obligations[before:]
-            progress.unknown.append(f"at every size: {why}")
-    elif why:
-        prove_instances(rule, theory, progress)
-        if progress.unknown and not progress.final:
             progress.unknown.insert(0, f"at every size: {why}")
 
 
@@ -159,7 +162,6 @@ def decided_at_every_size(rule: CheckedRule, progress: Progress) -> str:
     """
     before = len(progress.obligations)
     proof = parametric_proof(rule, progress.ask, by_numbers(rule, progress))
-    progress.beyond = proof.holds
     tensors = about_tensors(rule)
     met = False
     if proof.holds or tensors:
@@ -237,7 +239,7 @@ def scope(rule: CheckedRule, progress: Progress) -> tuple[str, ...]:
         out.append(f"assuming {', '.join(rule.syntax.assuming)}")
     if "reassoc" in rule.syntax.assuming:
         out.append("over the real numbers")
-    if everywhere := ("lanes",) if lanewise(rule) else progress.everywhere:
+    if everywhere := progress.everywhere or (("lanes",) if lanewise(rule) or lane_by_lane(rule) else ()):
         out.append(f"any number of {', '.join(everywhere)}")
     if progress.excluded:
         out.append(f"excluded by the guards: {', '.join(dict.fromkeys(progress.excluded))}")
@@ -435,7 +437,7 @@ def by_induction(
 def encoder_for(rule: CheckedRule, instance: Instance, world: Any, choices: Choices) -> Encoder:
     if lanewise(rule):
         return Encoder(rule, instance, world, choices)
-    return StructureEncoder(rule, instance, world, choices)
+    return (StructureEncoder if built_in(rule.dialect) else ForeignLanes)(rule, instance, world, choices)
 
 
 @once_a_rule

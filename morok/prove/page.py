@@ -18,7 +18,7 @@ from morok.dsl.extent import Extent, Extents
 from morok.errors import LedgerError, Place
 from morok.prove import fingerprints
 
-FORMAT: Final = 3
+FORMAT: Final = 4
 MAX_BYTES: Final = 16 << 20
 USABLE: Final = frozenset({"proved", "bounded", "approximate", "defined"})
 

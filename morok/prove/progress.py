@@ -18,7 +18,6 @@ class Progress:
 
     everywhere   the things of which the proof holds for any number
     first_search no graph was searched yet that the rule is false on
-    beyond       no proof at every size was tried yet in vain
     """
 
     budget: int
@@ -38,7 +37,6 @@ class Progress:
     answers: Answers = field(default_factory=dict)
     witnesses: Witnesses = field(default_factory=Witnesses)
     first_search: bool = True
-    beyond: bool = True
 
     def tried(self, world: Any) -> None:
         """Note the sizes at which something was shown of the rule: that it holds, or that it does not apply."""

@@ -151,9 +151,7 @@ class Verdict:
         if self.column:
             out["column"] = self.column
         if self.extents:
-            out["extents"] = [
-                {"what": e.what, "of": e.of, "least": e.least, "most": e.most, "each": e.each} for e in self.extents
-            ]
+            out["extents"] = [{"what": e.what, "of": e.of, "least": e.least, "most": e.most} for e in self.extents]
         if self.contracts:
             out["contracts"] = self.contracts
         if self.counterexample is not None:

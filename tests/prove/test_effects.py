@@ -66,8 +66,8 @@ def test_a_false_rule_about_effects_is_not_shown(text: str) -> None:
 
 TRUE = {
     "a choice": "Where(c: bool, After(x: i32, d: void), y) ~> Where(Not(c), y, After(x, d))",
-    "where another is chosen": "Where(c: bool, After(x: i32 x 1, s @ Store(Index(_b: ptr(i32), _i: index x 1), _v)), y)"
-    " ~> Where(Not(c), y, After(x, s))",
+    "where another is chosen": "Where(c: bool x 1,"
+    " After(x: i32 x 1, s @ Store(Index(_b: ptr(i32), _i: index x 1), _v: i32 x 1)), y) ~> Where(Not(c), y, After(x, s))",
     "its value": "After(Mul(x: i32 x 1, 1), s @ Store(Index(_b: ptr(i32), _i: index x 1), _v: i32 x 1)) ~> After(x, s)",
     "a value where there is none": "Store(Index(b: ptr(i32), i: index x 1), Mul(0, v: i32 x 1)) ~> Store(Index(b, i), 0)",
     "a lane where there is none": "Store(Index(b: ptr(i32), i: index x 1), Vectorize(Idiv(x: i32 x 1, x), z))"
@@ -121,7 +121,7 @@ REMADE = {
     "in a group": "Group(Store(Index(b: ptr(i32), i: index x 1), Mul(v: i32 x 1, 1))) ~> Store(Index(b, i), v)",
     "in a let": "After(x: i32 x 1, Store(Index(b: ptr(i32), i: index x 1), Mul(v: i32 x 1, 1)))"
     " let s = Store(Index(b, i), v) ~> After(x, s)",
-    "where another is chosen": "Where(c: bool, After(x: i32 x 1, Store(Index(b: ptr(i32), Add(i: index x 1, 0)), v)), y)"
+    "where another is chosen": "Where(c: bool x 1, After(x: i32 x 1, Store(Index(b: ptr(i32), Add(i: index x 1, 0)), v)), y)"
     " ~> Where(c, After(x, Store(Index(b, i), v)), y)",
     "loops behind a value": "After(x: i32 x 1, End(s: void, r, q)) if free_of(r, q) and free_of(q, r) ~> After(x, End(s, q, r))",
     "loops taken apart": "After(x: i32 x 1, End(s: void, r, q)) if free_of(r, q) and free_of(q, r)"

@@ -33,7 +33,6 @@ OPEN = frozenset(
 # or not at every size, and false ones that no graph refutes. Of floats that are doubled few sums overflow; lists whose sums, and
 # sums of squares, are alike are rare, and so are tensors of six axes of which four have one element.
 SECOND_OPEN = {
-    "lanes.known_choice": "bounded",
     "axes.closed_in_turn": "unknown",
     "axes.transposed": "unknown",
     "axes.chosen_alike": "unknown",
@@ -47,7 +46,7 @@ SECOND_OPEN = {
     "tensors.sum_of_repeated": "unknown",
 }
 SECOND_NOT_REFUTED = {
-    "lanes.interleaved_to_eight": "bounded",
+    "lanes.interleaved_to_eight": "unknown",
     "lanes.same_sums": "unknown",
     "lanes.cut_by_code": "unknown",
     "axes.turned_where_alike": "unknown",
@@ -57,7 +56,6 @@ SECOND_NOT_REFUTED = {
     "memory.stored_in_parts_gated": "unknown",
     "tensors.four_units_moved": "unknown",
 }
-TRUE_TO = 4  # lanes: up to so many the false rules that are `bounded` are true
 
 
 def rules(name: str) -> list[CheckedRule]:
@@ -120,8 +118,6 @@ def test_what_is_true_of_the_second_pack_is_never_refuted(rule: CheckedRule) -> 
 def test_what_is_false_of_the_second_pack_is_not_usable_where_it_is_false(rule: CheckedRule) -> None:
     found = judge(rule, DEFAULT_BUDGET, False)
     assert found.verdict == SECOND_NOT_REFUTED.get(rule.name, "refuted"), found.message
-    if found.verdict == "bounded":
-        assert all(e.most <= TRUE_TO for e in found.extents)
 
 
 @pytest.mark.sampled(120)
@@ -129,5 +125,4 @@ def test_what_is_false_of_the_second_pack_is_not_usable_where_it_is_false(rule: 
 def test_what_is_false_of_the_third_pack_is_not_usable_where_it_is_false(rule: CheckedRule) -> None:
     """Which graphs are tried hangs on the rule's name: not all that are large enough show of a rule that it is false."""
     found = judge(rule, DEFAULT_BUDGET, False)
-    assert found.verdict in ("refuted", "bounded", "unknown"), found.message
-    assert all(e.most <= TRUE_TO for e in found.extents)
+    assert found.verdict in ("refuted", "unknown"), found.message

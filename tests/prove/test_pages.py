@@ -8,6 +8,7 @@ import random
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import pytest
 import morok
 from morok import UOp, dtypes
 from morok.dsl.check import check_file
+from morok.dsl.extent import Extent
 from morok.errors import LedgerError, UnprovedRuleError
 from morok.ir import op
 from morok.ir.morok_dialect import MOROK
@@ -361,16 +363,14 @@ def test_the_seal_breaks_with_the_file_the_page_and_the_sources(copied: Path, mo
 
 
 def test_rules_of_a_sealed_file_have_limits(copied: Path) -> None:
-    read_too = copied.parent / "target" / "decompose.rules"  # the file has the word `within`
-    read_too.parent.mkdir()
-    read_too.write_bytes((library.rules_dir() / "target" / "decompose.rules").read_bytes())
-    file = copied.parent / "movement.rules"
-    file.write_bytes((library.rules_dir() / "tensor" / "movement.rules").read_bytes())
-    (folders.proofs_folder() / "movement.json").write_bytes(
-        (library.proofs_dir() / "tensor" / "movement.json").read_bytes()
-    )
+    file = copied
+    path = ledger.page_path(file)
+    records = saved(file).records
+    name = next(iter(records))
+    limited = replace(records[name], verdict="bounded", extents=(Extent("power", "", 0, 255),))
+    page.write(path, replace(saved(file), records={**records, name: limited}))
     bounded = {n for n, r in saved(file).records.items() if r.verdict == "bounded"}
-    assert "nested_index.nested" in bounded
+    assert bounded == {name}
     seal_now(file)
     limits = ledger.sealed(file, file.read_bytes())
     assert limits is not None

@@ -14,7 +14,7 @@ from morok import UOp, dtypes
 from morok.dsl.check import check_bytes
 from morok.dsl.checked import CheckedRule
 from morok.errors import UnprovedRuleError
-from morok.ir.morok_dialect import MOROK
+from morok.ir.op import Op
 from morok.prove import ledger
 from morok.prove.api import prove
 from morok.prove.verdict import Verdict
@@ -86,13 +86,17 @@ def test_each_dialect_of_one_name_is_verified() -> None:
 
 
 HEAD = 'group sizes "two rules of one name"\n\n'
-CLIPPED = f"{HEAD}last: Vectorize(xs..) if len(xs) > 1 ~> Vectorize(xs[min(i, 99)] for i in 0..len(xs))\n"  # false from 101 on
+# of powers of two so many are tried
+LIMITED = f"{HEAD}last: Mul(x: index, @const(c)) if c > 0 and is_pow2(c) ~> Neg(Mul(x, const(-c, index)))\n"
 OTHERS = {
     "proved": f"{HEAD}last: Sub(x: i32, x) ~> zero(x)\n",
-    "bounded": f"{HEAD}last: Neg(x: i32 x n) if n > 1 and n != 70 ~> Vectorize(Neg(Gep(x, [i])) for i in 0..n)\n",
+    "bounded": f"{HEAD}last: Sub(x: index, @const(c)) if c > 0 and is_pow2(c) ~> Add(x, const(-c, index))\n",
 }
-XS = [UOp.var(f"x{i}", dtypes.i32) for i in range(103)]
-MANY = MOROK.build("Vectorize", tuple(XS), {}, None)
+X = UOp.var("x", dtypes.index)
+
+
+def times(c: int) -> UOp:
+    return UOp.new(Op.Mul, (X, UOp.const(c, dtypes.index)))
 
 
 def of_a_folder(folder: Path) -> RuleSet:
@@ -112,8 +116,9 @@ def test_a_bounded_rule_keeps_its_limits_beside_another_of_its_name(
 ) -> None:
     folder = file.parent / "pack"
     folder.mkdir()
-    (folder / "a.rules").write_text(CLIPPED)
+    (folder / "a.rules").write_text(LIMITED)
     (folder / "b.rules").write_text(OTHERS[other])
     rules = put_together(folder)
     assert len(set(rules.names)) == 1
-    assert rewrite(MANY, rules) is MANY
+    assert rewrite(times(64), rules) is not times(64)
+    assert rewrite(times(1 << 70), rules) is times(1 << 70)

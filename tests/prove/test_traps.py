@@ -34,18 +34,17 @@ def test_guards_that_never_hold(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "tried"),
+    "text",
     [
-        ("Vectorize(xs..) if len(xs) > 8 ~> Vectorize(xs[i] for i in 0..len(xs))", "0..3 items of xs"),
-        ("Gep { vector: Vectorize(xs..), indices: [i] } if len(xs) > 500 ~> xs[i]", "0..3 items of xs"),
-        ("Neg(x: f32) if lanes(x) == 700 ~> Vectorize(Neg(Gep(x, [i])) for i in 0..700)", "1..3 lanes"),
+        "Vectorize(xs..) if len(xs) > 80 ~> Vectorize(xs[i] for i in 0..len(xs))",
+        "Gep { vector: Vectorize(xs..), indices: [i] } if len(xs) > 500 ~> xs[i]",
+        "Neg(x: f32) if lanes(x) == 700 ~> Vectorize(Neg(Gep(x, [i])) for i in 0..700)",
     ],
-)  # fmt: skip
-def test_guards_that_no_size_meets_that_was_tried(text: str, tried: str) -> None:
+)
+def test_guards_that_no_lanes_meet_that_were_tried(text: str) -> None:
     found = verdict(text)
     assert found.verdict == "unknown"
-    assert "hold together at no size that was tried" in found.message
-    assert tried in found.message
+    assert found.message.startswith("at every size: no graph is found on which it fires")
 
 
 @pytest.mark.sampled(2)

@@ -19,7 +19,6 @@ from morok.prove import graph_counterexample
 from morok.rewrite.library import groups
 from morok.rewrite.ruleset import RuleSet
 from morok.runtime.device import device
-from tests.trust.holes import extents_ignored
 
 PACK = 'group shifts "doubling"\n\ndouble: Add(x: i32, x) ~> Shl(x, 1)\ntwice: Mul(x: i32, 2) ~> Shl(x, 1)\n'
 N = UOp.var("n", dtypes.i32)
@@ -88,31 +87,17 @@ def test_kernels_compiled_with_and_without_are_told_apart(pack: Path) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("stage", [pytest.param(14, marks=pytest.mark.long), 20])
-def test_appended_rules_do_not_fire_beyond_their_proofs(
-    stage: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A rule that holds of three lanes and forgets the fourth, in a kernel with more: if nobody asked, the result were wrong.
-
-    Graphs of many lanes would refute it; here none is tried.
-    """
+def test_rules_that_hold_of_few_lanes_are_not_appended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A rule that holds of three lanes and forgets the fourth. Graphs of many lanes would refute it; here none is tried."""
     monkeypatch.setattr(graph_counterexample, "LARGE", 0)
-    x = [3 * i % 61 for i in range(64)]
-    places = [7 * i % 64 for i in range(64)]
-
-    def is_right(group: str) -> bool:
-        file = tmp_path / f"{group}.rules"
-        file.write_text(
-            f"group {group}\n\nr: Vectorize(xs..) if len(xs) > 1 ~> Vectorize(xs[min(i, 2)] for i in 0..len(xs))\n"
-        )
-        with morok.settings(cache_dir=tmp_path / group):
-            assert morok.prove(file, remember=True)[0].verdict == "bounded"
-            with morok.append_rules(stage, morok.load_rules(file)):
-                return bool((Tensor(x)[Tensor(places)] + 1).tolist() == [x[i] + 1 for i in places])
-
-    assert is_right("limited")
-    extents_ignored(monkeypatch)
-    assert not is_right("unlimited")
+    file = tmp_path / "limited.rules"
+    file.write_text(
+        "group limited\n\nr: Vectorize(xs..) if len(xs) > 1 ~> Vectorize(xs[min(i, 2)] for i in 0..len(xs))\n"
+    )
+    with morok.settings(cache_dir=tmp_path / "cache"):
+        assert morok.prove(file, remember=True)[0].verdict == "unknown"
+        with pytest.raises(UnprovedRuleError, match=r"limited\.r"):
+            morok.load_rules(file)
 
 
 def test_unproved_rules_are_not_appended(tmp_path: Path) -> None:

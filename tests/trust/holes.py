@@ -271,7 +271,7 @@ def theories_believed(patch: pytest.MonkeyPatch) -> None:
 def ends_of_all_loops(patch: pytest.MonkeyPatch) -> None:
     """To the prover the end of each loop of a pattern has a value, also where a loop around it is never done."""
 
-    def defined(self: Ranges, loops: Sequence[Any], named: bool = True) -> smt.Expr:
+    def defined(self: Ranges, loops: Sequence[Any]) -> smt.Expr:
         return both(*(x.end.term.defined for x in loops if isinstance(x, Loop) and x.end is not None))
 
     patch.setattr(Ranges, "ends_have_values", defined)

@@ -20,7 +20,7 @@ from morok.prove.attack.launches import observed
 from morok.prove.attack.makers import Graphs
 from morok.prove.attack.outcome import STATES, Outcome
 from morok.prove.encoding.obligation import OutOfSteps
-from morok.prove.obligations import conclude, is_definition, prove_any, prove_beyond, scope, theory_of
+from morok.prove.obligations import conclude, is_definition, prove_any, scope, theory_of
 from morok.prove.parametric.tensor_rules import about_tensors
 from morok.prove.progress import Progress
 from morok.prove.rule_syntax import canonical
@@ -95,8 +95,6 @@ def verdict_of(rule: CheckedRule, budget: int = BUDGET) -> Verdict:
     progress = Progress(budget, keep=False)
     try:
         prove_any(rule, theory_of(rule), progress)
-        if progress.extents and progress.refuted is None and not progress.unknown:
-            prove_beyond(rule, progress)
     except (OutOfSteps, Died) as why:
         progress.unknown.append(str(why))
     except Exception as problem:  # as `morok prove` reports it

@@ -1,4 +1,4 @@
-"""Lanes: taking them out of vectors, putting them together, choosing among them."""
+"""Lanes that a rule writes one by one, and constants of so many lanes."""
 
 from __future__ import annotations
 
@@ -8,71 +8,42 @@ from typing import Any
 
 from morok.dsl import syntax as S
 from morok.dsl.constant_lanes import lanes_said
-from morok.prove.encoding.facts import MOST_LANES
 from morok.prove.encoding.obligation import Inapplicable
-from morok.prove.encoding.operands import Operands, called
-from morok.prove.encoding.structure_parts import OPAQUE, SOME, Buffer
-from morok.prove.kinds import CONSTANT, CONSTANTS, Constant, Made, Node, Sequence, Truth
+from morok.prove.encoding.operands import Operands
+from morok.prove.encoding.structure_parts import OPAQUE, Buffer
+from morok.prove.kinds import CONSTANT, CONSTANTS, INVALID, Made, Node, Sequence
 from morok.prove.semantics.numbers import Num
 from morok.prove.semantics.term import Term, Unsupported, both
-from morok.prove.symbol import Symbol
 
 
 class Lanes(Operands):
-    """Gep, Vectorize, Cat, vector constants: lanes enumerated up to a stated bound."""
+    """A whole rule about vectors."""
 
-    def lane_list(self, part: Any) -> tuple[Num, ...]:
-        """The lanes of a Gep: in a pattern any few, by name."""
-        found = self.static(part, self.static_number)
-        if found is None:
-            name = part.name
-            length = self.sizes.one("length", called(name), SOME)
-            sequence = self.sequence_symbol(name)
-            found = Sequence(
-                tuple(Num(self.numbers.n.variable(Symbol("item", sequence, i), MOST_LANES)) for i in range(length))
-            )
-            for i, n in enumerate(found.items):
-                self.out.learn(f"{name}[{i}]", "value", n)
-            if not name.startswith("_"):
-                self.names[name] = found
-        return tuple(self.number(i) for i in found.items)
+    def start_clauses(self, pattern: Any) -> None:
+        if not isinstance(pattern, Node):
+            raise Unsupported("a rule about what is no value")
+        super().start_clauses(pattern)
 
-    def pick_lane(self, lanes: Seq[Term], at: Num) -> Term:
-        """The lane at a computed place; that it exists is a premise about patterns and part of the claim about targets."""
-        n = self.numbers
-        self.in_range(at, len(lanes))
-        chosen = lanes[0]
-        for i, t in enumerate(lanes[1:], 1):
-            chosen = self.said("choose", n.eq(at.value, n.n.const(i)), t, chosen)
-        return chosen
+    def target(self, e: S.Expr, pattern: Any) -> Any:
+        return self.node(e, pattern.dtype)
 
-    def in_range(self, at: Num, length: int) -> None:
-        n = self.numbers
-        low = n.compare("<=", n.const(0), at)[1]
-        high = n.compare("<", at, n.const(length))[1]
-        if self.side == "target":
-            self.must.extend((at.exists, at.finite, low, high))
-        else:
-            self.need(at.exists, at.finite, low, high)
-
-    def op_gep(self, parts: dict[str, Any], at: S.Syntax) -> Any:
-        vector = self.value_of(parts["vector"])
-        if not isinstance(vector, Node):
-            raise Unsupported("lanes of what is no vector")
-        wanted = self.lane_list(parts["indices"])
-        if vector.dtype == "void":
-            return vector
-        if not wanted:
-            raise Inapplicable
-        return Node(tuple(self.pick_lane(vector.lanes, i) for i in wanted), vector.dtype)
+    def finish(self, pattern: Any, target: Any) -> None:
+        if not isinstance(target, Node):
+            raise Unsupported("a target that is no value")
+        if {pattern.dtype, target.dtype} <= OPAQUE:
+            target = replace(target, dtype=pattern.dtype)
+        if (
+            len(target.lanes) == 1
+            and len(pattern.lanes) > 1
+            and target.made is not None
+            and target.made.op in (CONSTANT, INVALID)
+        ):
+            target = replace(target, lanes=target.lanes * len(pattern.lanes))  # a constant fills the vector
+        super().finish(pattern, target)
+        self.out.claim = both(*self.must, self.out.claim)
 
     def op_vectorize(self, parts: dict[str, Any], at: S.Syntax) -> Node:
         return self.joined(self.many(parts["elements"]), single=True)
-
-    def op_cat(self, parts: dict[str, Any], at: S.Syntax) -> Node:
-        return self.joined(self.many(parts["sources"]), single=False)
-
-    op_ptrcat = op_cat
 
     def joined(self, nodes: Seq[Any], single: bool) -> Node:
         if not nodes:
@@ -91,31 +62,6 @@ class Lanes(Operands):
             raise Unsupported("constants by lane, in a list that the pattern binds")
         terms = [self.as_node(v, dtype).term for v in values.items]
         return Node(tuple(terms), dtype, Made(CONSTANTS, ()))
-
-    def item(self, e: S.EIndex) -> Any:
-        items = self.sequence(e.sequence)
-        at = self.number(self.expression(e.index))
-        known = self.numbers.n.known(at.value)
-        if known is not None or not items:
-            return super().item(e)
-        self.in_range(at, len(items))
-        n = self.numbers
-        chosen = items[0]
-        for i, v in enumerate(items[1:], 1):
-            chosen = self.either_of(Truth(n.eq(at.value, n.n.const(i))), v, chosen)
-        return chosen
-
-    def either_of(self, condition: Truth, yes: Any, no: Any) -> Any:
-        if isinstance(yes, Node) and isinstance(no, Node) and len(yes.lanes) == len(no.lanes):
-            return Node(
-                tuple(self.said("choose", condition.value, a, b) for a, b in zip(yes.lanes, no.lanes, strict=True)),
-                yes.dtype,
-            )
-        if isinstance(yes, Constant) and isinstance(no, Constant) and yes.dtype == no.dtype:
-            return Constant(
-                self.said("choose", condition.value, yes.term, no.term), yes.dtype, both(yes.exists, no.exists)
-            )
-        return super().either_of(condition, yes, no)
 
     def like(self, x: S.Expr, value: int) -> Node:
         v = self.about(x)

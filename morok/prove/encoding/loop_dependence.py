@@ -9,7 +9,7 @@ from typing import Any
 from morok.dsl import syntax as S
 from morok.prove import smt
 from morok.prove.encoding.encoder import Encoder
-from morok.prove.encoding.structure_parts import OPAQUE, Buffer, Loop, View
+from morok.prove.encoding.structure_parts import OPAQUE, Buffer, Loop
 from morok.prove.forms import conjuncts
 from morok.prove.kinds import CONSTANT, CONSTANTS, INVALID, Node, Sequence
 from morok.prove.rule_syntax import names_in
@@ -119,13 +119,10 @@ class Freedom(Encoder):
         return found
 
     def let_value(self, name: str, found: Any) -> Any:
-        """The node that `let` binds, here: computed from its operands here."""
-        e = self.lets[name]
-        if not self.inside and not any(self.loops_between(n) for n in self.mentioned(e)):
-            return found
-        if not self.computed(e):
+        """The node that `let` binds, where it is the same as there."""
+        if self.inside or any(self.loops_between(n) for n in self.mentioned(self.lets[name])):
             raise Unsupported("what `let` names under other loops")
-        return self.expression(e)
+        return found
 
     def mentioned(self, e: S.Expr) -> list[str]:
         """The names in an expression, and in what `let` calls by these."""
@@ -137,13 +134,6 @@ class Freedom(Encoder):
                     found.append(at.name)
                     todo += [self.lets[at.name]] if at.name in self.lets else []
         return found
-
-    def computed(self, e: S.Expr) -> bool:
-        """True if it is ops of values alone, which are the same nodes whenever they are made."""
-        ops = self.rule.dialect.ops
-        return all(ops[c.name].params for c in S.walk(e) if isinstance(c, S.ECall) and c.name in ops) and not any(
-            isinstance(c, S.EStruct) for c in S.walk(e)
-        )
 
     def about(self, x: S.Expr) -> Any:
         """The value of a node in a question about it, which is no use of it: no iteration matters."""
@@ -158,10 +148,6 @@ class Freedom(Encoder):
         bound = self.varies.get(name, ())
         loops = [*(x for x in bound if x not in self.inside), *(x for x in self.inside if x not in bound)]
         return [x for x in loops if not self.said_free(name, x)]
-
-    def closed_loops(self, part: Any) -> tuple[Any, ...]:
-        """The loops that an op closes: which they are, not what they are at some iteration."""
-        raise Unsupported("loops here")
 
     def closes(self, loops: Seq[Any], before: frozenset[str]) -> None:
         """The loop variables as values of these ranges' names inside the closing op; names bound `before` keep their value."""
@@ -213,7 +199,7 @@ def is_constant(v: Any) -> bool:
 def _varying(v: Any) -> bool:
     """True if it is a node that may have another value in another iteration, or several things one of which is."""
     several = v.items if isinstance(v, Sequence) else v if isinstance(v, (list, tuple)) else ()
-    return isinstance(v, (Buffer, View)) or (isinstance(v, Node) and not is_constant(v)) or any(map(_varying, several))
+    return isinstance(v, Buffer) or (isinstance(v, Node) and not is_constant(v)) or any(map(_varying, several))
 
 
 def conditions(rule: S.Rule) -> list[S.Expr]:

@@ -10,24 +10,17 @@ from morok.dsl import syntax as S
 from morok.prove import smt
 from morok.prove.encoding.fragments import Fragments
 from morok.prove.encoding.obligation import Inapplicable
-from morok.prove.encoding.structure_parts import ELEMENT, NOTHING, OPAQUE, Loop, Loops
+from morok.prove.encoding.structure_parts import OPAQUE, Loop, Loops
 from morok.prove.forms import VECTOR_AXES, conjuncts
 from morok.prove.kinds import Node, Truth
 from morok.prove.rule_syntax import names_in
-from morok.prove.semantics.term import Term, Unsupported, both, choose, either
+from morok.prove.semantics.term import Term, Unsupported, both, either
 from morok.prove.smt import TRUE, Expr
 from morok.prove.symbol import Symbol
 
 
 class Ranges(Fragments):
-    """Range and End: a loop without iterations does nothing, one with one does its body.
-
-    ended  by the identity of an End: its body, and the loops around it
-    """
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.ended: dict[int, tuple[Node, tuple[Loop, ...]]] = {}
+    """Range: a number below its end."""
 
     def call(self, e: S.ECall) -> Any:
         if (said := self.said_of_loops(e)) is not None:
@@ -107,71 +100,15 @@ class Ranges(Fragments):
             return Loop(v, Node((end_term,), "index" if opaque else v.dtype), unknown, unknown.label)
         raise Unsupported("a loop of this form")
 
-    def ends_have_values(self, loops: Sequence[Any], named: bool = True) -> Expr:
-        """The condition on the ends of loops that are closed together, or of those that the rule names: each has a value. Of a
-        pattern's that is known where the loops around have iterations: else nobody has looked at it.
+    def ends_have_values(self, loops: Sequence[Any]) -> Expr:
+        """The condition that the ends which the rule names of loops that are closed together have values. Of a pattern's that is
+        known where the loops around have iterations: else nobody has looked at it.
         """
         n = self.numbers
-        ends = {
-            x: x.end.term.defined
-            for x in loops
-            if isinstance(x, Loop) and x.end is not None and (x.counted or not named)
-        }
+        ends = {x: x.end.term.defined for x in loops if isinstance(x, Loop) and x.end is not None and x.counted}
 
         def never(x: Any) -> Expr:
             return n.compare("<=", self.iterations(x), n.const(0))[1] if x in ends else TRUE
 
         around = {x: loops[: loops.index(x)] if self.side == "pattern" else () for x in ends}
         return both(*(either(end, *map(never, around[x])) for x, end in ends.items()))
-
-    def op_end(self, parts: dict[str, Any], at: S.Syntax) -> Node:
-        """A loop without iterations does nothing, one with one does its body; of any other nothing is known but its parts.
-
-        A body is done for every iteration of the ranges, in no order: those of an End inside an End are all closed by it, if the
-        lengths of the outer ones do not depend on the inner ones, and they may be named in any order.
-        """
-        before = frozenset(self.names)
-        was, self.asking = self.asking, True
-        try:
-            loops = [self.loop_of(r) for r in self.many(parts.get("ranges"))]
-        finally:
-            self.asking = was
-        self.closes(loops, before)
-        around, self.inside = self.inside, (*self.inside, *loops)
-        try:
-            body = self.value_of(parts["body"])
-        finally:
-            self.inside = around
-        if id(body) in self.ended:
-            body, inner = self.ended[id(body)]
-            if not all(self.said_free(_written(outer.name), x) for outer in loops for x in inner):
-                raise Unsupported("a loop whose length may depend on one inside it")
-            loops = [*inner, *loops]
-        if not isinstance(body, Node):
-            raise Unsupported("a loop around what is no statement")
-        if not loops:
-            return body
-        if len(body.lanes) != 1 or body.dtype not in OPAQUE:
-            raise Unsupported("a loop around a value")
-        value, defined = body.term.value, body.term.defined
-        n = self.numbers
-        repeat = smt.Function(Symbol("function", "repeat"), ELEMENT, smt.IntSort(), smt.IntSort(), ELEMENT)
-        for loop in sorted(loops, key=lambda x: x.unknown):
-            count = self.iterations(loop)
-            label = smt.Int(Symbol("loop", loop.unknown))
-            many = repeat(value, count.value if count.value.sort is smt.IntSort() else smt.IntVal(0), label)
-            one = n.compare("==", count, n.const(1))[1]
-            none = n.compare("<=", count, n.const(0))[1]
-            value = choose(either(none, value == NOTHING), NOTHING, choose(one, value, many))
-            assert loop.end is not None
-            defined = either(none, defined)
-        # the body's value and whether it has one depend on the loops; where none runs neither matters
-        node = Node((Term(value, both(defined, self.ends_have_values(loops, named=False))),), body.dtype)
-        self.ended[id(node)] = (body, tuple(loops))
-        self.kept += [node, body]
-        return node
-
-
-def _written(name: str) -> str:
-    """The name of a loop in the rule: the k-th of a sequence by the name of the sequence."""
-    return name.partition("#")[0]

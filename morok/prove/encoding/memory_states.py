@@ -9,24 +9,22 @@ from typing import Any, Final
 
 from morok.dsl import syntax as S
 from morok.prove import smt
-from morok.prove.encoding.movement import Movement
+from morok.prove.encoding.lane_selection import Lanes
 from morok.prove.encoding.obligation import Inapplicable
 from morok.prove.encoding.structure_parts import (
     ABSENT,
     ELEMENT,
-    LANES,
     NOTHING,
     OPAQUE,
     Buffer,
     Effects,
     Place,
     Stored,
-    View,
     some_function,
 )
 from morok.prove.kinds import Made, Node
 from morok.prove.semantics.term import Term, Unsupported, both, choose, either, is_false, is_true, negation
-from morok.prove.smt import TRUE, Expr
+from morok.prove.smt import FALSE, TRUE, Expr
 from morok.prove.symbol import Symbol
 
 PLACE_BITS: Final = 72  # of an index as a bit vector: those of any dtype, a sign, and what the lanes of an access add
@@ -42,7 +40,7 @@ def consecutive(places: tuple[Place, ...], lanes: int) -> tuple[Place, ...]:
     return tuple(replace(places[0], indices=(*outer, last + i)) for i in range(lanes))
 
 
-class Memory(Movement):
+class Memory(Lanes):
     """Index, Load, Store and the order of effects.
 
     waited_for  the conditions that statements of the pattern are defined which something waits for, each with the loops around it
@@ -62,7 +60,7 @@ class Memory(Movement):
             buffer = self.tensor(buffer)
         elif len(outer) != 1:
             raise Inapplicable  # an index within several places
-        indices = self.of_length(None if outer else self.rank(buffer), parts.get("indices"))
+        indices = self.many(parts.get("indices"))
         gate = self.optional(parts.get("gate"))
         if not all(isinstance(n, Node) for n in indices):
             raise Unsupported("an index that is no number")
@@ -80,12 +78,12 @@ class Memory(Movement):
             valid = both(*(negation(t.invalid) for t in terms), open_.value)
             at_lane = tuple(self.place_number(n.dtype, t) for n, t in zip(indices, terms, strict=True))
             if outer is None:
-                places.append(self.resolve(buffer, at_lane, valid, defined))
+                places.append(Place(buffer, at_lane, valid, defined))
             else:  # further indices into what the outer ones chose
                 p = outer[0]
                 defined = both(p.defined, either(negation(p.valid), defined))
                 places.append(replace(p, indices=(*p.indices, *at_lane), valid=both(p.valid, valid), defined=defined))
-        width = self.element_lanes(places[0].buffer, isinstance(buffer, View), len(places), at)
+        width = self.element_lanes(places[0].buffer, len(places), at)
         places = [replace(p, lane=k) for p in places for k in range(width)]
         dtype = places[0].buffer.dtype
         node = Node(tuple(self.read(p, dtype, Term(self.zero_of(dtype))) for p in places), dtype, Made("Index", ()))
@@ -93,16 +91,31 @@ class Memory(Movement):
         self.kept.append(node)
         return node
 
-    def element_lanes(self, buffer: Buffer, moved: bool, places: int, at: S.Syntax) -> int:
+    def tensor(self, x: Any) -> Any:
+        """A tensor: a buffer, or any node in such a position, whose elements are then what it is."""
+        if isinstance(x, Node) and x.made is None:
+            if len(x.lanes) != 1:
+                raise Inapplicable  # its lanes are not looked at: one stands for all
+            tensor: Symbol = self.world.once(("tensor", x.term.value), lambda: self.world.symbol("tensor"))
+            return Buffer(tensor, x.dtype)
+        if not isinstance(x, Buffer):
+            raise Unsupported("a tensor of this form")
+        return x
+
+    def same_place(self, p: Place, q: Place) -> Expr:
+        """A condition that two places are one element of one tensor."""
+        if p.buffer.name != q.buffer.name or len(p.indices) != len(q.indices):
+            raise Unsupported("elements of two tensors")
+        return FALSE if p.lane != q.lane else both(*(i == j for i, j in zip(p.indices, q.indices, strict=True)))
+
+    def element_lanes(self, buffer: Buffer, places: int, at: S.Syntax) -> int:
         """The number of lanes of an element: of storage of which nothing says that it has numbers, as many as a pattern's Index
-        has at each of its places. Tensors, which alone can be moved, have numbers.
+        has at each of its places.
         """
         while buffer.behind is not None:
             buffer = buffer.behind.before
         if buffer.of_numbers:
             return 1
-        if moved and self.widths.setdefault(buffer.name, 1) != 1:
-            raise Inapplicable
         if buffer.name not in self.widths:
             ty = self.type_or_none(at)
             if isinstance(at, S.Pattern) and ty is not None:
@@ -111,7 +124,7 @@ class Memory(Movement):
                     raise Inapplicable
                 self.widths[buffer.name] = lanes // places
             else:
-                self.widths[buffer.name] = self.sizes.one("lanes", f"${buffer.name.label}", LANES)
+                self.widths[buffer.name] = self.some_lanes(buffer.name.label)
         return self.widths[buffer.name]
 
     def place_number(self, dtype: str, index: Term) -> Expr:
@@ -177,8 +190,6 @@ class Memory(Movement):
     def within(self, p: Place) -> Expr:
         if p.buffer.behind is not None and not p.buffer.behind.unknown:
             return self.within(replace(p, buffer=p.buffer.behind.before))
-        if p.buffer.shape is not None and len(p.buffer.shape) == len(p.indices):
-            return both(*(smt.And(i >= 0, i < n) for i, n in zip(p.indices, p.buffer.shape, strict=True)))
         return smt.Function(
             Symbol("inside", p.buffer.name, len(p.indices)), *(i.sort for i in p.indices), smt.BoolSort()
         )(*p.indices)
@@ -204,13 +215,9 @@ class Memory(Movement):
 
     def op_store(self, parts: dict[str, Any], at: S.Syntax) -> Node:
         """A statement: what it does is the place and the value, or nothing at an Invalid place."""
-        loops = self.closed_loops(parts["ranges"]) if parts.get("ranges") else ()
-        around, self.inside = self.inside, (*self.inside, *loops)
-        try:
-            place = self.value_of(parts["index"])
-            value = self.value_of(parts["value"])
-        finally:
-            self.inside = around
+        if parts.get("ranges"):
+            raise Unsupported("a store in loops")
+        place, value = self.value_of(parts["index"]), self.value_of(parts["value"])
         places = self.places.get(id(place))
         if places is None or not isinstance(value, Node):
             raise Unsupported("a store to what is no place")
@@ -223,12 +230,9 @@ class Memory(Movement):
         self.world.exact = False  # two statements that store differently may leave the same behind
         effect = self.stores(places, values)
         known = both(*(both(p.defined, either(negation(p.valid), self.within(p))) for p in places))
-        for loop in loops:
-            effect, known = self.repeated(loop, effect, known)
         node = Node((Term(effect, known),), "void")
-        if not loops:
-            self.stored[id(node)] = places, values
-            self.kept.append(node)
+        self.stored[id(node)] = places, values
+        self.kept.append(node)
         return node
 
     def stores(self, places: Seq[Place], values: Seq[Term]) -> Expr:
@@ -256,29 +260,12 @@ class Memory(Movement):
         filled = [self.said("choose", v.defined, v, o) for v, o in zip(values, others, strict=True)]
         return replace(pattern, lanes=(Term(self.stores(places, filled), pattern.term.defined),))
 
-    def repeated(self, loop: Any, effect: Expr, defined: Expr) -> tuple[Expr, Expr]:
-        """The effect of a loop, and its definedness: known is only that a loop that does not run needs none, and that nothing
-        done many times is nothing.
-        """
-        closed = smt.Function(Symbol("function", "closed"), ELEMENT, smt.IntSort(), ELEMENT)
-        many = closed(effect, smt.Int(Symbol("loop", loop.unknown)))
-        return choose(effect == NOTHING, NOTHING, many), either(smt.Bool(Symbol("never", loop.unknown)), defined)
-
     def in_turn(self, effects: Seq[Expr]) -> Expr:
         out = effects[0]
         for e in effects[1:]:
             after = smt.Function(Symbol("function", "then"), ELEMENT, ELEMENT, ELEMENT)(out, e)
             out = choose(out == NOTHING, e, choose(e == NOTHING, out, after))
         return out
-
-    def op_noop(self, parts: dict[str, Any], at: S.Syntax) -> Any:
-        """Nothing, or the one operand that nothing is done to."""
-        operands = self.many(parts.get("sources"))
-        if len(operands) > 1:
-            raise Unsupported("several statements, or a Noop of several operands")
-        return operands[0] if operands else Node((Term(NOTHING),), "void")
-
-    op_group = op_noop
 
     def done_before(self, defined: Seq[Expr], at: S.Syntax) -> None:
         """Premises, or duties, that the statements which something waits for are defined: they are done wherever a node that
@@ -307,8 +294,6 @@ class Memory(Movement):
             raise Unsupported("two statements that do the same, in no order")
         if isinstance(x, Buffer):
             return self.storage_behind(x, waits, done)
-        if not isinstance(x, Node):
-            raise Unsupported("a view after something")
         dtype, lanes = x.dtype, x.lanes
         then = self.behind.get(id(x)) or (lambda effects: tuple(self.later(t, dtype, effects) for t in lanes))
         self.world.exact = False  # it need not depend on them
@@ -381,14 +366,6 @@ class Memory(Movement):
             t.defined if is_true(t.defined) else then(t.defined, "defined"),
             t.invalid if is_false(t.invalid) else then(t.invalid, "invalid"),
         )
-
-    def op_detach(self, parts: dict[str, Any], at: S.Syntax) -> Any:
-        """Marks for the scheduler: the value is the operand's."""
-        return self.value_of(parts["src"])
-
-    op_contiguous = op_detach
-
-    op_contiguousbackward = op_detach
 
 
 def _done(b: Buffer) -> frozenset[int]:

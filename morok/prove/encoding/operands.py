@@ -1,51 +1,30 @@
-"""Operands of structural ops: by name, in sequences, and static fields."""
+"""Operands of structural ops: by name, in sequences, and static fields.
+
+Of a rule that works lane by lane two lanes stand for all (`lane_by_lane`). Any other rule of Morok's about any number of lanes,
+or of operands, is for the reading at every size: here nodes have the lanes that the rule writes.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, Final
 
-from morok.dialect import OpInfo, built_in
+from morok.dialect import built_in
 from morok.dsl import syntax as S
 from morok.dsl.checked import Ty
 from morok.prove import smt
-from morok.prove.encoding.facts import MOST_LANES
+from morok.prove.encoding.lane_by_lane import MOST_NEEDED, lane_by_lane
 from morok.prove.encoding.loop_dependence import Freedom
 from morok.prove.encoding.obligation import Inapplicable, reads_lanes
-from morok.prove.encoding.sizes import Sizes
-from morok.prove.encoding.structure_parts import (
-    ELEMENT,
-    LANES,
-    LENGTHS,
-    OPAQUE,
-    Buffer,
-    Effects,
-    Fold,
-    Loop,
-    Loops,
-    Place,
-    View,
-)
+from morok.prove.encoding.structure_parts import ELEMENT, OPAQUE, Buffer, Effects, Fold, Loop, Loops, Place
 from morok.prove.forms import mentions_maybe_invalid
-from morok.prove.kinds import Constant, Node, Parts, Sequence, whole
+from morok.prove.kinds import Constant, Node, Parts, Sequence
 from morok.prove.rule_syntax import ops_of
-from morok.prove.semantics.numbers import Num
 from morok.prove.semantics.term import Term, Unsupported
 from morok.prove.smt import Expr
 from morok.prove.symbol import Symbol
 
-LANEWISE: Final = frozenset(
-    {"Invalid", "Const", "Reduce", "Range", "End", "Noop", "After", "Detach", "Contiguous", "ContiguousBackward"}
-)
-
-
-# By which method an op of a role is read, and what this calls its operands and fields, in their order.
-ROLES: Final = {
-    "take": ("op_gep", "vector", "indices"),
-    "join": ("op_cat", "sources"),
-    "constants": ("op_vconst", "values"),
-}
+LANEWISE: Final = frozenset({"Invalid", "Const", "Reduce", "Range", "End", "Group", "After"})
 
 
 class Operands(Freedom):
@@ -62,7 +41,6 @@ class Operands(Freedom):
     def __init__(self, *args: Any, phase: str = "before") -> None:
         super().__init__(*args)
         self.phase = phase
-        self.sizes = Sizes(self.choices, self.world)
         ops = self.rule.dialect.ops
         self.one_lane = not reads_lanes(self.rule) and all(
             ops[n].params or ops[n].solver or n in LANEWISE for n in ops_of(self.rule)
@@ -73,7 +51,6 @@ class Operands(Freedom):
         self.ranges: dict[int, Loop] = {}  # by the identity of their nodes
         self.folds: list[Fold] = []
         self.lane_counts: dict[str, int] = {}
-        self.expect: int | None = None  # the length that a sequence of operands must have
         self.behind: dict[int, Callable[[Effects], tuple[Term, ...]]] = {}
         self.stored: dict[int, tuple[tuple[Place, ...], tuple[Term, ...]]] = {}
         self.kept: list[Any] = []
@@ -96,8 +73,14 @@ class Operands(Freedom):
     def lane_count(self, lanes: str) -> int:
         """The number of lanes that the nodes of one kind are read at now."""
         if lanes not in self.lane_counts:
-            self.lane_counts[lanes] = self.sizes.one("lanes", lanes, LANES)
+            self.lane_counts[lanes] = self.some_lanes(lanes)
         return self.lane_counts[lanes]
+
+    def some_lanes(self, of: str) -> int:
+        """A number of lanes that stands for any: one or two, of a rule that works lane by lane."""
+        if not lane_by_lane(self.rule):
+            raise Unsupported("nodes of any number of lanes")
+        return 1 + self.choices.pick(MOST_NEEDED)
 
     def equal(self, dtype: str, target: Term, pattern: Term) -> Expr:
         if dtype in OPAQUE:
@@ -129,7 +112,7 @@ class Operands(Freedom):
         return node
 
     def identical(self, a: Any, b: Any) -> list[Expr]:
-        if isinstance(a, (Buffer, View)) or isinstance(b, (Buffer, View)):
+        if isinstance(a, Buffer) or isinstance(b, Buffer):
             if a is not b:
                 raise Inapplicable
             return []
@@ -146,13 +129,9 @@ class Operands(Freedom):
         dtypes = [a for a in p.args if isinstance(a, (S.PType, S.EType))]
         if dtypes:
             out["dtype"] = dtypes[0]
-        several = [o.name for o in info.operands if o.many]
         for operand in info.operands:
             if operand.many:
-                # Pad and Shrink end in two of one length
-                take = len(arguments) // (len(several) - several.index(operand.name))
-                out[operand.name] = arguments[:take]
-                arguments = arguments[take:]
+                out[operand.name], arguments = arguments, []
             elif arguments:
                 given = arguments.pop(0)  # by its place it is there; by a field's name it need not be
                 out[operand.name] = S.PSome(given) if operand.optional and isinstance(given, S.Pattern) else given
@@ -168,7 +147,7 @@ class Operands(Freedom):
     def operand_value(self, e: S.Expr) -> Any:
         if isinstance(e, S.EName):
             found = self.name(e)
-            if isinstance(found, (Buffer, View, Loop, Node)):
+            if isinstance(found, (Buffer, Loop, Node)):
                 return found
         return self.node(e, None)
 
@@ -183,22 +162,11 @@ class Operands(Freedom):
         if isinstance(part, S.PSequence):
             return self.rest(part.name, part)
         if isinstance(part, list):
-            was, self.expect = self.expect, self.left_for(part)
-            try:
-                return [v for item in part for v in self.many_item(item)]
-            finally:
-                self.expect = was
+            return [v for item in part for v in self.many_item(item)]
         found = self.expression(part)
         if isinstance(found, Sequence):
             return [self.as_operand(v) for v in found.items]
         raise Unsupported("operands of this form")
-
-    def left_for(self, items: list[Any]) -> int | None:
-        """The number of operands of the sequence among these, so that all are as many as is expected; None if nothing says it."""
-        if self.expect is None:
-            return None
-        sequences = [i for i in items if isinstance(i, (S.PSequence, S.ESpread, S.EComprehension))]
-        return self.expect - len(items) + 1 if len(sequences) == 1 else None
 
     def many_item(self, item: Any) -> list[Any]:
         if isinstance(item, S.PSequence):
@@ -214,31 +182,14 @@ class Operands(Freedom):
         return v if isinstance(v, (Node, Loop, Loops, Buffer)) else self.as_node(v, dtype)
 
     def rest(self, name: str, at: S.Syntax) -> list[Any]:
-        """Operands bound to one name: a few, each of its own."""
-        if name in self.names:
-            found = self.names[name] if self.asking else self.value_here(name, self.names[name])
-            return list(found.items) if isinstance(found, Sequence) else [found]
-        length = self.sizes.one("length", called(name), LENGTHS) if self.expect is None else self.expect
-        if length < 0:
-            raise Inapplicable
-        binding = self.rule.bindings.get(name)
-        ty = self.type_or_none(at) or (binding.type if binding is not None else None)
-        if ty is None:
-            raise Unsupported(f"operands {name} of unknown dtype")
-        ok = binding.invalid_ok if binding is not None else mentions(at)
-        own = not self.one_lane and self.rule.own_lanes(ty.lanes)
-        each = [replace(ty, lanes=f"{ty.lanes}#{i}") if own else ty for i in range(length)]
-        sequence = self.sequence_symbol(name)
-        items = tuple(self.variable(Symbol("item", sequence, i), t, ok) for i, t in enumerate(each))
-        self.bind(name, Sequence(items))
-        return list(items)
+        """Operands bound to one name."""
+        if name not in self.names:
+            return self.any_operands(name, at)
+        found = self.names[name] if self.asking else self.value_here(name, self.names[name])
+        return list(found.items) if isinstance(found, Sequence) else [found]
 
-    def sequence_symbol(self, name: str) -> Symbol:
-        """The symbol of a sequence of the pattern: one without a name is another every time."""
-        if not name.startswith("_"):
-            return Symbol("variable", name)
-        self.unnamed += 1
-        return Symbol("ignored", name, self.unnamed)
+    def any_operands(self, name: str, at: S.Syntax) -> list[Any]:
+        raise Unsupported("any number of operands")
 
     def structure_pattern(self, p: S.Pattern) -> Any:
         if isinstance(p, S.PStruct):
@@ -265,8 +216,6 @@ class Operands(Freedom):
         return super().structure_expression(e)
 
     def structural(self, op: str, parts: dict[str, Any], at: S.Syntax) -> Any:
-        if not built_in(self.rule.dialect):  # an op of this name may mean anything there
-            return self.by_role(self.rule.dialect.ops[op], parts, at)
         handler = getattr(self, f"op_{op.lower()}", None)
         if handler is None:
             raise Unsupported(f"the structure of {op}")
@@ -290,23 +239,10 @@ class Operands(Freedom):
         ty = self.type_or_none(dtype)
         return ty.lanes if isinstance(dtype, S.EType) and ty is not None and isinstance(ty.lanes, int) else 1
 
-    def by_role(self, info: OpInfo, parts: dict[str, Any], at: S.Syntax) -> Any:
-        """An op of another dialect, read as that of Morok's which rearranges lanes alike."""
-        if info.role not in ROLES:
-            raise Unsupported(f"the structure of {info.name}, which declares no role")
-        if info.role == "constants" and any(info.field_kind(f) != "consts" for f in info.fields):
-            raise Unsupported(f"{info.name}, of whose field nothing says that it holds constants")
-        handler, *names = ROLES[info.role]
-        theirs = [*(o.name for o in info.operands), *info.fields]
-        if len(theirs) != len(names) or not parts.keys() <= set(theirs):
-            raise Unsupported(f"{info.name}, which has other operands and fields than its role")
-        given = Parts({ours: parts[t] for t, ours in zip(theirs, names, strict=True) if t in parts})
-        return getattr(self, handler)(given, at)
-
     def node(self, e: S.Expr, wanted: str | None) -> Any:
         if isinstance(e, S.EStruct):
             return self.structure_expression(e)
-        if isinstance(e, S.EName) and isinstance(found := self.name(e), (Buffer, View, Loop)):
+        if isinstance(e, S.EName) and isinstance(found := self.name(e), (Buffer, Loop)):
             return found.node if isinstance(found, Loop) else found
         return super().node(e, wanted)
 
@@ -329,23 +265,6 @@ class Operands(Freedom):
             return None
         return self.expression(part)
 
-    def static_number(self, item: Any) -> Num:
-        """The number of a lane in a static list of a pattern: a literal, or a name for any."""
-        if isinstance(item, (S.PLiteral, S.ENumber)):
-            number: Num = self.numbers.const(whole(item))
-            return number
-        if isinstance(item, S.PExpr):
-            return self.static_number(item.value)
-        if isinstance(item, (S.PVar, S.EName)):
-            if item.name not in self.names:
-                made = Num(self.numbers.n.variable(self.sequence_symbol(item.name), MOST_LANES))
-                self.out.learn(item.name, "value", made)
-                if item.name.startswith("_"):
-                    return made
-                self.names[item.name] = made
-            return self.number(self.names[item.name])
-        return self.number(self.expression(item))
-
     def static_constant(self, item: Any, dtype: str) -> Constant:
         """A constant of a dtype in a static list of a pattern: a literal, or a name for any."""
         item = item.value if isinstance(item, S.PExpr) else item
@@ -354,11 +273,6 @@ class Operands(Freedom):
         if isinstance(item, (S.PVar, S.EName)):
             return Constant(self.any_value(None if item.name.startswith("_") else item.name, dtype), dtype)
         raise Unsupported("constants that a pattern computes")
-
-
-def called(name: str) -> str:
-    """The name of a sequence of the pattern in an extent."""
-    return "_" if name.startswith("_") else name
 
 
 def mentions(at: S.Syntax) -> bool:

@@ -1,4 +1,4 @@
-"""The parts of structure: storage, views of it, places, loops and folds."""
+"""The parts of structure: storage, places, loops and folds."""
 
 from __future__ import annotations
 
@@ -6,16 +6,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from morok.prove import smt
-from morok.prove.encoding.sizes import Tried
 from morok.prove.kinds import Node
 from morok.prove.semantics.term import Term
 from morok.prove.smt import Expr
 from morok.prove.symbol import Symbol
 
-LANES: Final = Tried(1, 2, 3)
-LENGTHS: Final = Tried(0, 1, 2, 3)
-SOME: Final = Tried(1, 2, 3)  # of a list that cannot be empty
-RANKS: Final = Tried(1, 2, 3, 4)
 ELEMENT: Final = smt.DeclareSort("Element")  # values of a dtype that the rule does not look at, and what statements do
 NOTHING: Final = smt.Const(Symbol("fixed", "nothing"), ELEMENT)
 ABSENT: Final = object()  # what the name of an optional operand stands for where there is none
@@ -42,7 +37,6 @@ class Buffer:
 
     name: Symbol
     dtype: str
-    shape: tuple[Expr, ...] | None = None
     behind: Stored | None = None
     of_numbers: bool = True
 
@@ -66,16 +60,6 @@ class Stored:
     effects: Effects = frozenset()
     done: frozenset[int] = frozenset()
     unknown: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class View:
-    """A movement of a buffer or of another view: `rank` is its own, `read` maps an index vector to the place it stands for."""
-
-    base: Any
-    rank: int
-    shape: tuple[Expr, ...] | None
-    map: Any
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,6 +97,8 @@ def _condition(r: Reading, e: S.Expr, following: bool) -> Expr:
     found = r.value(e)
     if isinstance(found, Expr) and found.sort is laws.BOOL:
         return found
+    if isinstance(found, Datum) and found.dtype == "bool":
+        return number_ops.truth(r.setting, found.term)
     raise Unsupported("a condition at every size")
 
 

@@ -13,7 +13,7 @@ from morok.prove import smt
 from morok.prove.parametric import axis_conditions, folds, kept_axes, laws, loops, number_ops, shared, tensors, views
 from morok.prove.parametric.conditions import axes
 from morok.prove.parametric.number_ops import has_value
-from morok.prove.parametric.op_functions import dtype_named, function, name_of, result_dtype
+from morok.prove.parametric.op_functions import dtype_named, function, name_of, result_dtype, wraps, zero_of
 from morok.prove.parametric.polynomials import INT, Integer, integer, least, within
 from morok.prove.parametric.rule_values import (
     AxisList,
@@ -510,7 +510,7 @@ def _constant(r: Reading, v: Any, dtype: Any) -> Vector:
     if not isinstance(dtype, Dtype):
         raise Unsupported("a constant of a dtype that is not read")
     if isinstance(v, Integer):
-        made = constant(v, dtype.element)
+        made = zero_of(dtype.element) if v.known == 0 and wraps(r, dtype.element) else constant(v, dtype.element)
     elif isinstance(v, Datum) and v.dtype == dtype.element:
         made = v.term
     elif isinstance(v, Expr) and v.sort is laws.BOOL and dtype.element == "bool":
@@ -588,7 +588,10 @@ def _greater(r: Reading, *of: Any) -> Integer:
 
 def _several(of: Sequence[Any]) -> list[Integer]:
     if len(of) == 1:
-        raise Unsupported("the least or the greatest of a sequence")
+        length = items(of[0]).length.known
+        if not length:
+            raise Unsupported("the least or the greatest of a sequence")
+        return [number(of[0].at(integer(k))) for k in range(length)]
     return [number(v) for v in of]
 
 

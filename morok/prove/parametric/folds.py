@@ -59,7 +59,8 @@ def reduce(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
         over, x = [x.shared.loop], x.shared.value
     if not over and each.known == 1:
         return x
-    folding, dtype = op_of(r, parts), r.element(part)
+    dtype = r.element(part)
+    folding = _one_of_two(op_of(r, parts), dtype)
     if not r.closing.isdisjoint(w.name for w in over):
         return Vector(count, _folded_over_axes(r, folding, dtype, over, x, each))
     inner = x.fold
@@ -193,6 +194,11 @@ def op_of(r: Reading, parts: Parts) -> str:
     if op is ANY_FOLD or (isinstance(op, S.PVar) and op.ignored):
         raise Unsupported("a fold by an op without a name")
     return str(op.name)
+
+
+def _one_of_two(folding: str, dtype: str) -> str:
+    """The op of a fold; of truths there are two folds, whether any holds, and whether all do."""
+    return {"Add": "Max", "Mul": "Min"}.get(folding, folding) if dtype == "bool" else folding
 
 
 def combining(r: Reading, folding: str, dtype: str) -> Applicable:

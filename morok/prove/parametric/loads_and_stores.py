@@ -19,6 +19,7 @@ from morok.prove.parametric.number_ops import decided, has_value
 from morok.prove.parametric.polynomials import INT, Integer, integer
 from morok.prove.parametric.rule_values import (
     Branch,
+    Indexed,
     Items,
     Register,
     Shared,
@@ -64,7 +65,10 @@ def index(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
         return registers.cell(r, found, parts)
     if isinstance(found, Shared):
         return shared.cell(r, found, parts)
-    buffer, gate = vector(found), r.optional(parts.get("gate"))
+    gate = r.optional(parts.get("gate"))
+    if isinstance(found, Vector) and found.indexed is not None and gate is None:
+        return _within(r, found.indexed, r.many(parts["indices"]))
+    buffer = vector(found)
     if gate is None or not r.built_in:
         made = _indexed(r, parts, buffer, gate)
     else:
@@ -72,9 +76,20 @@ def index(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
         # of a gate without a value nowhere has none either, and may be anything
         if not made.uniform or r.part != "pattern":
             made = lanewise(r, lambda g, p: behind_gates(r.setting, [g], p), [gate, made], {0, 1})
-    if _of_numbers(r, parts["buffer"]):
-        return made
-    return replace(made, of_vectors=buffer.at(r.setting.zero, integer(0)))
+        made = replace(made, indexed=None)
+    return _of_elements_of(r, made, buffer, parts["buffer"])
+
+
+def _within(r: Reading, operand: Indexed, more: list[Items | Vector]) -> Vector:
+    """A place within a place: that at the indices of both, those of its operand first (docs/ops.md)."""
+    kind, buffer, indices = ["Index", r.element(operand.written)], operand.buffer, (*operand.indices, *more)
+    made = _index_of_any_rank(r, kind, buffer, behind(r.setting, indices), [])
+    return _of_elements_of(r, replace(made, indexed=replace(operand, indices=indices)), buffer, operand.written)
+
+
+def _of_elements_of(r: Reading, place: Vector, buffer: Vector, written: Any) -> Vector:
+    """A place, of which it is noted where elements may be vectors."""
+    return place if _of_numbers(r, written) else replace(place, of_vectors=buffer.at(r.setting.zero, integer(0)))
 
 
 def _of_numbers(r: Reading, buffer: Any) -> bool:
@@ -88,9 +103,8 @@ def _indexed(r: Reading, parts: Parts, buffer: Vector, gate: Vector | None) -> V
     kind = ["Index", r.element(parts["buffer"])] + (["gated"] if gate is not None else [])
     rest = [] if gate is None else [gate]
     if any(isinstance(i, Items) for i in found):
-        if len(found) != 1:
-            raise Unsupported("several sequences of indices")
-        return _index_of_any_rank(r, kind, buffer, items(found[0]), rest)
+        made = _index_of_any_rank(r, kind, buffer, behind(r.setting, found), rest)
+        return made if rest else replace(made, indexed=Indexed(buffer, parts["buffer"], tuple(found)))
     indices = [vector(i) for i in found]
     if any(i.uniform and i.at(r.setting.zero, integer(0)) is laws.INVALID for i in indices):
         return splat(laws.NOWHERE)

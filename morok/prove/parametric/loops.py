@@ -66,6 +66,10 @@ def _loop(r: Reading, item: Any, several: bool) -> Loops:
                 raise Unsupported("loops of no known kind")
             made = _unknown(r, item.name, several)
             return made if item.name.startswith("_") else r.bind(item.name, made)
+        case S.PBind(name=name, inner=S.POp(ops=("Store",)) | S.PStruct(op="Store")) if r.built_in:
+            made = _unknown(r, name, several=False)  # what it stores is not looked at
+            r.bind(name, made)
+            return made
     raise Unsupported("loops that a pattern looks into")
 
 

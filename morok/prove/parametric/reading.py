@@ -336,7 +336,7 @@ class Reading:
         value = smt.Const(name, VALUE)
         if dtype == "index" and p.kind in _NUMBERS:
             value = laws.NUMBER(smt.IntVal(_NUMBERS[p.kind]))
-        elif self.tensors and p.kind == "zero" and (found := ring(self, dtype)) is not None:
+        elif p.kind == "zero" and (found := ring(self, dtype)) is not None:
             value = found[1]
         elif dtype == "index":
             value = laws.NUMBER(smt.Int(name))

@@ -100,6 +100,7 @@ class Vector:
     of_vectors  the storage of which its lanes are places, if elements there may be vectors: as a value it has more lanes then
     constant  it is a constant, as the rule has it: not a node that has the lanes of one
     waits     the node that it is behind statements, and what closes these: behind others, it is behind all of them
+    indexed   the storage, and the indices, that it is the place of
     """
 
     count: Integer
@@ -114,6 +115,16 @@ class Vector:
     of_vectors: Expr | None = None
     constant: bool = False
     waits: tuple[Vector, tuple[Loops, ...]] | None = None
+    indexed: Indexed | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Indexed:
+    """Storage at any number of indices: the storage, what it is in the rule, and the indices, one by one and by sequences."""
+
+    buffer: Vector
+    written: Any
+    indices: tuple[Items | Vector, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,11 +105,14 @@ def behind_gates(s: Setting, gates: Sequence[Expr], place: Expr) -> Expr:
     )
 
 
-def nothing(r: Reading, op: str, parts: Parts, at: Any) -> Statement:
-    """A statement without effects."""
-    if parts.get("sources"):
-        raise Unsupported("nothing that waits")
-    return Statement(integer(0), lambda e, lane: ())
+def nothing(r: Reading, op: str, parts: Parts, at: Any) -> Any:
+    """A statement without effects, or the one operand that nothing is done to."""
+    match parts.get("sources") or []:
+        case []:
+            return Statement(integer(0), lambda e, lane: ())
+        case [S.PVar() | S.PBind() | S.POp() | S.PStruct() | S.EName() | S.ECall() | S.EStruct() as one]:
+            return r.one_of_any_kind(one)
+    raise Unsupported("nothing that waits for several")
 
 
 def statement(value: Any) -> Statement:

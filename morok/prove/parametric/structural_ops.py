@@ -42,6 +42,7 @@ from morok.prove.parametric.rule_values import (
     vector,
 )
 from morok.prove.parametric.setting import occurs
+from morok.prove.parametric.tensor_rules import MARKS
 from morok.prove.semantics.term import Unsupported
 from morok.prove.smt import Expr
 from morok.prove.symbol import Symbol
@@ -392,6 +393,11 @@ def _bitcast(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
     return lanewise(r, f, [r.one(part)], set())
 
 
+def _mark(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
+    """A node that says something of another one, and has its value."""
+    return replace(r.place(parts["src"]), constant=False)
+
+
 Meaning = Callable[["Reading", str, Parts, Any], Vector | Statement | Register | Shared | Branch]
 _ROLES: Final[dict[str, Meaning]] = {
     "take": _take,
@@ -416,6 +422,7 @@ _NAMED: Final[dict[str, Meaning]] = {
     "EndIf": statements.end_of_branch,
     "Group": loads_and_stores.group,
     "Noop": statements.nothing,
+    **dict.fromkeys(MARKS, _mark),
 }
 READ: Final = frozenset(_NAMED)  # ops besides those of tensors, those that work lane by lane, and those that have roles
 _OF_TENSORS: Final[dict[str, Meaning]] = {**views.MEANINGS, "Index": view_places.index}

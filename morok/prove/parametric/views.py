@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
@@ -23,7 +22,7 @@ from morok.prove.parametric.rule_values import number as as_number
 from morok.prove.parametric.sequences import UNKNOWN, behind, chosen, listed
 from morok.prove.parametric.setting import DEEPEST, Setting
 from morok.prove.parametric.static_fields import field
-from morok.prove.parametric.tensor_rules import MARKS, OPS
+from morok.prove.parametric.tensor_rules import OPS
 from morok.prove.parametric.tensors import NOWHERE, alike, at_indices, each, of
 from morok.prove.semantics.term import Unsupported
 from morok.prove.smt import Applicable, Expr
@@ -61,11 +60,6 @@ def is_rank(r: Reading, length: Integer, rank: Integer) -> None:
     """A list has an item for every axis."""
     if not length.same(rank):
         r.exists(length.term == rank.term)
-
-
-def _mark(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
-    """A node that says something of another one, and has its value."""
-    return replace(r.one(parts["src"]), constant=False)
 
 
 # views
@@ -353,7 +347,4 @@ _OPS: Final[dict[str, Callable[[Any, Parts, str], Tensor]]] = {
 }
 
 
-MEANINGS: Final[dict[str, Callable[[Any, str, Parts, Any], Vector]]] = {
-    **dict.fromkeys(OPS, _made),
-    **dict.fromkeys(MARKS, _mark),
-}
+MEANINGS: Final[dict[str, Callable[[Any, str, Parts, Any], Vector]]] = dict.fromkeys(OPS, _made)

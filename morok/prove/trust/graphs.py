@@ -41,6 +41,7 @@ class Maker:
         self.factors: list[int] = []
         self.leaves: list[UOp] = []
         self.limits = large_numbers(rule)
+        self.mentioned = other_numbers(rule)
 
     def scalar(self, node: S.Syntax) -> DType:
         name = self.instance.element(self.rule.type_of(node))
@@ -60,6 +61,8 @@ class Maker:
             return rng.choice(FLOATS)
         if d.is_int and rng.random() < 0.15:
             return rng.choice((int(d.min), int(d.max), int(d.min) + 1, int(d.max) - 1))
+        if self.mentioned and rng.random() < 0.25:
+            return int(coerce(d, rng.choice(self.mentioned)))
         # constants of one rule are often equal, or products of each other: that is what guards ask
         if self.factors and rng.random() < 0.6:
             a = rng.choice(self.factors)
@@ -197,6 +200,12 @@ def operands(p: S.POp) -> dict[str, Any]:
 def large_numbers(rule: CheckedRule) -> list[int]:
     """The numbers that a rule mentions and that no random graph comes near by itself, in order."""
     return sorted({v for v in numbers(rule.syntax) if abs(v) >= LARGE})
+
+
+@once_a_rule
+def other_numbers(rule: CheckedRule) -> list[int]:
+    """The numbers that a rule mentions and that no constant of a random graph is by itself, in order."""
+    return sorted({v for v in numbers(rule.syntax) if v not in SMALL and abs(v) < LARGE})
 
 
 def numbers(tree: S.Syntax) -> Iterator[int]:

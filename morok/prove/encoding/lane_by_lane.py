@@ -1,16 +1,13 @@
 """Rules for which vectors of two lanes stand for all: they work lane by lane, and what they ask holds of every lane.
 
 Let such a rule be false at n > 2 lanes, and l a lane where its sides differ. Keep lane l and one other of every vector. Lane l of
-each node is computed from lane l, or the only lane, of its operands (lane l of the indices says which element of a view it is).
-So the sides still differ there. What the guards ask of the nodes that are left was true of all lanes, and is true of some: every
-lane is within the bounds of a node, and dtypes are one; and so is what contracts say of helpers lane by lane. So the rule
-is false at two lanes, where it was tried.
+each node is computed from lane l, or the only lane, of its operands. So the sides still differ there. What the guards ask of the
+nodes that are left was true of all lanes, and is true of some: every lane is within the bounds of a node, and dtypes are one; and
+so is what contracts say of helpers lane by lane. So the rule is false at two lanes, or at one.
 
 A Wmma adds to each lane of its third operand a value that all lanes of the other two decide, by a function of which nothing is
 known. Where all of a rule are of the same two operands, by names that stand nowhere else, lane l knows of these only that value,
 and operands of one lane may have it as well.
-
-No list of such a rule has an open length. So where it reads an element of a view, the number of its indices is the rank of that.
 """
 
 from __future__ import annotations
@@ -20,14 +17,13 @@ from typing import Final
 from morok.dialect import built_in
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule
-from morok.dsl.extent import Extent
 from morok.dsl.functions import FUNCTIONS
 from morok.prove.cached_per_rule import once_a_rule
 from morok.prove.parametric.op_functions import name_of
 from morok.prove.rule_syntax import ops_of
 
-VIEWS: Final = frozenset({"Shrink", "Pad", "Flip", "Reshape"})
-STRUCTURAL: Final = frozenset({"Invalid", "Const", "Index"}) | VIEWS  # lane by lane, like the ops that have parameters
+MOST_NEEDED: Final = 2  # lanes
+STRUCTURAL: Final = frozenset({"Invalid", "Const", "Index"})  # lane by lane, like the ops that have parameters
 # What speaks of several lanes, or of how many there are, and lists of anything.
 LISTS: Final = (S.EComprehension, S.EIndex, S.ERange, S.ESpread, S.PSequence)
 FACTS: Final = frozenset({"vmin", "vmax", "dtype", "bits", "is_int", "is_float", "safe_cast"})
@@ -56,23 +52,6 @@ def lane_by_lane(rule: CheckedRule) -> bool:
         return False
     counted = {id(c) for at in everything for c in _comparisons_of_lanes(at)}
     return all(_allowed(rule, at) or id(at) in counted for at in everything if isinstance(at, S.ECall))
-
-
-def covered(rule: CheckedRule, extent: Extent) -> bool:
-    """True if an extent is enough for such a rule: one lane and two were tried, and its only rank."""
-    if extent.what == "rank":
-        rank = _rank_read(rule)
-        return rank is not None and extent.least <= rank <= extent.most
-    return extent.what == "lanes" and extent.least <= 1 and extent.most >= 2
-
-
-def _rank_read(rule: CheckedRule) -> int | None:
-    """The rank of the view of which a rule's pattern reads an element; None where it reads none."""
-    pattern = rule.syntax.pattern
-    match pattern:
-        case S.POp(ops=("Index",), args=(S.POp(ops=(view,)) | S.PStruct(op=view), *indices)) if view in VIEWS:
-            return len(indices)
-    return None
 
 
 def _reads_lanes(p: S.PConst) -> bool:
