@@ -28,7 +28,7 @@ from morok.prove.static import Closure, Found, Module
 _BESIDE: Final = frozenset((*sys.stdlib_module_names, *sys.builtin_module_names, "z3", "morok"))
 _SAID: Final = frozenset(("name", "ops", "dtypes", "classes", "inline", "facts", "theory", "names", "members"))
 # The facts that the language asks of nodes where a rule does not name them.
-UNASKED: Final = frozenset(("no_overflow_of", "vmax", "axes", "lanes", "free_of_axes", "inside", "identity", "subst"))
+UNASKED: Final = frozenset(("no_overflow_of", "lanes", "free_of_axes", "inside", "identity", "subst"))
 
 
 # What is loaded

@@ -21,7 +21,6 @@ from morok.errors import IRTypeError
 from morok.ir import interpret
 from morok.ir.dtype import AddrSpace
 from morok.ir.op import Op
-from morok.ir.sums import divides
 
 
 def test_a_node_is_immutable() -> None:
@@ -132,15 +131,6 @@ def test_a_random_value_lies_within_the_bounds() -> None:
 def test_constants_wrap() -> None:
     total = UOp.const(2**31 - 1, d.i32) + 1
     assert rw(total, "constant_folding") is UOp.const(-2147483648, d.i32)
-
-
-def test_divides() -> None:
-    a, b = V("a", 0, 9), V("b", 0, 9)
-    u = a * 6 + b * 4
-    half = divides(u, 2)
-    assert half is not None
-    assert morok.simplify(half) is morok.simplify(a * 3 + b * 2)
-    assert divides(u, 4) is None
 
 
 def test_comparisons_decided_by_bounds() -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from morok import lane_roles, value_domains
-from morok.dsl.instance import Finding, Instance
+from morok.dsl.instance import Instance
 from morok.ir.dtype import dtypes
 from morok.ir.interpret import evaluate, lane_values, memory_places
 from morok.ir.morok_dialect import MOROK
@@ -75,7 +75,7 @@ def test_lanes_of_an_instance_are_those_of_numpy() -> None:
         for node, wanted in rearranged(rng):
             right = vconst(I32, wanted.tolist()) if wanted.size > 1 else UOp.const(int(wanted[0]), I32)
             if node.op is not Op.Reduce and right.dtype is node.dtype:  # it adds no numbers
-                assert Instance(MOROK, [], node, right).finding() is Finding.SAME, (node.text(), wanted)
+                assert Instance(MOROK, [], node, right).is_right(), (node.text(), wanted)
 
 
 @pytest.mark.parametrize(

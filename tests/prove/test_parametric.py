@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from morok.prove.parametric.lane_by_lane import lane_by_lane
 
 from morok.dsl.check import check_file, check_text
 from morok.dsl.checked import CheckedRule
 from morok.prove import smt
+from morok.prove.encoding.lane_by_lane import lane_by_lane
 from morok.prove.encoding.obligation import Choices
 from morok.prove.obligations import prove_instances, theory_of
 from morok.prove.parametric import laws

@@ -74,4 +74,4 @@ def test_a_rule_that_changes_a_value_is_found_out() -> None:
 
 def test_a_rule_that_never_fires_is_listed() -> None:
     assert fired("Mod(x: i32, @const(n)) if n > 5 and n < 3 ~> x").missing == ["never"]
-    assert fired("Add(x: int, @const(c)) if c == 300 ~> x").missing
+    assert fired("Add(x: int, @const(c)) if c == 17 * 19 ~> x").missing

@@ -111,8 +111,8 @@ def test_rules_of_users_keep_the_axes_of_tensors(tmp_path: Path) -> None:
 NAMED = """
 group named "rules at numbers that name ops of axes"
 
-guarded: Sub(x: i32, x) if is_pow2(4) or rank(Iota(4)) == 1 ~> zero(x)
-listed: Mul[x: i32, @zero] if all(rank(Iota(4)) == 2 for k in 0..0) ~> 0
+guarded: Sub(x: i32 x 1, x) if is_pow2(4) or rank(Iota(4)) == 1 ~> zero(x)
+listed: Mul[x: i32 x 1, @zero] if all(rank(Iota(4)) == 2 for k in 0..0) ~> 0
 beside: Add(Where(@true, @zero, x: i32), e @ Index(Flip { src: _b: i32, axes: _a }, _is..: index)) ~> e
 """
 

@@ -14,7 +14,6 @@ ASKED: Final = (
     "vmin(L) != vmin(R)", "vmin(L) < vmin(R)", "vmax(L) != vmax(R)", "vmax(L) > vmax(R)", "not same(L, R)", "not same(L, R)",
     "no_overflow(L) and not no_overflow(R)", "defined(L) and not defined(R)",
 )  # fmt: skip
-PASSED_ON: Final = ("Detach(x)", "Contiguous(x)", "Gep(Vectorize(x, y), [0])")  # what has the value of x
 
 
 def facts(rng: random.Random) -> str:
@@ -33,7 +32,15 @@ def facts(rng: random.Random) -> str:
     printer = Printer(rng, {"x": at, "y": at})
     one, other = (printer.target(substituted(t, by)) for t in (left, right))
     if rng.random() < 0.35:
-        one, other = "x", rng.choice(PASSED_ON)
+        one, other = "x", _passed_on(rng, at)
     guard = re.sub(r"\b[LR]\b", lambda side: one if side[0] == "L" else other, rng.choice(ASKED))
     op = rng.choice(("Sub", "Lt"))
-    return f"{op}(x: {at}{' x 1' if 'Gep' in other else ''}, y) if {guard} or same(x, y) ~> {op}(y, x)"
+    return f"{op}(x: {at}, y) if {guard} or same(x, y) ~> {op}(y, x)"
+
+
+def _passed_on(rng: random.Random, at: str) -> str:
+    """A term that has the value of x, and of which less is known."""
+    found = ["Where(true, x, Idiv(x, y))", "Where(false, Idiv(y, x), x)"]
+    if at != "index":
+        found.append(f"Bitcast(Bitcast(x, {'u' if at[0] == 'i' else 'i'}{at[1:]}), {at})")
+    return rng.choice(found)
