@@ -179,8 +179,6 @@ NOT_SHOWN = {
     "registers_folded.of_other_lanes",
     "unrolled_folds.stored_elsewhere",
     "unrolled_folds.loops_forgotten",
-    "dtypes.narrower",
-    "dtypes.other_order",
     "false_stores.any_stays",  # the helper keeps more than it promises
     "captured.part_of_a_let",
     "said.taken_in_by_a_list",
@@ -191,7 +189,6 @@ NOT_SHOWN = {
     "elements_of_vectors.taken",
     "elements_of_vectors.loaded",
     "elements_of_vectors.behind_a_vector",
-    "false_lanes.cast_wider",
 }
 
 # What no graph shows of others: values that only a body which never runs would have, tensors of which the pattern says too

@@ -81,6 +81,8 @@ class UnrolledMaker:
             return UOp.var(f"v{self.count}", dtypes.bool.vec(count)).where(UOp.const(1.0, v), UOp.const(-1.0, v))
         if d.is_integral and self.rng.random() < 0.2:
             return vconst(d, [self.rng.randrange(most) for _ in range(count)])
+        if d.is_int and self.rng.random() < 0.2:  # a number that a narrower dtype may not hold
+            return UOp.var(f"v{self.count}", v)
         return UOp.var(f"v{self.count}", v, 0, most - 1) if d.is_integral else UOp.var(f"v{self.count}", v)
 
     def spread(self, d: DType, count: int, most: int = 20) -> UOp:
