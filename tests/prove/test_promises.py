@@ -208,7 +208,7 @@ def test_a_result_hangs_on_what_it_was_given(
         (HALF, "def f(n): return None", "answered 0 of "),
         (HALF, "def f(n): return n // 2 if n == 10**9 + 8 and count else None", "declined the others"),
         (
-            (HALF[0].replace("n % 2 == 0", "n == 1000002"), HALF[1].replace("c % 2 == 0", "c == 1000002")),
+            (HALF[0].replace("n % 2 == 0", "n == 1000 * 1001"), HALF[1].replace("c % 2 == 0", "c == 1000 * 1001")),
             "def f(n): return n // 2",
             "satisfy what it requires",
         ),
