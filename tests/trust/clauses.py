@@ -6,7 +6,7 @@ import math
 import random
 from typing import Any, Final
 
-from interpreted import Concrete
+from interpreted_clauses import Concrete
 
 from morok.dsl import syntax as S
 from morok.dsl.check import check_text
