@@ -70,7 +70,10 @@ def _value(r: Reading, e: S.Expr) -> Any:
         case S.EName():
             if e.name in r.names:
                 return r.names[e.name]
-            raise Unsupported(f"the name {e.name}")
+            lanes = [t for t in r.rule.types.values() if t.lanes == e.name]  # `x: i32 x n` names them
+            if not lanes:
+                raise Unsupported(f"the name {e.name}")
+            return r.lanes.of(lanes[0])
         case S.ENumber():
             if isinstance(e.value, bool):
                 return smt.BoolVal(e.value)

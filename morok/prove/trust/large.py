@@ -128,7 +128,7 @@ class LargeStructures(StructureMaker):
         return super().several_of(d, count)
 
     def op_cat(self, parts: dict[str, Any]) -> UOp:
-        return UOp.new(Op.Cat, tuple(self.elements(parts["sources"], self.rng.choice((1, 2, self.size())), 3)))
+        return UOp.new(Op.Cat, tuple(self.joined(parts["sources"], self.rng.choice((1, 2, self.size())))))
 
     def op_gep(self, parts: dict[str, Any]) -> UOp:
         vector = self.vector(parts["vector"], self.size() if self.lanes == 1 else self.lanes)

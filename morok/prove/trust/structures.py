@@ -435,7 +435,14 @@ class StructureMaker(Maker):
         return UOp.new(Op.Vectorize, tuple(self.elements(parts["elements"], 1)))
 
     def op_cat(self, parts: dict[str, Any]) -> UOp:
-        return UOp.new(Op.Cat, tuple(self.elements(parts["sources"], self.rng.choice((1, 2)), 3)))
+        return UOp.new(Op.Cat, tuple(self.joined(parts["sources"], self.rng.choice((1, 2)))))
+
+    def joined(self, sources: Any, lanes: int) -> list[UOp]:
+        """The operands of a Cat: of so many lanes, or each with those that the pattern gives it."""
+        if not isinstance(sources, list) or self.rng.random() < 0.5:
+            return self.elements(sources, lanes, 3)
+        widths = [lanes if isinstance(s, S.PSequence) else self.width(s) for s in sources]
+        return [x for s, width in zip(sources, widths, strict=True) for x in self.elements(s, width, 3)]
 
     def op_ptrcat(self, parts: dict[str, Any]) -> UOp:
         places: list[UOp] = []
