@@ -20,8 +20,7 @@ from morok.prove.attack.launches import observed
 from morok.prove.attack.makers import Graphs
 from morok.prove.attack.outcome import STATES, Outcome
 from morok.prove.encoding.obligation import OutOfSteps
-from morok.prove.obligations import conclude, is_definition, prove_any, scope, theory_of
-from morok.prove.parametric.tensor_rules import about_tensors
+from morok.prove.obligations import conclude, is_definition, lanewise, prove_any, scope, theory_of
 from morok.prove.progress import Progress
 from morok.prove.rule_syntax import canonical
 from morok.prove.smt.session import Died
@@ -31,7 +30,7 @@ from morok.prove.workers import failure
 
 BUDGET: Final = 3_000  # solver units an obligation: what is not decided soon is not usable here
 LONGER: Final = 30_000  # of rules that firing has shown to be false
-AT_ANY_RANK: Final = 100_000  # of rules about tensors: their questions are larger, and soon decided
+AT_EVERY_SIZE: Final = 100_000  # of rules that are not about single lanes: their questions are larger, and soon decided
 GRAPHS: Final = 10
 WORLDS: Final = 2  # choices of values for a graph
 MORE: Final = 30  # graphs for a rule that is usable
@@ -70,7 +69,7 @@ def put(rule: CheckedRule, seed: str) -> Outcome:
     found = fire(rule, seed, GRAPHS)
     if not found.times:
         return Outcome("never")
-    verdict = verdict_of(rule, AT_ANY_RANK if about_tensors(rule) else BUDGET if found.different is None else LONGER)
+    verdict = verdict_of(rule, budget_of(rule, found.different is not None))
     if not verdict.usable:
         state = verdict.verdict if verdict.verdict in STATES else "refuted"
         return Outcome(state, found.times, found.large, found.changed, message=verdict.message)
@@ -82,6 +81,13 @@ def put(rule: CheckedRule, seed: str) -> Outcome:
         found = Fired(found.times + more.times, found.large + more.large, found.changed or more.changed, different)
     state = "usable" if found.different is None else "false"
     return Outcome(state, found.times, found.large, found.changed, str(found.different or ""), "; ".join(verdict.scope))
+
+
+def budget_of(rule: CheckedRule, false: bool) -> int:
+    """The solver units an obligation for a rule; `false`: firing has shown that it is."""
+    if not lanewise(rule):
+        return AT_EVERY_SIZE
+    return LONGER if false else BUDGET
 
 
 def by_machine(sample: tuple[UOp, UOp] | None, seed: str) -> differential.Difference | None:
