@@ -37,9 +37,8 @@ class Extent(NamedTuple):
         return Extent(what, of, least, most)
 
 
-Extents = tuple[
-    Extent, ...
-]  # of a proof: beyond them the matcher of a rule declines, unless a check shows a firing right
+# of a proof: beyond them the matcher of a rule declines, unless a check shows a firing right
+Extents = tuple[Extent, ...]
 
 
 def named(what: str, name: str) -> tuple[str, str]:

@@ -305,11 +305,8 @@ class Instance:
             for node in self.nodes.values():  # operands first
                 if not self.axes:
                     self.lanes(node, at)
-            if not all(
-                itertools.starmap(
-                    self.becomes, zip(self.lanes(self.root, at), self.lanes(self.result, at), strict=True)
-                )
-            ):
+            pairs = zip(self.lanes(self.root, at), self.lanes(self.result, at), strict=True)
+            if not all(self.becomes(p, t) for p, t in pairs):
                 return False
         return True
 

@@ -50,13 +50,7 @@ def where(self: AnyTensor, x: Any, y: Any) -> AnyTensor:
     >>> (Tensor([1, 2, 3]) > 1).where(10, [4, 5, 6]).tolist()
     [4, 10, 10]
     """
-    if not self.dtype.is_bool:
-        raise DTypeError(
-            f"where() on a tensor of dtype {self.dtype}",
-            place=caller(),
-            expected="a bool condition",
-            hint="compare first: (t > 0).where(..)",
-        )
+    _only_bools(self, "where() on a tensor", "(t > 0).where(..)")
     first = x if isinstance(x, Lazy) else y if isinstance(y, Lazy) else None
     if isinstance(first, Lazy):
         operand(self, first)  # DeviceError for another device
@@ -69,6 +63,17 @@ def where(self: AnyTensor, x: Any, y: Any) -> AnyTensor:
     if shape != () and all(shape_of(p) == () for p in parts):
         raise ShapeError(f"where() of shapes {show(self.shape)}", place=caller())
     return self._like(parts[0].where(parts[1], parts[2]))
+
+
+def _only_bools(condition: Lazy, what: str, instead: str) -> None:
+    """DTypeError unless a condition is bool; `instead` shows a comparison that makes one."""
+    if not condition.dtype.is_bool:
+        raise DTypeError(
+            f"{what} of dtype {condition.dtype}",
+            place=caller(),
+            expected="bools",
+            hint=f"compare first: {instead}",
+        )
 
 
 def _number(x: AnyTensor, value: Any) -> UOp:
@@ -85,13 +90,7 @@ def masked_fill(self: AnyTensor, mask: Any, value: Any) -> AnyTensor:
     [0, 2, 0]
     """
     chosen = as_operand(self, mask)
-    if not chosen.dtype.is_bool:
-        raise DTypeError(
-            f"masked_fill() by a mask of dtype {chosen.dtype}",
-            place=caller(),
-            expected="bools",
-            hint="compare first: x.masked_fill(x > 0, ..)",
-        )
+    _only_bools(chosen, "masked_fill() by a mask", "x.masked_fill(x > 0, ..)")
     return chosen.where(value, self)
 
 

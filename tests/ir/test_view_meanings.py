@@ -162,7 +162,7 @@ def test_connectives_and_choices_are_the_same_in_both_domains() -> None:
 
 
 def along_one_axis(on: Domain[Any, Any], of: Callable[[int], Any], n: int, i: int, j: int) -> list[Any]:
-    """What the views of an axis of n elements say of the index i, with numbers up to j where a view has some."""
+    """The readings of an index i along the views of an axis of n elements, with numbers up to j where a view has some."""
     size, edge = (lambda k: of(n)), (lambda k: of(j))
     flipped = on.equal(of(j), of(1))
     views = [

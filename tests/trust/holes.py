@@ -59,7 +59,7 @@ def negative_places(patch: pytest.MonkeyPatch) -> None:
 
 
 def ragged_pairs(patch: pytest.MonkeyPatch) -> None:
-    """The matcher pairs sequences of two lengths, as far as the shorter one goes, and the prover, which would see it, fires none."""
+    """The matcher pairs sequences of two lengths, as far as the shorter one goes; the prover, which would see it, fires none."""
     patch.setitem(values.NAMES, "_paired", lambda *xs: tuple(zip(*xs, strict=False)))
     patch.setattr(obligations, "evaluated", lambda _: (None, True))
 
