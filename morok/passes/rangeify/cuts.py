@@ -21,9 +21,8 @@ from morok.passes.rangeify.cost import CALLS, HEAVY, READS, SPREAD, STRAIGHT, SU
 from morok.passes.rangeify.state import Decision, Demand, beneath, count, is_leaf
 
 MOST_PLACES: Final = 4  # most index vectors at which a node is recomputed
-MOST_BEHIND: Final = (
-    32  # most reductions one behind the other in a kernel: optimizing it takes time quadratic in its loops
-)
+# most reductions one behind the other in a kernel: optimizing it takes time quadratic in its loops
+MOST_BEHIND: Final = 32
 VECTOR: Final = 16  # elements of a vector
 _SHRINK: Final = frozenset({Op.Shrink})
 CLEAR: Final = 0.1  # the least saving, as a fraction of the time with storing
