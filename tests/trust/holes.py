@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import pytest
 
-from morok.dsl import check, resolve, values
+from morok.dsl import check, extent, resolve, values
 from morok.dsl.match import dtype_constraints, extent_tests, literals, patterns, value_code
 from morok.ir.morok_dialect import MOROK
 from morok.prove import dialect_agreement, dialect_trials, foreign, obligations, promises, smt, symbol, verified
@@ -70,8 +70,9 @@ def exact_targets(patch: pytest.MonkeyPatch) -> None:
 
 
 def extents_ignored(patch: pytest.MonkeyPatch) -> None:
-    """Matchers fire at sizes that no proof has tried."""
+    """Matchers fire at sizes, and at amounts, that no proof has tried."""
     patch.setattr(extent_tests.ExtentTests, "within", lambda self, extent: self.code.constant(True))
+    patch.setitem(extent.NAMES, "_upto", lambda amount, most: amount)
 
 
 def dialects_unverified(patch: pytest.MonkeyPatch) -> None:

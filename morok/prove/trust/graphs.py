@@ -205,7 +205,7 @@ def large_numbers(rule: CheckedRule) -> list[int]:
 @once_a_rule
 def other_numbers(rule: CheckedRule) -> list[int]:
     """The numbers that a rule mentions and that no constant of a random graph is by itself, in order."""
-    return sorted({v for v in numbers(rule.syntax) if v not in SMALL and abs(v) < LARGE})
+    return sorted({v for v in numbers(rule.syntax) if v not in SMALL})
 
 
 def numbers(tree: S.Syntax) -> Iterator[int]:
