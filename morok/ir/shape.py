@@ -9,7 +9,7 @@ from morok.ir.cell import facts_of
 from morok.ir.linear_forms import terms
 from morok.ir.op import TABLE, Op
 from morok.ir.ranges import remember, unknown
-from morok.ir.view_meanings import padded_size, shrunk_size
+from morok.view_meanings import padded_size, shrunk_size
 
 if TYPE_CHECKING:
     from morok.ir.uop import UOp

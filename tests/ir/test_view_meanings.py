@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from morok import value_domains
-from morok.ir import view_meanings as meanings
+from morok import view_meanings as meanings
 from morok.ir.dtype import dtypes
 from morok.ir.interpret import evaluate, tensor
 from morok.ir.op import Op

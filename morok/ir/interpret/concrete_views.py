@@ -1,12 +1,12 @@
-"""Views of tensors of known shape: their meaning (morok/ir/view_meanings.py) over integers."""
+"""Views of tensors of known shape: their meaning (morok/view_meanings.py) over integers."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any, Final
 
+from morok import view_meanings as meanings
 from morok.errors import IRError, ShapeError
-from morok.ir import view_meanings as meanings
 from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.value_domains import INTEGERS

@@ -21,8 +21,8 @@ from morok.ir.interpret.walk import operands, order
 from morok.ir.op import Op
 from morok.ir.ops.loop import identity
 from morok.ir.uop import UOp
-from morok.ir.view_meanings import concat
 from morok.value_domains import INTEGERS, row_major
+from morok.view_meanings import concat
 
 Index = tuple[int, ...]
 

@@ -7,9 +7,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 from morok import value_domains
+from morok import view_meanings as meanings
 from morok.dsl import syntax as S
-from morok.ir import view_meanings as meanings
-from morok.ir.view_meanings import View
 from morok.prove import smt
 from morok.prove.kinds import Parts, whole
 from morok.prove.parametric import laws, row_major
@@ -26,6 +25,7 @@ from morok.prove.parametric.tensor_rules import OPS
 from morok.prove.parametric.tensors import NOWHERE, alike, at_indices, each, of
 from morok.prove.semantics.term import Unsupported
 from morok.prove.smt import Applicable, Expr
+from morok.view_meanings import View
 
 if TYPE_CHECKING:
     from morok.prove.parametric.reading import Reading
