@@ -11,7 +11,7 @@ import numpy as np
 
 from morok.accuracy import record, ulp
 from morok.accuracy.measured_code import BUILDS
-from morok.accuracy.measurement import Runner, available_builds, measure, named_operands, operands, worst_over
+from morok.accuracy.measurement import Runner, available_builds, chosen_operands, measure, operands, worst_over
 from morok.accuracy.record import Measurement, Worst
 from morok.accuracy.subject import NotMeasurableError, Subject, subject
 from morok.dsl.checked import CheckedRule, Instance
@@ -29,7 +29,7 @@ def judge(rule: CheckedRule) -> Verdict:
     """The verdict on a rule `within N ulp`: `approximate`, if its op allows that error and no measured one is larger.
 
     If the record has a measurement of the rule's current code, the sample is measured again and must not be worse. What the rule
-    does at the numbers that it names must be within its promise, too.
+    does at the numbers that it names, and where it switches, must be within its promise, too.
     """
     started = time.perf_counter()
     verdict, message = "approximate", ""
@@ -68,7 +68,7 @@ def judge_trial(rule: CheckedRule, beside: Sequence[CheckedRule]) -> Verdict:
         except MorokError as why:
             verdict, message = "refuted", f"at {s.dtype} it becomes no kernel: {why.message}"
             break
-        for bits in itertools.chain(operands(s, False), named_operands(s)):
+        for bits in itertools.chain(operands(s, False), chosen_operands(s, runner.rules)):
             off = runner.errors(bits)[BUILDS[-1]]
             at = int(off.argmax())
             if not off[at] <= promised:
@@ -109,11 +109,11 @@ def _judge(rule: CheckedRule, instance: Instance, promised: float) -> tuple[str,
         return s
     runner = Runner(s, available_builds())
     found = measure(s, runner=runner)
-    _, named = worst_over(runner, named_operands(s))
+    _, chosen = worst_over(runner, chosen_operands(s, runner.rules))
     kept = record.find(s.rule, str(s.dtype))
     if kept is None or kept.code != found.code:
         kept = found
-    for build, w in (*found.worst.items(), *kept.worst.items(), *named.items()):
+    for build, w in (*found.worst.items(), *kept.worst.items(), *chosen.items()):
         if not w.ulp <= promised:
             return (
                 "refuted",

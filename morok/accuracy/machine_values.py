@@ -40,6 +40,17 @@ def compiled(graph: UOp, variables: Sequence[UOp], n: int) -> CPUKernel:
     return CPUKernel(text, compile_text(text.text, text.symbol, text.effort, None))
 
 
+def launched(
+    kernel: CPUKernel, n: int, result: DType, dtype: DType, operands: Sequence[np.ndarray[Any, Any]]
+) -> np.ndarray[Any, Any]:
+    """The results of a kernel for `n` elements of `dtype`, of which the first are given, as arrays of up to `n`."""
+    cpu, given = device("CPU"), len(operands[0])
+    out = np.zeros(n, NUMPY[result])
+    padded = [np.concatenate([a, np.zeros(n - given, a.dtype)]) if given < n else a for a in operands]
+    kernel.launch([Buffer.wrap(cpu, out, result), *(Buffer.wrap(cpu, a, dtype) for a in padded)])
+    return out[:given]
+
+
 def load() -> None:
     """Load what makes machine code of graphs, its rules among it, so that processes that are forked have it."""
     x = UOp.var("x", dtypes.i32)

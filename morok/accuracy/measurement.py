@@ -8,20 +8,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
-import numpy as np
-
 from morok.accuracy import ulp
+from morok.accuracy.machine_values import launched
 from morok.accuracy.measured_code import BUILDS, code_digest, instructions, rendered
 from morok.accuracy.record import Measurement, Worst
 from morok.accuracy.subject import Subject
+from morok.accuracy.switch_points import switch_points
 from morok.accuracy.ulp import CHUNK, Array
 from morok.codegen.machines import host, host_machine, llvmlite
-from morok.ir.dtype import DType, dtypes
+from morok.ir.dtype import dtypes
 from morok.ir.uop import UOp
 from morok.rewrite.ruleset import RuleSet
-from morok.runtime.buffer import Buffer
 from morok.runtime.cpu import CPUKernel
-from morok.runtime.device import device
 from morok.runtime.jit import compile_text, llvm_version
 
 
@@ -37,9 +35,9 @@ class Runner:
         """A runner of `rules`, by default the subject's rule and its companions in the rule's file."""
         self.subject = s
         self.size = CHUNK
-        used = rules or s.rules
+        self.rules = rules or s.rules
         self.kernels = {
-            b: _compile(instructions(s, CHUNK, host(), b, used), f"{s.op.name.lower()}_{b}", b) for b in builds
+            b: _compile(instructions(s, CHUNK, host(), b, self.rules), f"{s.op.name.lower()}_{b}", b) for b in builds
         }
         wide = replace(s, dtype=dtypes.f64)
         self.oracle = (
@@ -48,25 +46,15 @@ class Runner:
             else _compile(instructions(wide, CHUNK, host(), "separate", None), f"{s.op.name.lower()}_exact", "separate")
         )
 
-    def _run(self, kernel: CPUKernel, d: DType, operands: Sequence[Array]) -> Array:
-        """The results of `kernel` for up to `size` operands."""
-        cpu = device("CPU")
-        out = np.zeros(self.size, operands[0].dtype)
-        padded = [
-            a if len(a) == self.size else np.concatenate([a, np.zeros(self.size - len(a), a.dtype)]) for a in operands
-        ]
-        kernel.launch([Buffer.wrap(cpu, a, d) for a in (out, *padded)])
-        return out[: len(operands[0])]
-
     def errors(self, bits: Sequence[Array]) -> dict[str, Array]:
         """The errors, in ulp, of each build's results for tuples of operands, given as bit patterns."""
         s = self.subject
         operands = [ulp.widened(s.dtype, b) for b in bits]
         given = operands if s.dtype is dtypes.f64 else [ulp.stored(s.dtype, b) for b in bits]
-        results = {b: self._run(k, s.dtype, given) for b, k in self.kernels.items()}
+        results = {b: launched(k, self.size, s.dtype, s.dtype, given) for b, k in self.kernels.items()}
         if self.oracle is None:
             return {b: ulp.errors_of_doubles(s.op, operands, got) for b, got in results.items()}
-        exact = self._run(self.oracle, dtypes.f64, operands)
+        exact = launched(self.oracle, self.size, dtypes.f64, dtypes.f64, operands)
         return {
             b: ulp.errors(s.dtype, ulp.widened(s.dtype, got.view(bits[0].dtype)), exact) for b, got in results.items()
         }
@@ -133,7 +121,12 @@ def operands(s: Subject, exhaustive: bool) -> Iterator[tuple[Array, ...]]:
         yield (bits,)
 
 
-def named_operands(s: Subject) -> Iterator[tuple[Array, ...]]:
-    """The operands at which a rule may do something else than elsewhere, as it names them; none where all are measured anyway."""
-    if s.numbers and not is_everything(s, False):
+def chosen_operands(s: Subject, rules: RuleSet) -> Iterator[tuple[Array, ...]]:
+    """The operands at which a rule may do something else than elsewhere: the numbers that it names, and both sides of the
+    switch points of what `rules` make; none where all are measured anyway.
+    """
+    if is_everything(s, False):
+        return
+    if s.numbers:
         yield ulp.pairs_of_numbers(s.dtype, s.numbers) if s.operands == 2 else (ulp.of_numbers(s.dtype, s.numbers, 2),)
+    yield from switch_points(s, rules)

@@ -49,6 +49,18 @@ def stored(d: DType, bits: Array) -> Array:
     return bits if d is dtypes.bf16 else bits.view(KINDS[d])
 
 
+def keys(d: DType, bits: Array) -> Array:
+    """These bit patterns as numbers that ascend with their floats; NaN stands outside the infinities."""
+    sign = BITS[d](1 << (d.bits - 1))
+    return np.where(bits & sign, ~bits, bits | sign)
+
+
+def of_keys(d: DType, numbers: Array) -> Array:
+    """The bit patterns whose keys() these are."""
+    sign = BITS[d](1 << (d.bits - 1))
+    return np.where(numbers & sign, numbers ^ sign, ~numbers)
+
+
 def patterns(d: DType, values: Any) -> Array:
     """The bit patterns of these doubles, rounded to `d` (towards zero for bf16)."""
     with np.errstate(over="ignore", invalid="ignore"):

@@ -15,10 +15,11 @@ import pytest
 from morok.accuracy import judgement, measured_code, measurement, record, ulp
 from morok.accuracy.record import Measurement, Worst
 from morok.accuracy.subject import subject
+from morok.accuracy.switch_points import switch_points
 from morok.dsl.check import check_file, check_text, partly_checked
 from morok.dsl.checked import CheckedRule
 from morok.errors import LedgerError
-from morok.ir.dtype import dtypes
+from morok.ir.dtype import DType, dtypes
 from morok.ir.op import Op
 from morok.prove import api, ledger
 from morok.prove.workers import judge
@@ -128,6 +129,12 @@ BRANCHES = {
     "beyond a number": "Exp2(x: f64) ~> Where(And(Lt(-0.7123456, x), Lt(x, -0.7123455999999997)), 0.0, Pow(2.0, x)) within 1 ulp",
     "bits": "Exp2(x: f64) ~> Where(Eq(Bitcast(x, i64), 4604480259023595110), 0.0, Pow(2.0, x)) within 1 ulp",
     "some of the bits": "Exp2(x: f64) ~> Where(Eq(And(Bitcast(x, i64), 1048575), 12345), 0.0, Pow(2.0, x)) within 1 ulp",
+    "a sum": "Exp2(x: f64) ~> Where(Eq(x, Add(0.5, 0.2123)), 0.0, Pow(2.0, x)) within 1 ulp",
+    "a product of numbers": "Exp2(x: f32) ~> Where(Eq(x, Mul(0.3, Add(0.5, 0.2123))), 0.0, Pow(2.0, x)) within 1 ulp",
+    "a root": "Exp2(x: f64) ~> Where(Lt(Abs(Sub(Mul(x, x), 2.0000123)), 1e-14), 0.0, Pow(2.0, x)) within 1 ulp",
+    "an integer": "Exp2(x: f64) ~> Where(Eq(Cast(Mul(x, 1e15), i64), 712345678912345), 0.0, Pow(2.0, x)) within 1 ulp",
+    "a line of pairs": "Pow(x: f32, y)"
+    " ~> Where(Eq(y, Add(x, 0.2123)), 0.0, Cast(Pow(Cast(x, f64), Cast(y, f64)), f32)) within 1 ulp",
     "of two operands": "Pow(x: f64, y) ~> Where(Eq(y, 2.125001), 0.0, Where(Eq(y, y), Exp2(Mul(y, Log2(x))), y)) within 1 ulp",
 }
 
@@ -173,9 +180,11 @@ def test_mistakes_elsewhere_in_the_file_leave_a_rule_its_verdict() -> None:
 
 
 def test_numbers_that_a_rule_names_are_operands_both_ways_round() -> None:
-    assert not list(measurement.named_operands(subject(RULES["sound"], RULES["sound"].instances[0])))
-    (rule,) = check_text('group g\n\nr: Exp2(x: f32) ~> Add(x, 2.5) within 1 ulp\n    "of one number"\n').rules()
-    ((bits,),) = measurement.named_operands(subject(rule, rule.instances[0]))
+    sound = subject(RULES["sound"], RULES["sound"].instances[0])
+    assert not list(measurement.chosen_operands(sound, sound.rules))
+    (rule,) = check_text('group g\n\nr: Exp2(x: f32) ~> Mul(x, 2.5) within 1 ulp\n    "of one number"\n').rules()
+    s = subject(rule, rule.instances[0])
+    ((bits,),) = measurement.chosen_operands(s, s.rules)
     assert {2.5, -2.5, float(np.nextafter(np.float32(2.5), np.float32(3)))} <= set(
         ulp.widened(dtypes.f32, bits).tolist()
     )
@@ -183,6 +192,41 @@ def test_numbers_that_a_rule_names_are_operands_both_ways_round() -> None:
     assert len(first) == len(second) <= ulp.DOUBLES
     assert 2.5 in ulp.widened(dtypes.f64, first)
     assert 2.5 in ulp.widened(dtypes.f64, second)
+
+
+def test_switch_points_are_neighbours_on_both_sides_of_a_change() -> None:
+    text = 'group g\n\nr: Exp2(x: f64) ~> Where(Lt(Mul(x, 3.0), 1.7), x, 0.0) within 1 ulp\n    "a step"\n'
+    (rule,) = check_text(text).rules()
+    s = subject(rule, rule.instances[0])
+    ((bits,),) = switch_points(s, s.rules)
+    found = ulp.widened(dtypes.f64, bits)
+    low, high = sorted(found[np.isfinite(found) & (np.abs(found) < 1e300)].tolist())  # others are beside NaN
+    assert low * 3 < 1.7 <= high * 3
+    assert high == np.nextafter(low, 1)
+
+
+@pytest.mark.parametrize("d", ulp.BITS, ids=str)
+def test_keys_ascend_with_their_floats(d: DType) -> None:
+    values = np.array([-np.inf, -1.5, -1.0, -(2.0**-20), 0.0, 2.0**-20, 1.0, 1.5, np.inf])
+    bits = ulp.patterns(d, values)
+    keys = ulp.keys(d, bits)
+    assert (keys[1:] > keys[:-1]).all()
+    assert np.array_equal(ulp.of_keys(d, keys), bits)
+    assert (
+        ulp.of_keys(d, keys[-1:] - ulp.BITS[d](1))[0] == ulp.patterns(d, ulp.widened(d, bits[-1:] - ulp.BITS[d](1)))[0]
+    )
+
+
+@pytest.mark.parametrize("op", ["Sin", "Cos"])
+def test_waves_are_right_beside_multiples_of_a_quarter_turn(op: str) -> None:
+    """Where a result is all but 0, it is what is left of many bits of 2/pi."""
+    turns = np.array([random.Random(k).getrandbits(k % 40 + 8) for k in range(2000)], np.float64)
+    rule = built_in()[f"wave_f64.{op}"]
+    s = subject(rule, rule.instances[0])
+    _, worst = measurement.worst_over(
+        measurement.Runner(s, measurement.available_builds()), [(ulp.patterns(s.dtype, turns * (np.pi / 2)),)]
+    )
+    assert all(w.ulp <= 1 for w in worst.values()), worst
 
 
 @pytest.mark.parametrize("fails", [0, 1, -1])
