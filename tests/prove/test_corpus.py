@@ -176,7 +176,6 @@ def test_rules_that_ask_more_than_contracts_promise_are_refused(rule: CheckedRul
 # What no graph shows of rules about axes, launches and folds of lanes: helpers that no program gives a register to (neither are
 # those of `accumulated`), loops that lie around what is unrolled, conversions that only large values tell apart.
 NOT_SHOWN = {
-    "registers_folded.of_other_lanes",
     "unrolled_folds.stored_elsewhere",
     "unrolled_folds.loops_forgotten",
     "false_stores.any_stays",  # the helper keeps more than it promises

@@ -94,6 +94,11 @@ def _of_elements_of(r: Reading, place: Vector, buffer: Vector, written: Any) -> 
 
 def _of_numbers(r: Reading, buffer: Any) -> bool:
     """True if the elements of storage are numbers: a pointer named by a rule points to numbers, others maybe to vectors."""
+    match buffer:
+        case S.POp(ops=("After",), args=(first, *_)) | S.ECall(name="After", args=(first, *_)):
+            return _of_numbers(r, first)
+        case S.PStruct(op="After") | S.EStruct(op="After"):
+            return _of_numbers(r, r.parts("After", buffer)["passthrough"])
     return not r.built_in or bool(getattr(r.type(buffer), "pointer", False))
 
 

@@ -18,9 +18,11 @@ from morok.prove.parametric.sequences import chosen
 from morok.prove.parametric.setting import Setting
 from morok.prove.semantics.term import Unsupported, both, is_true
 from morok.prove.smt import Applicable, Expr
+from morok.prove.smt.term_graphs import subterms
 from morok.prove.symbol import Symbol
 
 VALUE: Final = laws.VALUE
+VALID: Final = smt.Function(Symbol("function", "is valid"), VALUE, laws.BOOL)
 HAS_VALUE: Final = smt.Function(Symbol("function", "has a value"), VALUE, laws.BOOL)
 TRUTH_OF: Final = smt.Function(Symbol("function", "truth of"), VALUE, laws.BOOL)
 
@@ -159,7 +161,7 @@ def has_value(s: Setting, t: Expr) -> Expr:
 
 
 def is_valid(s: Setting, t: Expr) -> Expr:
-    """The condition that an index is not Invalid. No variable is: rules about tensors with others are not read."""
+    """The condition that an index is not Invalid. Of variables those may be of which a pattern says so."""
     if t is laws.INVALID:
         return smt.FALSE
     if t.head == "ite":
@@ -170,6 +172,10 @@ def is_valid(s: Setting, t: Expr) -> Expr:
         return _either(truth(s, condition), is_valid(s, yes), is_valid(s, no))
     if t.head == "apply" and (t.data is _NEG or t.data in _NUMBERS):
         return both(*(is_valid(s, x) for x in t.args))
+    if t.head == "apply" and t.data in s.may_be_invalid:
+        return VALID(t)
+    if any(x.head == "apply" and x.data in s.may_be_invalid for x in subterms([t])):
+        raise Unsupported("what another op makes of what may be Invalid")
     return smt.TRUE
 
 

@@ -10,7 +10,7 @@ from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule, Ty
 from morok.prove import smt
 from morok.prove.encoding.obligation import Choices
-from morok.prove.forms import asks_for_axes, conjuncts, pointers
+from morok.prove.forms import asks_for_axes, conjuncts, mentions_maybe_invalid, pointers
 from morok.prove.kinds import Parts, whole
 from morok.prove.open_operands import left_open
 from morok.prove.parametric import (
@@ -140,8 +140,6 @@ class Reading:
 
     def sides(self) -> tuple[Any, Any]:
         """Pattern and target: two nodes, or two statements."""
-        if self.tensors and tensor_rules.may_be_invalid(self.rule):
-            raise Unsupported("indices that may be Invalid")
         pattern = self.pattern(self.rule.syntax.pattern)
         if self.one_lane and not self.met_tensors:
             raise Unsupported("a pattern without tensors, whose nodes may be vectors")
@@ -284,6 +282,8 @@ class Reading:
                 if p.name in self.names:
                     return self.names[p.name]
                 made = self.variable(self.symbol(p.name), self.type(p))
+                if mentions_maybe_invalid(p.type) and isinstance(made, Vector):
+                    self.setting.may_be_invalid.add(made.at(self.here, integer(0)).data)
                 return made if p.ignored else self.bind(p.name, made)
             case S.PBind():
                 return self.bind(p.name, self.pattern(p.inner))
@@ -390,6 +390,8 @@ class Reading:
         length = self.setting.count(self.setting.unknown(f"{p.name} length"))
         self.setting.premise(length.term >= 0)
         f = smt.Function(Symbol("item", name), INT, ITERATION, INT, VALUE)
+        if mentions_maybe_invalid(p.type):
+            self.setting.may_be_invalid.add(f)
         axes = smt.Function(Symbol("unrolled", name), INT, AXES) if self.asks else None
         count = self.lanes.of_items(p.name, name, ty, length)
 

@@ -195,6 +195,7 @@ class Setting:
         self.nested_items: dict[Applicable, Joined] = {}
         self.places: set[Applicable] = set()
         self.of_numbers: set[Applicable] = set()
+        self.may_be_invalid: set[Applicable] = set()  # the functions that are variables which may be Invalid
         self.said: set[tuple[Expr, ...]] = set()  # of which first items it has been said what they are, and where
         self.firsts: dict[tuple[Expr, Expr], Symbol] = {}
         self.inverses: dict[tuple[Expr, Expr], Applicable] = {}

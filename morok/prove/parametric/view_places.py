@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from morok.prove import smt
 from morok.prove.kinds import Parts
-from morok.prove.parametric.number_ops import has_value, is_valid, number
+from morok.prove.parametric.number_ops import has_value, is_valid, number, truth
 from morok.prove.parametric.polynomials import Integer, integer, within
 from morok.prove.parametric.quantified import every
 from morok.prove.parametric.row_major import parts_of, several
@@ -24,9 +24,8 @@ if TYPE_CHECKING:
 
 
 def index(r: Reading, op: str, given: Parts, at: Any) -> Vector:
-    """The place of an element of a view, for every lane of the indices."""
-    if r.optional(given.get("gate")) is not None:
-        raise Unsupported("a gated place of a view")
+    """The place of an element of a view, for every lane of the indices: nowhere where its gate is false."""
+    gate = r.optional(given.get("gate"))
     if r.part == "pattern" and not always_read(r.rule):
         raise Unsupported("a place that may not be read")
     s = r.setting
@@ -37,21 +36,25 @@ def index(r: Reading, op: str, given: Parts, at: Any) -> Vector:
     length = sequence.length
     premised = r.part == "pattern"
     count = _lanes_of_indices(r, sequence, buffer)
+    if gate is not None and not (gate.uniform or gate.count.same(count)):
+        fits = smt.Or(gate.count.term == 1, gate.count.term == count.term)
+        of_each(s, r.part == "pattern", integer(1), lambda _: fits, smt.TRUE)
 
     def place(e: Expr, lane: Integer) -> Expr:
         def value(k: Integer) -> Expr:
-            one = vector(sequence.at(k))
-            if one.count.known == 1:
-                return one.at(e, integer(0))
-            if one.uniform or one.count.same(count):
-                return one.at(e, lane)
-            return smt.If(one.count.term == 1, one.at(e, integer(0)), one.at(e, lane))
+            return _lane_of(vector(sequence.at(k)), count, e, lane)
 
         there = every(s, length, lambda k: is_valid(s, value(k)))
         defined = smt.TRUE
         if premised:
             defined = smt.Bool(s.symbol("defined"))
             s.defined.append(defined)
+        opened = smt.TRUE
+        if gate is not None:
+            allowed = _lane_of(gate, count, e, lane)
+            of_each(s, premised, integer(1), lambda _: has_value(s, allowed), defined)
+            opened = truth(s, allowed)
+        asked = smt.And(defined, opened)
         for start, many in parts if several(parts) and not premised else ((integer(0), length),):
 
             def has(k: Integer, start: Integer = start) -> Expr:
@@ -60,11 +63,20 @@ def index(r: Reading, op: str, given: Parts, at: Any) -> Vector:
             def inside(k: Integer, start: Integer = start) -> Expr:
                 return s.below(number(s, value(start + k)), buffer.size(start + k))
 
-            of_each(s, premised, many, has, defined)
-            of_each(s, premised, many, inside, smt.And(defined, there))
-        return smt.If(there, buffer.element(lambda k: number(s, value(k)), NOWHERE), NOWHERE)
+            of_each(s, premised, many, has, asked)
+            of_each(s, premised, many, inside, smt.And(asked, there))
+        return smt.If(smt.And(opened, there), buffer.element(lambda k: number(s, value(k)), NOWHERE), NOWHERE)
 
     return Vector(count, place)
+
+
+def _lane_of(x: Vector, count: Integer, e: Expr, lane: Integer) -> Expr:
+    """A lane of an index or gate, which has `count` lanes or one."""
+    if x.count.known == 1:
+        return x.at(e, integer(0))
+    if x.uniform or x.count.same(count):
+        return x.at(e, lane)
+    return smt.If(x.count.term == 1, x.at(e, integer(0)), x.at(e, lane))
 
 
 def _lanes_of_indices(r: Reading, indices: Items, buffer: Tensor) -> Integer:
@@ -81,10 +93,12 @@ def _lanes_of_indices(r: Reading, indices: Items, buffer: Tensor) -> Integer:
         return each
     if length.known is not None:
         counts = [own(integer(k)) for k in range(length.known)]
-        if any(not c.same(counts[0]) for c in counts):
-            raise Unsupported("indices of different lanes")
-        return counts[0]
-    if r.part == "pattern":
+        if all(c.same(counts[0]) for c in counts):
+            return counts[0]
+        count = s.unknown("lanes of places") if r.part == "pattern" else r.wanted
+        one_has_all = smt.Or(*(c.term == count.term for c in counts))
+        of_each(s, r.part == "pattern", integer(1), lambda _: one_has_all, smt.TRUE)
+    elif r.part == "pattern":
         count, widest = s.unknown("lanes of places"), s.unknown("widest")
         s.premise(count.term > 0)
         s.premise(smt.Or(count.term == 1, smt.And(within(widest, 0, length), own(widest).term == count.term)))

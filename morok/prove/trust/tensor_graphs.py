@@ -348,7 +348,9 @@ class TensorMaker(Maker):
         written = list(indices) if isinstance(indices, (list, tuple)) else []
         if len(written) != len(shape) or any(isinstance(i, S.PSequence) for i in written):
             written = [S.PVar("_")] * len(shape)
-        return buffer.index(*(self.index(p, n) for p, n in zip(written, shape, strict=True)))
+        at = [self.index(p, n) for p, n in zip(written, shape, strict=True)]
+        gate = parts.get("gate") or None  # of what is written with positions it is an empty list
+        return buffer.index(*at, gate=None if gate is None else self.tensor(gate, ()))
 
     def index(self, p: Any, size: int) -> UOp:
         """An index, which may be below a size: a number, or a variable; or what a pattern makes of such."""
@@ -358,7 +360,8 @@ class TensorMaker(Maker):
             case S.PBind(name=name, inner=inner):
                 return self.nodes.setdefault(name, self.index(inner, size))
             case S.POp(ops=ops, args=args):
-                return UOp.new(Op[self.rng.choice(ops)], tuple(self.index(a, size) for a in args))
+                own = [self.index(a, size) if self.scalar(a).is_index else self.tensor(a, ()) for a in args]
+                return UOp.new(Op[self.rng.choice(ops)], tuple(own))
             case S.PVar(name=name) if p.ignored or name not in self.nodes:
                 self.count += 1
                 found = UOp.var(f"v{self.count}", dtypes.index, 0, size - 1)
