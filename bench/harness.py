@@ -23,6 +23,7 @@ class Contest:
     figure  what is measured
     goal    the greatest ratio ours / best peer that reaches the figure; None where none is set
     against the peer that the goal is about, or BEST: whichever peer is fastest
+    or_more seconds: so many more than the peer that the goal is about reach the figure, too
     most    the most seconds that reach the figure, where it is about no peer
     prepare called before every round, not timed
     warm    whether each contestant runs once before it counts
@@ -37,6 +38,7 @@ class Contest:
     peers: Mapping[str, Callable[[], object]] = field(default_factory=dict)
     goal: float | None = None
     against: str = ""
+    or_more: float = 0.0
     most: float | None = None
     rounds: int = 15
     prepare: Callable[[], object] | None = None
@@ -55,6 +57,7 @@ class Outcome:
     peers: dict[str, float]
     goal: float | None
     against: str
+    or_more: float
     most: float | None
 
     @property
@@ -65,8 +68,11 @@ class Outcome:
     def reached(self) -> bool | None:
         if self.most is not None:
             return self.ours <= self.most
-        ratios = {**self.ratios, BEST: max(self.ratios.values())} if self.peers else {}
-        return None if self.goal is None or self.against not in ratios else ratios[self.against] <= self.goal
+        peers = {**self.peers, BEST: min(self.peers.values())} if self.peers else {}
+        if self.goal is None or self.against not in peers:
+            return None
+        theirs = peers[self.against]
+        return self.ours <= max(self.goal * theirs, theirs + self.or_more)
 
 
 def contend(contest: Contest) -> Outcome:
@@ -87,4 +93,5 @@ def contend(contest: Contest) -> Outcome:
             spent = contest.clock() - start
             times[name].append(float(said) if contest.reports and isinstance(said, float) else spent)
     medians = {name: contest.typical(t) for name, t in times.items()}
-    return Outcome(contest.figure, medians.pop(""), medians, contest.goal, contest.against, contest.most)
+    ours = medians.pop("")
+    return Outcome(contest.figure, ours, medians, contest.goal, contest.against, contest.or_more, contest.most)

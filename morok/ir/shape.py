@@ -121,7 +121,7 @@ def same_axes(node: UOp, made: UOp) -> bool:
     and no axes. If the number of its elements is unknown, or it is on several devices: True if `made` is an operand of which that
     is true too.
     """
-    if node.dtype.count > 1 or node.op in _SHAPELESS or is_number(node):
+    if not may_have_axes(node.op, node.src) or node.dtype.count > 1 or node.op in _SHAPELESS or is_number(node):
         return True
     elements = _elements(node)
     if not all(map(_known, elements)):
@@ -254,7 +254,7 @@ _SHAPES: Final[dict[Op, Callable[[UOp], Shape]]] = {
     **dict.fromkeys((Op.Const, Op.DefineVar, Op.Range, Op.Index, Op.Unique, Op.Device), _scalar),
 }
 
-WITH_AXES: Final = frozenset(op for op, of in _SHAPES.items() if of is not _scalar)
+WITH_AXES: Final = _SHAPELESS | _ON_DEVICES | {op for op, of in _SHAPES.items() if of is not _scalar}
 
 
 def _remembered_shape(node: UOp) -> Shape:

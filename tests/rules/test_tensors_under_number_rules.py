@@ -13,7 +13,7 @@ from morok.ir import interpret
 from morok.ir.dtype import AddrSpace, dtypes
 from morok.ir.morok_dialect import MOROK
 from morok.ir.op import Op
-from morok.ir.shape import has_shape
+from morok.ir.shape import has_shape, is_number, may_have_axes, same_axes
 from morok.ir.uop import UOp
 from morok.prove.parametric import tensor_rules
 
@@ -145,6 +145,18 @@ def test_a_value_on_several_devices_stays_on_as_many() -> None:
             total = UOp.new(Op.AllReduce, (graph, devices[0]), Op.Add)
             assert value(morok.simplify(total)) == value(total)
     assert morok.simplify(number + 0) is number
+
+
+def test_what_certainly_has_no_axes_is_a_number() -> None:
+    x = UOp.var("x", dtypes.i32)
+    parts = tuple(UOp.new(Op.Add, (x, UOp.const(k, dtypes.i32))) for k in range(2))
+    stack = UOp.new(Op.MStack, parts)
+    number = UOp.const(1, dtypes.i32)
+    for node in (x, stack, stack + 1, PARAM, PARAM + x, T, T + x, T + T, summed(T), number):
+        assert is_number(node) or may_have_axes(node.op, node.src), node.text()
+    assert not same_axes(stack + 1, number)
+    assert not same_axes(PARAM + x, number)
+    assert same_axes(x + 1, number)
 
 
 @st.composite
