@@ -5,14 +5,18 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
+import math
 import random
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, Final
 
 import numpy as np
 import pytest
 
 from morok.accuracy import judgement, measured_code, measurement, record, ulp
+from morok.accuracy.machine_values import launched
 from morok.accuracy.record import Measurement, Worst
 from morok.accuracy.subject import subject
 from morok.accuracy.switch_points import switch_points
@@ -215,6 +219,63 @@ def test_keys_ascend_with_their_floats(d: DType) -> None:
     assert (
         ulp.of_keys(d, keys[-1:] - ulp.BITS[d](1))[0] == ulp.patterns(d, ulp.widened(d, bits[-1:] - ulp.BITS[d](1)))[0]
     )
+
+
+LONG: Final = np.longdouble  # on most machines of 64 bits or more of fraction, so that a double's error is seen
+OF_DOUBLES: Final[dict[str, Callable[..., Any]]] = {
+    "Exp2": np.exp2, "Exp": np.exp, "Log2": np.log2, "Log": np.log, "Sin": np.sin, "Cos": np.cos, "Tan": np.tan,
+    "Tanh": np.tanh, "Pow": np.power,
+}  # fmt: skip
+
+
+def doubles(op: str, draw: np.random.Generator, n: int) -> tuple[Any, ...]:
+    """Operands, many of them where a function is hard: beside its zeros, at the ends of its reductions, of subnormal results."""
+    near = 1 + draw.uniform(-1, 1, n) * 2.0 ** draw.integers(-50, -2, n)
+    if op in ("Exp", "Exp2"):
+        base = 1.0 if op == "Exp2" else math.log(2)
+        return (
+            np.concatenate([draw.uniform(-1074, 1024, n) * base, (draw.integers(-1074, 1024, n) + 0.5) * base * near]),
+        )
+    if op in ("Log", "Log2"):
+        return (
+            np.concatenate(
+                [draw.uniform(0.5, 2, n), near, near * math.sqrt(0.5), np.ldexp(near, draw.integers(-1074, 1023, n))]
+            ),
+        )
+    if op == "Pow":
+        base = np.concatenate([near, np.ldexp(near, draw.integers(-1000, 1000, n))])
+        return base, draw.uniform(-1.05, 1.05, 2 * n) * 1023 / (np.abs(np.log2(base)) + 1e-12)
+    if op == "Tanh":
+        return (draw.uniform(-2, 2, 2 * n),)
+    turns = draw.integers(0, 1 << 40, n) >> draw.integers(0, 40, n)
+    return (
+        np.concatenate(
+            [turns * (math.pi / 4), draw.integers(0, 200, n) * (math.pi / 4) * near, draw.uniform(-200, 200, n)]
+        ),
+    )
+
+
+@pytest.mark.long
+@pytest.mark.skipif(np.finfo(LONG).nmant < 63, reason="long doubles are doubles on this machine")
+@pytest.mark.parametrize("name", [n for n in built_in() if built_in()[n].syntax.within is not None])
+def test_functions_of_doubles_keep_their_promise_over_many_operands(name: str) -> None:
+    rule = built_in()[name]
+    for s in (subject(rule, i) for i in rule.instances):
+        if s.dtype is not dtypes.f64 or s.op.name not in OF_DOUBLES:
+            continue
+        draw = np.random.default_rng(7)
+        runner = measurement.Runner(s, measurement.available_builds())
+        given = [x[: 4 * ulp.CHUNK] for x in doubles(s.op.name, draw, 2 * ulp.CHUNK)]
+        for at in range(0, len(given[0]), ulp.CHUNK):
+            some = [x[at : at + ulp.CHUNK] for x in given]
+            with np.errstate(all="ignore"):
+                exact = OF_DOUBLES[s.op.name](*(x.astype(LONG) for x in some))
+                unit = np.ldexp(LONG(1), np.maximum(np.frexp(exact)[1] - 53, -1074))
+                for build, kernel in runner.kernels.items():
+                    off = np.abs(launched(kernel, runner.size, s.dtype, s.dtype, some) - exact) / unit
+                    off[~np.isfinite(exact.astype(np.float64))] = 0
+                    worst = int(off.argmax())
+                    assert off[worst] <= rule.syntax.within, (build, [float(x[worst]) for x in some], float(off[worst]))
 
 
 @pytest.mark.parametrize("op", ["Sin", "Cos"])
