@@ -76,6 +76,27 @@ def test_folds_are_the_same_in_any_order_and_in_parts(op: str) -> None:
             assert folded(op, both) == combined(op, whole, folded(op, others))
 
 
+@pytest.mark.parametrize("op", ["Or", "And"])
+def test_folds_of_truths_are_combined_where_they_have_values(op: str) -> None:
+    """Or and And may have a value where an operand has none: a fold does not."""
+    deciding = op == "Or"
+
+    def joined(a: bool | None, b: bool | None) -> bool | None:
+        return deciding if deciding in (a, b) else None if None in (a, b) else not deciding
+
+    def fold(elements: Sequence[bool | None]) -> bool | None:
+        return None if None in elements else functools.reduce(joined, elements, not deciding)
+
+    other = 0
+    for one, two in itertools.product(itertools.product((None, False, True), repeat=2), repeat=2):
+        whole, apart = fold([*map(joined, one, two)]), joined(fold(one), fold(two))
+        assert whole == apart or None in (fold(one), fold(two))
+        other += whole != apart
+        assert fold([*one, *two]) == apart or fold([*one, *two]) is None
+        assert fold([*one, *two]) is None or None not in (fold(one), fold(two))
+    assert other
+
+
 @pytest.mark.parametrize("op", OPS)
 def test_a_fold_of_folds_is_one_over_the_axes_of_both(op: str) -> None:
     rng = random.Random(1)

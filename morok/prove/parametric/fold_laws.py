@@ -6,14 +6,15 @@ element may have no value: a fold of such has none.
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable
 from typing import Final
 
 from morok.prove import smt
 from morok.prove.parametric import kept_axes
-from morok.prove.parametric.element_rules import relate
-from morok.prove.parametric.number_ops import has_value
+from morok.prove.parametric.element_rules import agreement, relate
+from morok.prove.parametric.number_ops import JOINING, has_value
 from morok.prove.parametric.polynomials import INT, Integer, integer, within
 from morok.prove.parametric.quantified import every, exception
 from morok.prove.parametric.reductions import fold
@@ -152,8 +153,8 @@ def _taken_apart(s: Setting, t: Expr, f: Folded) -> bool:
     with s.indices() as b:
         element = f.element(b)
     if element.head == "apply" and element.data is f.by.combine:
-        left, right = (fold(s, f.by, f.kept, f.size, _operand(f, k)) for k in range(2))
-        s.instance("A fold of combinations is the combination of the folds.", t == f.by.combine(left, right))
+        parts = [fold(s, f.by, f.kept, f.size, _operand(f, k)) for k in range(2)]
+        s.instance("A fold of combinations is the combination of the folds.", _combination(s, t, f, parts))
     if element.head == "apply" and element.data in f.by.outward:
         inner = fold(s, f.by, f.kept, f.size, _operand(f, 0))
         s.instance("A sum of negated elements is the negated sum.", t == element.data(inner))
@@ -283,8 +284,6 @@ def _of_equals(s: Setting, t: Expr, f: Folded) -> None:
 
 def _cut(s: Setting, t: Expr, f: Folded, axis: Integer, starts: list[Integer]) -> None:
     """A fold along an axis, taken apart where tensors begin behind one another."""
-    combine = f.by.combine
-    assert combine is not None
     edges = [integer(0), *starts, f.size(axis)]
     parts = []
     for begin, end in itertools.pairwise(edges):
@@ -297,12 +296,25 @@ def _cut(s: Setting, t: Expr, f: Folded, axis: Integer, starts: list[Integer]) -
             return f.element(lambda p: chosen(p.term == axis.term, at(p) + begin, at(p)))
 
         parts.append(fold(s, f.by, f.kept, size, element, part=True))
-    whole = parts[-1]
-    for p in parts[-2::-1]:
-        whole = combine(p, whole)
     there = smt.And(within(axis, 0, f.kept.rank), f.kept.gone(axis))
     in_order = smt.And(*(a.term <= b.term for a, b in itertools.pairwise(edges)))
     s.instance(
         "A fold is that of its first elements, combined with that of the others.",
-        smt.Implies(smt.And(there, in_order), t == whole),
+        smt.Implies(smt.And(there, in_order), _combination(s, t, f, parts, of_all=True)),
     )
+
+
+def _combination(s: Setting, t: Expr, f: Folded, parts: list[Expr], of_all: bool = False) -> Expr:
+    """The condition that a fold is the combination of others.
+
+    A fold of truths has a value where each of them has one, and what combines two where one decides: they are one where the folds
+    that are combined have values, as they have if the whole has one, where all their elements are the whole's.
+    """
+    combine = f.by.combine
+    assert combine is not None
+    whole = functools.reduce(lambda a, b: combine(b, a), reversed(parts))
+    if combine not in JOINING:
+        return t == whole
+    have = smt.And(*(has_value(s, p) for p in parts))
+    one = smt.And(t == whole, *agreement(s, "bool", whole, t))
+    return smt.And(smt.Implies(have, one), smt.Implies(has_value(s, t), have) if of_all else smt.TRUE)

@@ -74,7 +74,7 @@ DECIDING: Final = ("And", "Or")  # one of their operands may decide, whether the
 # ops that may have a value where an operand has none: of all others each has
 LENIENT: Final = frozenset({*DECIDING, "Where"})
 _OR: Final = op("Or", "bool", "bool")
-_DECIDING: Final = frozenset(op(name, "bool", "bool") for name in DECIDING)
+JOINING: Final = frozenset(op(name, "bool", "bool") for name in DECIDING)
 _WHERE: Final = op("Where", "bool", "index", "index")
 _NEG: Final = op("Neg", "index")
 
@@ -148,7 +148,7 @@ def has_value(s: Setting, t: Expr) -> Expr:
         if t.data is _WHERE:
             condition, yes, no = t.args
             return smt.And(has_value(s, condition), smt.If(truth(s, condition), has_value(s, yes), has_value(s, no)))
-        if t.data in _DECIDING:
+        if t.data in JOINING:
             a, b = t.args
             decides = [smt.And(has_value(s, x), truth(s, x) if t.data is _OR else smt.Not(truth(s, x))) for x in (a, b)]
             return smt.Or(smt.And(has_value(s, a), has_value(s, b)), *decides)
