@@ -12,8 +12,13 @@ from collections.abc import Callable, Iterator, Sequence
 import pytest
 
 from morok.dsl import values
+from morok.ir.dtype import dtypes
+from morok.ir.interpret import tensor
+from morok.ir.morok_dialect import MOROK
+from morok.ir.op import Op
+from morok.ir.uop import UOp
 from morok.prove import smt
-from morok.prove.parametric import kept_axes
+from morok.prove.parametric import folds, kept_axes
 from morok.prove.parametric.polynomials import Integer, integer
 from morok.prove.parametric.rule_values import Remaining
 
@@ -41,7 +46,7 @@ def indices(shape: Sequence[int]) -> list[tuple[int, ...]]:
     return list(itertools.product(*map(range, shape)))
 
 
-def tensor(shape: Sequence[int], rng: random.Random) -> dict[tuple[int, ...], Element]:
+def some_tensor(shape: Sequence[int], rng: random.Random) -> dict[tuple[int, ...], Element]:
     return {i: rng.choice((None, *range(8))) if rng.random() < 0.2 else rng.randrange(8) for i in indices(shape)}
 
 
@@ -76,6 +81,31 @@ def test_folds_are_the_same_in_any_order_and_in_parts(op: str) -> None:
             assert folded(op, both) == combined(op, whole, folded(op, others))
 
 
+UNARY = [
+    (d, op, g, of)
+    for d, kind in (("bool", "bool"), ("i8", "int"), ("u16", "int"), ("f16", "float"), ("f64", "float"))
+    for op, taken in folds.TAKEN_OUT[kind].items()
+    for g, of in taken.items()
+    if len(MOROK.ops[g].params) == 1
+]
+
+
+@pytest.mark.parametrize(("dtype", "op", "g", "of"), UNARY)
+def test_what_is_computed_of_elements_may_be_computed_of_a_fold(dtype: str, op: str, g: str, of: str) -> None:
+    """Of no element, too."""
+    d = getattr(dtypes, dtype)
+    values = (
+        [False, True] if d.is_bool else [0.0, -0.0, math.nan, -math.inf, 2.5] if d.is_float else [0, 1, d.min, d.max]
+    )
+    for n in range(3):
+        x = UOp.new(Op.Buffer, (UOp.new(Op.Unique, (), 0), UOp.new(Op.Device, (), "CPU")), n, d)
+        one = UOp.new(Op.ReduceAxis, (UOp.new(Op[g], (x,)),), (Op[op], (0,)))
+        other = UOp.new(Op[g], (UOp.new(Op.ReduceAxis, (x,), (Op[of], (0,))),))
+        for elements in itertools.product(values, repeat=n):
+            (a,), (b,) = (tensor(t, {x: list(elements)})[0] for t in (one, other))
+            assert repr(a) == repr(b)
+
+
 @pytest.mark.parametrize("op", ["Or", "And"])
 def test_folds_of_truths_are_combined_where_they_have_values(op: str) -> None:
     """Or and And may have a value where an operand has none: a fold does not."""
@@ -101,7 +131,7 @@ def test_folds_of_truths_are_combined_where_they_have_values(op: str) -> None:
 def test_a_fold_of_folds_is_one_over_the_axes_of_both(op: str) -> None:
     rng = random.Random(1)
     for shape in SHAPES:
-        x = tensor(shape, rng)
+        x = some_tensor(shape, rng)
         for axes in axis_lists(len(shape)):
             left = [k for k in range(len(shape)) if k not in axes]
             rest = {

@@ -13,8 +13,8 @@ from typing import Final
 
 from morok.prove import smt
 from morok.prove.parametric import kept_axes
-from morok.prove.parametric.element_rules import agreement, relate
-from morok.prove.parametric.number_ops import JOINING, has_value
+from morok.prove.parametric.element_rules import relate
+from morok.prove.parametric.number_ops import JOINING, decided, has_value
 from morok.prove.parametric.polynomials import INT, Integer, integer, within
 from morok.prove.parametric.quantified import every, exception
 from morok.prove.parametric.reductions import fold
@@ -156,8 +156,9 @@ def _taken_apart(s: Setting, t: Expr, f: Folded) -> bool:
         parts = [fold(s, f.by, f.kept, f.size, _operand(f, k)) for k in range(2)]
         s.instance("A fold of combinations is the combination of the folds.", _combination(s, t, f, parts))
     if element.head == "apply" and element.data in f.by.outward:
-        inner = fold(s, f.by, f.kept, f.size, _operand(f, 0))
-        s.instance("A sum of negated elements is the negated sum.", t == element.data(inner))
+        inner = fold(s, f.by.outward[element.data](), f.kept, f.size, _operand(f, 0))
+        one = _one_value(s, f, t, element.data(inner))
+        s.instance("What is computed of elements may be computed of their fold.", one)
     if _is_fold(s, element, f):
         there, flat = _flattened(s, f, lambda at: (f.element(at), lambda e: e))
         s.instance("A fold of folds is the fold of all that they fold.", smt.Implies(there, t == flat))
@@ -316,5 +317,13 @@ def _combination(s: Setting, t: Expr, f: Folded, parts: list[Expr], of_all: bool
     if combine not in JOINING:
         return t == whole
     have = smt.And(*(has_value(s, p) for p in parts))
-    one = smt.And(t == whole, *agreement(s, "bool", whole, t))
-    return smt.And(smt.Implies(have, one), smt.Implies(has_value(s, t), have) if of_all else smt.TRUE)
+    one = smt.Implies(have, _one_value(s, f, t, whole))
+    return smt.And(one, smt.Implies(has_value(s, t), have) if of_all else smt.TRUE)
+
+
+def _one_value(s: Setting, f: Folded, t: Expr, other: Expr) -> Expr:
+    """The condition that a fold is another value, as which truth, too."""
+    if f.by.dtype != "bool":
+        return t == other
+    same_truth = smt.Implies(has_value(s, t), decided(s, t) == decided(s, other))
+    return smt.And(t == other, has_value(s, t) == has_value(s, other), same_truth)

@@ -106,7 +106,7 @@ def _folded(
     if not over and r.built_in:
         r.setting.algebra.taken_out[f] = {
             function(r, op, [dtype] * len(r.rule.dialect.ops[op].operands)): _of_sequence(r, of, dtype, over)
-            for op, of in TAKEN_OUT.get(_kind(r, dtype), {}).get(folding, {}).items()
+            for op, of in taken_out(r, folding, dtype).items()
         }
 
     def at(e: Expr, lane: Integer) -> Expr:
@@ -227,8 +227,17 @@ def regroups(r: Reading, op: str, dtype: str) -> bool:
     The greatest and the least of numbers are so in any order. A fold of truths has no value where one of them has none, while And
     and Or may have one: it is no combination of these.
     """
-    compared = op in ("Max", "Min") and all(d is not None and (d.is_int or d.is_float) for d in _dtypes(r, dtype))
-    return (op in REGROUPING and (wraps(r, dtype) or compared)) or may_regroup(r)
+    return (op in REGROUPING and (wraps(r, dtype) or compares(r, op, dtype))) or may_regroup(r)
+
+
+def compares(r: Reading, op: str, dtype: str) -> bool:
+    """True if a fold is the greatest, or the least, of numbers."""
+    return op in ("Max", "Min") and all(d is not None and (d.is_int or d.is_float) for d in _dtypes(r, dtype))
+
+
+def taken_out(r: Reading, op: str, dtype: str) -> dict[str, str]:
+    """The ops that may be computed of a fold instead of its items, by the fold of which."""
+    return TAKEN_OUT.get(_kind(r, dtype), {}).get(op, {})
 
 
 def _kind(r: Reading, dtype: str) -> str:

@@ -8,6 +8,7 @@ truths the order means nothing, so that their folds may be taken apart, joined a
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from morok.dsl import syntax as S
@@ -24,7 +25,7 @@ from morok.prove.parametric.static_fields import written
 from morok.prove.parametric.tensors import NOWHERE, each
 from morok.prove.rule_syntax import ops_of
 from morok.prove.semantics.term import Unsupported
-from morok.prove.smt import Expr
+from morok.prove.smt import Applicable, Expr
 from morok.prove.symbol import Symbol
 
 if TYPE_CHECKING:
@@ -98,15 +99,24 @@ def _axes(r: Reading, part: Any) -> tuple[Items, list[Items]]:
 def folding(r: Reading, op: str, dtype: str) -> Folding:
     """The way in which an op folds values of a dtype."""
     nothing = folds.nothing(r, op, dtype)
-    if op not in folds.REGROUPING or not exact(r, dtype):
+    if op not in folds.REGROUPING or not (exact(r, dtype) or folds.compares(r, op, dtype)):
         return Folding(op, dtype, nothing)
     combine = folds.combining(r, op, dtype)
+    outward = _outward(r, op, dtype)
     found = ring(r, dtype)
     if op == "Add" and found is not None:
         times, zero = found
-        negated = frozenset({function(r, "Neg", [dtype])} if "Neg" in ops_of(r.rule) else ())
-        return Folding(op, dtype, zero, combine, times if "Mul" in ops_of(r.rule) else None, outward=negated)
-    return Folding(op, dtype, nothing, combine, idempotent=op in ("Max", "Min") or dtype == "bool")
+        return Folding(op, dtype, zero, combine, times if "Mul" in ops_of(r.rule) else None, outward=outward)
+    return Folding(op, dtype, nothing, combine, idempotent=op in ("Max", "Min") or dtype == "bool", outward=outward)
+
+
+def _outward(r: Reading, op: str, dtype: str) -> dict[Applicable, Callable[[], Folding]]:
+    """The functions of one operand that may be computed of a fold, of another op or the same, instead of its elements."""
+    return {
+        function(r, g, [dtype]): partial(folding, r, of, dtype)
+        for g, of in folds.taken_out(r, op, dtype).items()
+        if g in ops_of(r.rule) and len(r.rule.dialect.ops[g].params) == 1
+    }
 
 
 def fold(

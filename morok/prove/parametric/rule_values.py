@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -59,7 +59,7 @@ class Folding:
     combine     the function of two values that folds are made of, where these may be regrouped; None where they may not
     times       the product that distributes over it
     idempotent  the fold of one value, as often as it may be, is that value
-    outward     the functions g for which the fold of all g(x) is g of the fold
+    outward     the functions g for which the fold of all g(x) is g of a fold of all x, each with that fold
     """
 
     op: str
@@ -68,7 +68,7 @@ class Folding:
     combine: Applicable | None = None
     times: Applicable | None = None
     idempotent: bool = False
-    outward: frozenset[Applicable] = frozenset()
+    outward: Mapping[Applicable, Callable[[], Folding]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
