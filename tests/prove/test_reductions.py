@@ -62,7 +62,7 @@ def along(shape: Sequence[int], axes: Sequence[int]) -> list[tuple[int, ...]]:
 
 @pytest.mark.parametrize("op", OPS)
 def test_folds_of_nothing_of_one_and_of_equal_elements(op: str) -> None:
-    assert folded(op, []) == OPS[op][1]
+    assert all(folded(op, [OPS[op][1]] * n) == OPS[op][1] for n in range(5))
     for x in (None, *range(8)):
         assert folded(op, [x]) == x
         if op in ("Max", "Min", "Or", "And"):
@@ -196,6 +196,9 @@ def test_a_product_of_sums_is_the_sum_of_all_products() -> None:
 def test_rings() -> None:
     for a, b, c in itertools.product((None, *range(8)), repeat=3):
         assert combined("Mul", combined("Mul", a, b), c) == combined("Mul", a, combined("Mul", b, c))
+        products = combined("Add", combined("Mul", a, c), combined("Mul", b, c))
+        assert combined("Mul", combined("Add", a, b), c) == products
+        assert (combined("Mul", a, b) is None) == (None in (a, b))
         assert combined("Add", a, 0) == a
         assert combined("Mul", a, 0) == (None if a is None else 0)
 

@@ -13,7 +13,7 @@ from morok.prove import smt
 from morok.prove.parametric import axis_conditions, folds, kept_axes, laws, loops, number_ops, shared, tensors, views
 from morok.prove.parametric.conditions import axes
 from morok.prove.parametric.number_ops import has_value
-from morok.prove.parametric.op_functions import dtype_named, function, name_of, result_dtype, wraps, zero_of
+from morok.prove.parametric.op_functions import dtype_named, function, name_of, one_of, result_dtype, wraps, zero_of
 from morok.prove.parametric.polynomials import INT, Integer, integer, least, within
 from morok.prove.parametric.rule_values import (
     AxisList,
@@ -309,6 +309,8 @@ def _call(r: Reading, e: S.ECall) -> Any:
         return _identity(r, *e.args)
     if e.name == "zero" and len(e.args) == 1 and not isinstance(e.args[0], S.EType):
         return _zero(r, e.args[0])
+    if e.name == "one" and len(e.args) == 1 and not isinstance(e.args[0], S.EType):
+        return _one(r, e.args[0])
     if e.name == "eval":
         return _evaluated(r, e)
     if e.name == "sum" and len(e.args) == 1:
@@ -343,6 +345,15 @@ def _where(r: Reading, condition: S.Expr, yes: S.Expr, no: S.Expr) -> Integer:
 def _zero(r: Reading, of: S.Expr) -> Vector:
     """The number 0, of the dtype and lanes of a node."""
     made = zero(r.element(of))
+    return Vector(vector(value(r, of)).count, made.at, tensor=tensors.of(made), constant=True)
+
+
+def _one(r: Reading, of: S.Expr) -> Vector:
+    """The number 1, of the dtype and lanes of a node."""
+    dtype = r.element(of)
+    if not wraps(r, dtype):
+        raise Unsupported("the number 1 of another dtype than of integers that wrap")
+    made = splat(one_of(dtype))
     return Vector(vector(value(r, of)).count, made.at, tensor=tensors.of(made), constant=True)
 
 

@@ -22,7 +22,8 @@ from morok.prove.parametric.rule_values import Folded, Indices, Items
 from morok.prove.parametric.sequences import chosen
 from morok.prove.parametric.setting import Setting
 from morok.prove.semantics.term import Unsupported
-from morok.prove.smt import Expr
+from morok.prove.smt import Applicable, Expr
+from morok.prove.smt.term_graphs import subterms
 
 MOST: Final = 16  # folds that are compared
 DEEPEST: Final = 2  # folds within folds are compared so deep
@@ -107,14 +108,7 @@ def _equal(
     index  of an index vector of the other that of the one
     """
     (t, f), (u, g) = one, other
-    at, inside = smt.Function(s.symbol("index"), INT, INT), smt.Bool(s.symbol("inside"))
-
-    def w(p: Integer) -> Integer:
-        return integer(at(p.term))
-
-    s.for_all(
-        g.kept.rank, lambda p: smt.Implies(g.kept.gone(p), within(w(p), 0, g.size(p))), inside, lambda p: w(p).term == 0
-    )
+    w, inside = _index(s, g)
     p = s.unknown("axis")
     same_size = smt.Implies(f.kept.gone(p), f.size(p).term == g.size(to(p)).term)
     unlike = smt.And(within(p, 0, f.kept.rank), smt.Not(smt.And(f.kept.gone(p) == g.kept.gone(to(p)), same_size)))
@@ -143,7 +137,7 @@ def _equal(
 def _taken_apart(s: Setting, t: Expr, f: Folded) -> bool:
     """Add what a fold is made of; truth of it being made of other folds."""
     if s.few_elements or f.by.times in s.algebra.rings:
-        s.instance("A fold of nothing is the identity of its op.", smt.Or(full(s, f), t == f.by.nothing))
+        _of_nothing(s, t, f)
     if s.few_elements:
         several = exception(s, f.kept.rank, lambda p: smt.Implies(f.kept.gone(p), f.size(p).term == 1))
         s.instance("A fold of one element is that element.", smt.Or(several, t == f.element(lambda p: integer(0))))
@@ -155,10 +149,14 @@ def _taken_apart(s: Setting, t: Expr, f: Folded) -> bool:
     if element.head == "apply" and element.data is f.by.combine:
         parts = [fold(s, f.by, f.kept, f.size, _operand(f, k)) for k in range(2)]
         s.instance("A fold of combinations is the combination of the folds.", _combination(s, t, f, parts))
+        if f.by.combine not in JOINING:
+            s.combined[t] = f.by.combine(*parts)
     if element.head == "apply" and element.data in f.by.outward:
         inner = fold(s, f.by.outward[element.data](), f.kept, f.size, _operand(f, 0))
         one = _one_value(s, f, t, element.data(inner))
         s.instance("What is computed of elements may be computed of their fold.", one)
+    if element.head == "apply" and element.data is f.by.times:
+        _product_with_sums(s, t, f, element)
     if _is_fold(s, element, f):
         there, flat = _flattened(s, f, lambda at: (f.element(at), lambda e: e))
         s.instance("A fold of folds is the fold of all that they fold.", smt.Implies(there, t == flat))
@@ -166,10 +164,24 @@ def _taken_apart(s: Setting, t: Expr, f: Folded) -> bool:
         k = next((k for k, x in enumerate(element.args) if _is_fold(s, x, f)), None)
         if k is not None:
             _distributed(s, t, f, k)
-    for rank, axis, starts in () if f.part else s.views.cuts:
+    chosen_folds = _chooses_folds(s)
+    for rank, axis, starts in () if f.part or chosen_folds else s.views.cuts:
         if rank.same(f.kept.rank):
             _cut(s, t, f, axis, starts)
-    return len(s.laws) > before
+    apart = len(s.laws) > before
+    if element.head == "ite" and chosen_folds:
+        _of_what_adds_nothing(s, t, f)
+    return apart
+
+
+def _chooses_folds(s: Setting) -> bool:
+    """True if it is claimed what a choice between a fold and something else is."""
+    return any(t.head == "ite" and not s.folded.keys().isdisjoint(t.args[1:]) for t in subterms(s.claims))
+
+
+def _of_nothing(s: Setting, t: Expr, f: Folded) -> None:
+    nothing = smt.And(t == f.by.nothing, has_value(s, t))
+    s.instance("A fold of nothing is the identity of its op.", smt.Or(full(s, f), nothing))
 
 
 def _is_fold(s: Setting, t: Expr, f: Folded) -> bool:
@@ -221,6 +233,55 @@ def _flattened(
     return smt.TRUE, fold(s, f.by, kept_axes.beside(f.kept, kept), size_of_both, element_of_both)
 
 
+def _of_what_adds_nothing(s: Setting, t: Expr, f: Folded) -> None:
+    """A fold of elements that add nothing."""
+    w, inside = _index(s, f)
+    s.within = (*f.within, inside)
+    more = smt.And(inside, smt.Not(f.element(w) == f.by.nothing))
+    s.within = ()
+    s.instance("A fold of the identity of its op is that.", smt.Or(more, smt.And(t == f.by.nothing, has_value(s, t))))
+
+
+def _index(s: Setting, f: Folded) -> tuple[Indices, Expr]:
+    """An index along the axes that a fold is over, of which nothing else is known; and whether there is one."""
+    at, inside = smt.Function(s.symbol("index"), INT, INT), smt.Bool(s.symbol("inside"))
+
+    def w(p: Integer) -> Integer:
+        return integer(at(p.term))
+
+    s.for_all(
+        f.kept.rank, lambda p: smt.Implies(f.kept.gone(p), within(w(p), 0, f.size(p))), inside, lambda p: w(p).term == 0
+    )
+    return w, inside
+
+
+def _product_with_sums(s: Setting, t: Expr, f: Folded, element: Expr) -> None:
+    """A sum of products, of which a factor is a sum at every index: two sums of products."""
+    times, combine = f.by.times, f.by.combine
+    assert times is not None
+    assert combine is not None
+    k = next((k for k, x in enumerate(element.args) if x.head == "apply" and x.data is combine), None)
+    if k is None:
+        return
+
+    def summand(j: int) -> Callable[[Indices], Expr]:
+        def at(b: Indices) -> Expr:
+            product: Expr = times(_summand(_operand(f, k)(b), combine, j), _operand(f, 1 - k)(b))
+            return product
+
+        return at
+
+    s.combined[t] = combine(*(fold(s, f.by, f.kept, f.size, summand(j)) for j in range(2)))
+    s.instance(PRODUCT, t == s.combined[t])
+
+
+def _summand(t: Expr, combine: Applicable, k: int) -> Expr:
+    if t.head != "apply" or t.data is not combine:
+        raise Unsupported("elements that are computed otherwise at other indices")
+    found: Expr = t.args[k]
+    return found
+
+
 def _distributed(s: Setting, t: Expr, f: Folded, k: int) -> None:
     """A sum of products with sums."""
     times = f.by.times
@@ -241,11 +302,11 @@ def _product(s: Setting, t: Expr) -> None:
     """A product with a sum; and with other products, and with 0."""
     nothing = s.algebra.rings[t.data]
     x, y = t.args
-    found = next(
-        ((s.folded[u], v) for u, v in ((x, y), (y, x)) if u in s.folded and s.folded[u].by.times is t.data), None
-    )
+    found = next(((u, v) for u, v in ((x, y), (y, x)) if u in s.folded and s.folded[u].by.times is t.data), None)
     if found is not None:
-        g, factor = found
+        of, factor = found
+        g = s.folded[of]
+        _of_nothing(s, of, g)
         some = full(s, g)
         product = fold(s, g.by, g.kept, g.size, lambda at: t.data(factor, g.element(at)))
         s.instance(PRODUCT, smt.Implies(some, t == product))
@@ -254,6 +315,10 @@ def _product(s: Setting, t: Expr) -> None:
         s.instance(
             "A product of three is one of the first, and of the others.", t == t.data(x.args[0], t.data(x.args[1], y))
         )
+    s.instance(
+        "A product has a value where both factors have one.",
+        smt.Implies(smt.And(has_value(s, x), has_value(s, y)), has_value(s, t)),
+    )
     zero = smt.Or(x == nothing, y == nothing)
     s.instance("A product with 0 is 0.", smt.Implies(smt.And(zero, has_value(s, t)), t == nothing))
 
@@ -268,14 +333,7 @@ def _sum(s: Setting, t: Expr, nothing: Expr) -> None:
 
 def _of_equals(s: Setting, t: Expr, f: Folded) -> None:
     """A fold of one value, by an op that makes no more of it."""
-    at, inside = smt.Function(s.symbol("index"), INT, INT), smt.Bool(s.symbol("inside"))
-
-    def w(p: Integer) -> Integer:
-        return integer(at(p.term))
-
-    s.for_all(
-        f.kept.rank, lambda p: smt.Implies(f.kept.gone(p), within(w(p), 0, f.size(p))), inside, lambda p: w(p).term == 0
-    )
+    w, inside = _index(s, f)
     s.within = (*f.within, inside)
     one = f.element(lambda p: integer(0))
     differ = smt.And(inside, smt.Not(f.element(w) == one))
@@ -286,6 +344,9 @@ def _of_equals(s: Setting, t: Expr, f: Folded) -> None:
 def _cut(s: Setting, t: Expr, f: Folded, axis: Integer, starts: list[Integer]) -> None:
     """A fold along an axis, taken apart where tensors begin behind one another."""
     edges = [integer(0), *starts, f.size(axis)]
+    behind = (edges[-1] - edges[-2]).terms
+    if behind and all(c < 0 for c in behind.values()):  # of sizes: it ends before the last one begins
+        return
     parts = []
     for begin, end in itertools.pairwise(edges):
 

@@ -21,9 +21,12 @@ def about(s: Setting) -> None:
     """Add the instances at the folds that are spoken of, and at what is combined like their items."""
     applied = [t for t in s.terms() if t.head == "apply"]
     combining = set(s.regrouped.values())
+    over_axes = {f.by.combine for f in s.folded.values()}
     for t in applied:
-        if t.data in combining or (
-            t.data in s.regrouped and s.sequences[t.args[0]][0].known in range(2, MOST_ITEMS + 1)
+        if (
+            t.data in combining
+            or t.data in over_axes
+            or (t.data in s.regrouped and s.sequences[t.args[0]][0].known in range(2, MOST_ITEMS + 1))
         ):
             _in_any_order(s, t)
         if t.data in combining:
@@ -74,6 +77,8 @@ def _items(s: Setting, t: Expr, combine: Applicable) -> Iterator[Expr]:
         length, item = s.sequences[t.args[0]]
         for k in range(length.known or 0):
             yield from _items(s, item(integer(k)), combine)
+    elif t in s.combined and s.combined[t].data is combine:
+        yield from _items(s, s.combined[t], combine)
     else:
         yield t
 

@@ -135,9 +135,14 @@ def _is_false(t: Expr) -> bool:
     return t.head == "const" and t.data == Symbol("fixed", "zero", "bool")
 
 
+def _is_written(t: Expr) -> bool:
+    """True if a term is the number, or the truth, that a rule writes, or 0."""
+    return t.head == "const" and t.data.kind == "fixed" and t.data.parts[0] in ("literal", "zero")
+
+
 def has_value(s: Setting, t: Expr) -> Expr:
     """The condition that an index, or a truth, has a value. Invalid is one."""
-    if t is laws.INVALID or _is_false(t):
+    if t is laws.INVALID or t in s.constants or _is_written(t):
         return smt.TRUE
     if t.head == "ite":
         condition, yes, no = t.args

@@ -76,6 +76,11 @@ def zero_of(dtype: str) -> Expr:
     return smt.Const(Symbol("fixed", "zero", dtype), VALUE)
 
 
+def one_of(dtype: str) -> Expr:
+    """The number 1 of a dtype of integers."""
+    return smt.Const(Symbol("fixed", "literal", "1", dtype), VALUE)
+
+
 def ring(r: Reading, dtype: str) -> tuple[Applicable, Expr] | None:
     """The product of a dtype, which distributes over its sum, and the zero of both; None where there is no such."""
     if not wraps(r, dtype):

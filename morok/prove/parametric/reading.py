@@ -25,7 +25,7 @@ from morok.prove.parametric import (
     tensors,
 )
 from morok.prove.parametric.lane_unknowns import Lanes
-from morok.prove.parametric.op_functions import ring, wraps, zero_of
+from morok.prove.parametric.op_functions import one_of, ring, wraps, zero_of
 from morok.prove.parametric.polynomials import INT, Integer, integer, within
 from morok.prove.parametric.rule_values import (
     AxisList,
@@ -338,12 +338,15 @@ class Reading:
             value = laws.NUMBER(smt.IntVal(_NUMBERS[p.kind]))
         elif p.kind == "zero" and (found := ring(self, dtype)) is not None:
             value = found[1]
+        elif p.kind == "one" and wraps(self, dtype):
+            value = one_of(dtype)
         elif dtype == "index":
             value = laws.NUMBER(smt.Int(name))
         elif dtype == "bool" and p.kind in _TRUTHS:
             value = laws.TRUTH(smt.BoolVal(_TRUTHS[p.kind]))
         if p.bound is not None and not self._stands_for(p.bound, value):
             self.bind(p.bound, Datum(value, dtype))
+        self.setting.constants.add(value)
         return Vector(count, lambda e, lane: value, tensor=tensors.scalar(value), constant=True)
 
     def _stands_for(self, name: str, value: Expr) -> bool:

@@ -169,7 +169,7 @@ class Setting:
     reordered   for two folds whether it has been said that they may be one, in another order
     widest      the lanes of places at several indices, by the number and the lanes of these
     over_axes   the folds over iterations of axes, by iteration and lane, as functions of the list of these
-    folded      the folds over axes
+    folded      the folds over axes, and `combined`: those of which it was said what combination of others they are
     within      the index vectors at which folds are being compared, and `contexts` those at which a sequence is asked for
     sides       those of the rule of which an element is asked
     few_elements  it is asked what folds of one element are, and of none
@@ -195,6 +195,7 @@ class Setting:
         self.nested_items: dict[Applicable, Joined] = {}
         self.places: set[Applicable] = set()
         self.of_numbers: set[Applicable] = set()
+        self.constants: set[Expr] = set()  # the values of constants that a pattern names
         self.may_be_invalid: set[Applicable] = set()  # the functions that are variables which may be Invalid
         self.said: set[tuple[Expr, ...]] = set()  # of which first items it has been said what they are, and where
         self.firsts: dict[tuple[Expr, Expr], Symbol] = {}
@@ -203,6 +204,7 @@ class Setting:
         self.kept: dict[tuple[Expr, ...], Remaining] = {}
         self.folds: dict[tuple[Any, ...], Expr] = {}
         self.folded: dict[Expr, Folded] = {}
+        self.combined: dict[Expr, Expr] = {}
         self.few_elements = False
         self.within: tuple[Expr, ...] = ()
         self.sides: frozenset[str] = frozenset()
