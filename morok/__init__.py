@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 
+import morok.late_imports
 from morok.handed import hand_in
 
 TYPE_CHECKING = False  # type checkers take it for true; importing typing would double the time of `import morok`

@@ -1,8 +1,8 @@
 """All locks of the compiler: signal handlers do not run inside one, and in a forked child all are free.
 
 A thread that holds a lock in the parent does not exist in the child, which would wait for it forever. So a fork first acquires
-all locks, and waits for compilations of other threads: the child's state is consistent. For the same reason modules that are
-imported late, such as LLVM, are imported inside a lock. Locks are acquired in the order of `_ALL`, to avoid deadlocks.
+all locks, and waits for compilations of other threads: the child's state is consistent. (It waits for their imports too, see
+`late_imports`.) Locks are acquired in the order of `_ALL`, to avoid deadlocks.
 
 The locks are reentrant: a garbage collection inside one may run the program's finalizers, which may compute tensors.
 """
@@ -14,12 +14,14 @@ import threading
 from typing import Final
 
 from morok.interrupts import deferred
+from morok.late_imports import hold_before_a_fork
 
 _turnstile: Final = threading.RLock()  # held during a fork: threads without locks wait for it before they acquire one
 
 
 class _Mine(threading.local):
     held = 0  # number of locks held by this thread
+    forks = False
 
 
 _mine: Final = _Mine()
@@ -91,13 +93,18 @@ def _get_all() -> None:
     _turnstile.acquire()
     for lock in _ALL:
         lock.inner.acquire()
+    _mine.forks = True
 
 
 def _free_all() -> None:
+    if not _mine.forks:  # the fork had begun when another thread imported this module
+        return
+    _mine.forks = False
     for lock in _ALL:
         lock.inner.release()
     _turnstile.release()
     deferred.__exit__()
 
 
-os.register_at_fork(before=_get_all, after_in_parent=_free_all, after_in_child=_free_all)
+hold_before_a_fork(_get_all, _free_all)
+os.register_at_fork(after_in_parent=_free_all, after_in_child=_free_all)

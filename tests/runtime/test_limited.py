@@ -185,6 +185,39 @@ def test_a_child_forked_while_threads_compile_and_run(threads: int) -> None:
     assert not problems
 
 
+@pytest.mark.parametrize("late", ["morok.tensor.tensor", "morok.prove.api", "morok.dsl.check", "lark"])
+def test_a_child_forked_while_a_thread_imports(late: str, pack: Path, tmp_path: Path) -> None:
+    """A module that is half imported in a child stays so, and who needs it waits forever: a fork waits for the import instead."""
+    text = f"""
+        import os, signal, sys, threading
+        import numpy as np, morok
+
+        begun = threading.Event()
+
+        class Slow:
+            def find_spec(self, name, path=None, target=None):
+                if name == {late!r} and not begun.is_set():
+                    begun.set()
+                    threading.Event().wait(0.5)
+
+        def work():
+            verdicts = [v.verdict for v in morok.prove({str(pack)!r})]
+            return verdicts == ["proved"] * 12 and (morok.Tensor(np.ones(3)) * 2).sum().item() == 6.0
+
+        sys.meta_path.insert(0, Slow())
+        thread = threading.Thread(target=work)
+        thread.start()
+        assert begun.wait(60)
+        if (pid := os.fork()) == 0:
+            signal.alarm(60)
+            os._exit(0 if work() else 2)
+        print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+        thread.join()
+    """
+    ran = limited(resource.RLIMIT_NOFILE, 256, "-c", textwrap.dedent(text), folder=tmp_path / "cache")
+    assert (ran.stdout, ran.returncode) == ("0\n", 0), ran.stderr
+
+
 def everything(file: str) -> tuple[Any, ...]:
     verdicts = [v.verdict for v in morok.prove(file)]
     rules = morok.load_rules(file)

@@ -21,7 +21,7 @@ ENGINE = ("dialect", "dsl", "rewrite")  # lowest first
 # What everything may use: it knows neither rules nor tensors.
 GROUND = {
     "arguments", "atomic", "cache_folder", "caller", "config", "disk_cache", "errors", "handed", "interrupts", "lane_roles",
-    "locks", "marks", "names", "out_of_memory", "reference_queue", "value_domains", "view_meanings",
+    "late_imports", "locks", "marks", "names", "out_of_memory", "reference_queue", "value_domains", "view_meanings",
 }  # fmt: skip
 SOLVER: Final = "morok.prove.semantics"  # where the solver functions are that ops name: loaded when something is proved
 MODULE: Final = re.compile(r"(morok(?:\.\w+)+)(\.?)(?::\w+)?")  # a dot at the end where more follows
