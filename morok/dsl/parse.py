@@ -7,6 +7,7 @@ does not parse, a line in it that begins like a rule without its name is a mista
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -39,9 +40,15 @@ class Parsed(NamedTuple):
     errors: list[MorokError]
 
 
+@functools.lru_cache(maxsize=4)
+def _lines(text: str) -> tuple[str, ...]:
+    """The lines of a file, split once for all its mistakes."""
+    return tuple(text.split("\n"))
+
+
 def excerpt(text: str, line: int, column: int, width: int = 1) -> str:
     """The line, with carets under the mistake."""
-    lines = text.split("\n")
+    lines = _lines(text)
     if not 1 <= line <= len(lines):
         return ""
     source = lines[line - 1].rstrip("\r")

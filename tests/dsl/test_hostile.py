@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from morok.dsl import parse
 from morok.dsl.check import check_text
 from morok.dsl.format import format_text
 from morok.dsl.lexer import MAX_BYTES, MAX_DEPTH
@@ -111,6 +112,15 @@ def test_many_mistakes() -> None:
         check_text(text)
     assert len(caught.value.errors) == 100
     assert "500 mistakes (the first 100 are shown)" in caught.value.message
+
+
+def test_a_file_is_cut_into_lines_once_for_all_its_mistakes() -> None:
+    """Cut anew for each, a file of a megabyte with a mistake in every line takes minutes."""
+    parse._lines.cache_clear()
+    with pytest.raises(RuleError):
+        check_text("group g\n\n" + "".join(f"a{i}: Add(x: i32, {i}) ~> y\n" for i in range(200)))
+    assert parse._lines.cache_info().misses == 1
+    assert parse._lines.cache_info().hits == 199
 
 
 @pytest.mark.parametrize(
