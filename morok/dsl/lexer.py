@@ -19,6 +19,7 @@ from morok.dsl.syntax import Span
 from morok.errors import Place, RuleEncodingError, RuleLimitError
 
 MAX_DEPTH: Final = 64
+MAX_ITEMS: Final = 256  # of a list, as operands are one: a rule about more says so by a sequence
 MAX_DIGITS: Final = 400
 
 
@@ -168,11 +169,14 @@ def _example_end(text: str, start: int, indent: int) -> tuple[int, bool]:
 
 
 def tokenize(text: str, file: str, vocabulary: Vocabulary) -> tuple[list[Tok], list[Comment]]:
-    """The tokens and the comments of `text`. Raises RuleLimitError where brackets nest too deep or a number is too long."""
+    """The tokens and the comments of `text`. What is beyond a limit is a token that no rule of the grammar takes: a bracket TOO_DEEP,
+    the comma before an item TOO_MANY, a number TOO_LONG.
+    """
     tokens: list[Tok] = []
     comments: list[Comment] = []
     words, signs, scan = vocabulary.words, vocabulary.signs, vocabulary.scanner.match
-    line, line_start, first, depth, pos = 1, 0, True, 0, 0
+    line, line_start, first, pos = 1, 0, True, 0
+    brackets = _Brackets()
     size = len(text)
     while pos < size:
         m = scan(text, pos)
@@ -192,19 +196,9 @@ def tokenize(text: str, file: str, vocabulary: Vocabulary) -> tuple[list[Tok], l
         if kind == "NAME":
             kind = words.get(value, "NAME")
         elif kind == "SIGN":
-            kind = signs[value]
-            depth = _depth(value, depth)
-            if depth > MAX_DEPTH:
-                raise RuleLimitError(
-                    f"brackets are nested more than {MAX_DEPTH} deep",
-                    place=Place(file, line, column),
-                    expected=f"at most {MAX_DEPTH} levels",
-                    hint="is a bracket never closed? Otherwise name parts of the rule with `let`",
-                )
+            kind = brackets.read(value) or signs[value]
         elif kind in ("INTEGER", "FLOAT") and len(value) > MAX_DIGITS:
-            raise RuleLimitError(
-                f"a number of {len(value):,} digits", place=Place(file, line, column), expected=f"at most {MAX_DIGITS}"
-            )
+            kind = "TOO_LONG"
         token = Tok(kind, value, file, line, column, start, first)
         first = False
         tokens.append(token)
@@ -216,13 +210,25 @@ def tokenize(text: str, file: str, vocabulary: Vocabulary) -> tuple[list[Tok], l
     return tokens, comments
 
 
-def _depth(sign: str, depth: int) -> int:
-    """The number of brackets that are open behind a sign, from that before it."""
-    if sign in OPEN:
-        return depth + 1
-    if sign in ")]}":
-        return max(depth - 1, 0)
-    return 0 if sign in ("~>", "=>") else depth  # an arrow stands in no bracket: one that is still open was forgotten
+class _Brackets:
+    """The brackets that are open, with how many items each has so far."""
+
+    def __init__(self) -> None:
+        self.items: list[int] = []
+
+    def read(self, sign: str) -> str:
+        """The limit that a sign is beyond: "TOO_DEEP", "TOO_MANY", or none, ""."""
+        if sign in OPEN:
+            self.items.append(1)
+        elif sign in ("~>", "=>"):
+            self.items.clear()  # an arrow stands in no bracket: one that is still open was forgotten
+        elif self.items and sign in ")]}":
+            self.items.pop()
+        elif self.items and sign == ",":
+            self.items[-1] += 1
+        if len(self.items) > MAX_DEPTH:
+            return "TOO_DEEP"
+        return "TOO_MANY" if self.items and self.items[-1] > MAX_ITEMS else ""
 
 
 def _take_example(token: Tok, text: str, line_start: int) -> int:

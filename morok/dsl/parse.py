@@ -19,7 +19,7 @@ from morok.dialect import BUILT_IN
 from morok.dsl import syntax as S
 from morok.dsl.file_bytes import decode, read_bytes
 from morok.dsl.grammar import parser
-from morok.dsl.lexer import MAX_DEPTH, Comment, Tok, Vocabulary, check_text, tokenize
+from morok.dsl.lexer import MAX_DEPTH, MAX_DIGITS, MAX_ITEMS, Comment, Tok, Vocabulary, check_text, tokenize
 from morok.dsl.syntax_builder import Mistake
 from morok.errors import MorokError, Place, RuleError, RuleLimitError, RuleSyntaxError
 from morok.names import did_you_mean, nearest
@@ -107,6 +107,21 @@ def _in_words(accepted: set[str], texts: dict[str, str]) -> str:
     return said[0] if len(said) == 1 else ", ".join(said[:-1]) + f" or {said[-1]}" if said else ""
 
 
+# What a token is beyond: the mistake, what is expected, a hint
+_LIMITS: Final = {
+    "TOO_DEEP": (
+        f"brackets are nested more than {MAX_DEPTH} deep",
+        f"at most {MAX_DEPTH} levels",
+        "is a bracket never closed? Otherwise name parts of the rule with `let`",
+    ),
+    "TOO_MANY": (
+        f"a list of more than {MAX_ITEMS} items",
+        f"at most {MAX_ITEMS}",
+        "is a bracket never closed? Otherwise write a sequence, `xs..`, or a comprehension",
+    ),
+    "TOO_LONG": ("a number of {:,} digits", f"at most {MAX_DIGITS}", ""),
+}
+
 _CLOSES: Final = {"(": ")", "[": "]", "{": "}"}
 
 
@@ -155,6 +170,9 @@ class _Parser:
                 'a closing "',
                 "a doc string stands on one line; several in a row are joined",
             )
+        if t.type in _LIMITS:
+            message, expected, hint = _LIMITS[t.type]
+            return self.error(message.format(len(t.value)), t, expected, hint, RuleLimitError)
         if t.type == "BAD":
             return self.error(f"unexpected character {t.value!r}", t)
         if t.type == "BAD_EXAMPLE":

@@ -11,10 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from morok.dsl import parse
-from morok.dsl.check import check_text
+from morok.dsl.check import check_text, partly_checked
+from morok.dsl.file_bytes import MAX_BYTES
 from morok.dsl.format import format_text
-from morok.dsl.lexer import MAX_BYTES, MAX_DEPTH
-from morok.dsl.parse import parse_file, parse_text
+from morok.dsl.lexer import MAX_DEPTH, MAX_ITEMS
+from morok.dsl.parse import parse_file, parse_text, recover
 from morok.errors import RuleEncodingError, RuleError, RuleLimitError
 
 N = 10_000
@@ -121,6 +122,45 @@ def test_a_file_is_cut_into_lines_once_for_all_its_mistakes() -> None:
         check_text("group g\n\n" + "".join(f"a{i}: Add(x: i32, {i}) ~> y\n" for i in range(200)))
     assert parse._lines.cache_info().misses == 1
     assert parse._lines.cache_info().hits == 199
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "a: Vectorize({xs}) ~> x0",
+        "a: Permute {{ src: x, axes: [{numbers}] }} ~> x",
+        "a: Neg(x: f32) if sum([{numbers}]) > 0 ~> x",
+        "for op in unary [{ops}] {{\n    a: op(x: f32) ~> x\n}}",
+    ],
+)
+def test_a_list_has_a_limit(rule: str) -> None:
+    """Without one, the proof of a rule about a thousand operands ran out of stack, and of as many axes did not end."""
+
+    def text(n: int) -> str:
+        names = (", ".join(f"x{i}" for i in range(n)), ", ".join(map(str, range(n))), ", ".join(["Neg"] * n))
+        return f"group g\n\n{rule.format(**dict(zip(('xs', 'numbers', 'ops'), names, strict=True)))}\n"
+
+    assert len(recover(text(MAX_ITEMS)).file.groups[0].items) == 1
+    assert not recover(text(MAX_ITEMS)).errors
+    with pytest.raises(RuleLimitError, match="a list of more than 256 items"):
+        parse_text(text(MAX_ITEMS + 1))
+
+
+@pytest.mark.parametrize(
+    ("target", "said"),
+    [
+        ("9" * 401, "a number of 401 digits"),
+        ("Neg(" * 70 + "x" + ")" * 70, "brackets are nested more than 64 deep"),
+        ("Vectorize(" + "x, " * 300 + "x)", "a list of more than 256 items"),
+    ],
+)
+def test_a_rule_beyond_a_limit_leaves_the_others_alone(target: str, said: str) -> None:
+    text = f"group g\n\na: Neg(Neg(x)) ~> x\n\nb: Neg(x: i32) ~> {target}\n\nc: Add(x: i32, 0) ~> x\n"
+    checked, errors = partly_checked(text)
+    assert [e.message for e in errors] == [said]
+    assert [e.place.line for e in errors if e.place] == [5]
+    assert checked is not None
+    assert [r.own for r in checked.rules()] == ["g.a", "g.c"]
 
 
 @pytest.mark.parametrize(
