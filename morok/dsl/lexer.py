@@ -169,8 +169,8 @@ def _example_end(text: str, start: int, indent: int) -> tuple[int, bool]:
 
 
 def tokenize(text: str, file: str, vocabulary: Vocabulary) -> tuple[list[Tok], list[Comment]]:
-    """The tokens and the comments of `text`. What is beyond a limit is a token that no rule of the grammar takes: a bracket TOO_DEEP,
-    the comma before an item TOO_MANY, a number TOO_LONG.
+    """The tokens and the comments of `text`. What is beyond a limit is a token that no rule of the grammar takes: a bracket
+    TOO_DEEP, the comma before an item TOO_MANY, a number TOO_LONG.
     """
     tokens: list[Tok] = []
     comments: list[Comment] = []
