@@ -26,7 +26,7 @@ from morok.prove.encoding.encoder import Encoder
 from morok.prove.encoding.foreign_lanes import ForeignLanes
 from morok.prove.encoding.lane_by_lane import lane_by_lane
 from morok.prove.encoding.obligation import Choices, Inapplicable, Obligation, OutOfSteps, reads_lanes
-from morok.prove.encoding.reindexing import BackwardsEncoder, ReindexingEncoder
+from morok.prove.encoding.reindexing import AnyOrderEncoder, ReindexingEncoder
 from morok.prove.encoding.structure import StructureEncoder
 from morok.prove.forms import about_axes, about_launches, folds_lanes, keeps_statements
 from morok.prove.judging import judge, probe
@@ -446,7 +446,7 @@ def readings(rule: CheckedRule) -> list[Callable[..., Any]]:
     found: list[Callable[..., Any]] = [encoder_for]
     ops = set(ops_of(rule))
     if "Range" in ops and "subst" in names_in(rule.syntax.target):
-        found += [ReindexingEncoder, BackwardsEncoder] if "Reduce" in ops else [ReindexingEncoder]
+        found += [ReindexingEncoder, AnyOrderEncoder] if "Reduce" in ops else [ReindexingEncoder]
     if {"Reduce", "Range"} <= ops:
         found += [ChosenEncoder, CountingEncoder] if "subst" in names_in(rule.syntax.target) else [CountingEncoder]
     return found

@@ -20,7 +20,6 @@ OPEN = frozenset(
     {
         "memory.two_in_order",
         "loops.widened",
-        "loops.by_two",
         "loops.backwards",
         "tensors.concat_in_concat",
         "tensors.sum_of_padded",

@@ -4,9 +4,9 @@ A rule closes the same body under new ranges, with every old range replaced in i
 iterations are the same, in the same order, if this expression maps the new index vectors into the old ones, keeps their
 lexicographic order, and there are as many of both: a map that keeps the order is injective, and between finite sets of one size
 then a bijection. What the body computes plays no part, nor what it finds in memory: each iteration finds what it has found. Of a
-fold of integers, whose order means nothing, the map may also reverse the order. New ranges must be new: nothing that remains may
+fold of integers, whose order means nothing, the map need only be injective. New ranges must be new: nothing that remains may
 depend on them. Where a Group closes the body several times, or the op of a fold joins folds of it and single iterations, the
-iterations of one piece come before those of another, and together are as many.
+iterations of one piece come before those of another (of integers: are others), and together are as many.
 What a fold folds is a function of the iteration (docs/ops.md); but the statements of a Group are done in any order, and so the
 iterations of its pieces must be independent of one another (`independent`).
 
@@ -34,6 +34,7 @@ from morok.prove.rule_syntax import names_in
 from morok.prove.semantics.numbers import Num
 from morok.prove.semantics.term import Term, Unsupported, both, either, is_false
 from morok.prove.smt import FALSE, TRUE, Expr
+from morok.prove.symbol import Symbol
 
 BODY = {"Reduce": "src", "End": "body"}
 
@@ -50,24 +51,21 @@ class Slot:
 class Piece:
     """New loops in place of old ones.
 
-    maps   the old index vector that belongs to the new one, to the first, to the last, and to those that may follow it
+    at     the new index vector, the first, the last, and others: those that may follow it
+    maps   the old index vector that belongs to each
     outer  (k, m): statements that depend on the first k old ranges alone depend on the first m new ones alone; without those k
            of which the rule says that there is no such statement
     """
 
     old: list[Loop]
     new: list[Loop]
+    at: list[list[Node]]
     maps: list[list[Term]]
     outer: list[tuple[int, int]]
 
 
 class ReindexingEncoder(StructureEncoder):
-    """A rule that closes a body under other ranges.
-
-    sense  1: to each step of the new ranges a later iteration belongs; -1: an earlier one
-    """
-
-    sense = 1
+    """A rule that closes a body under other ranges: to each step of the new ranges a later iteration belongs."""
 
     def encode(self) -> Obligation:
         closing = self.rule.syntax.pattern
@@ -82,7 +80,11 @@ class ReindexingEncoder(StructureEncoder):
         self.folded_name = getattr(body, "name", "")
         joins = self.joining(fold, body) if op == "Reduce" else ""
         self.lanes_folded = op == "Reduce" and not has_lanes_of_source(self.rule, body, closing)
-        pieces = [self.piece(op, fold, part) for part in self.closings(op, joins, self.rule.syntax.target)]
+        pieces = [
+            one
+            for part in self.closings(op, joins, self.rule.syntax.target)
+            for one in self.unrolled(joins, self.piece(op, fold, part))
+        ]
         if not isinstance(body, S.PVar) or any(fold != self.written(p.get("op")) for p in pieces):
             raise Unsupported("a body that is looked at, or another fold")
         old = [self.old_slot(item) for item in self.listed(before["ranges"])]
@@ -139,6 +141,10 @@ class ReindexingEncoder(StructureEncoder):
                 raise Unsupported("an iteration by itself, of which no lanes are folded")
             return {BODY[op]: part, "ranges": [], "op": S.EName(fold)}
         return self.closed_by(op, part)
+
+    def unrolled(self, joins: str, piece: dict[str, Any]) -> list[dict[str, Any]]:
+        """The pieces that one is: itself."""
+        return [piece]
 
     def closed_by(self, op: str, closing: Any) -> dict[str, Any]:
         """The parts of what closes a body: of a fold of folds, where these have no order, with the ranges of all, the outer ones
@@ -229,8 +235,9 @@ class ReindexingEncoder(StructureEncoder):
         names = [s.name for s in new]
         here = [q.node for q in after]
         first, last = self.ends_of(after)
-        maps = [self.moved_to(moves, before, names, vector) for vector in (here, first, last, *self.successors(after))]
-        return Piece(before, after, maps, self.outer(body, before, names, moves))
+        vectors = [here, first, last, *self.compared(after)]
+        maps = [self.moved_to(moves, before, names, vector) for vector in vectors]
+        return Piece(before, after, vectors, maps, self.outer(body, before, names, moves))
 
     def outer(self, body: str, old: list[Loop], new: list[str], moves: dict[str, S.Expr]) -> list[tuple[int, int]]:
         """`Piece.outer` of these loops; none of a fold's."""
@@ -270,7 +277,7 @@ class ReindexingEncoder(StructureEncoder):
             raise Unsupported("another body")
         return found
 
-    def successors(self, loops: list[Loop]) -> list[list[Node]]:
+    def compared(self, loops: list[Loop]) -> list[list[Node]]:
         """The index vector that follows, one for every place that may be the one that counts on: those behind it start anew."""
         zero = Node((self.world.constant("index", 0),), "index")
         found = []
@@ -324,18 +331,21 @@ class ReindexingEncoder(StructureEncoder):
                 (f"nothing is done more often than {k} loops are", (*known, *some), self.total(counts) <= many)
             )
         for (k, p), (j, q) in itertools.combinations(enumerate(pieces, 1), 2):
-            (first, last), (begin, end) = (
-                [[self.world.number_of("index", t) for t in terms] for terms in x.maps[1:3][:: self.sense]]
-                for x in (p, q)
-            )
-            some = [n.compare("<", n.const(0), self.iterations(x))[1] for x in (*p.new, *q.new)]
-            apart = either(self.earlier(last, begin), self.earlier(end, first))
-            out.lemmas.append((f"piece {k} is done before piece {j}, or behind it", (*known, *some), apart))
+            self.are_apart(p, q, known, f"piece {k} is done before piece {j}, or behind it")
         out.premises, out.applicable, out.claim = known, known, TRUE
         if len(pieces) > 1 and isinstance(self.names.get(self.folded_name), Node):
             self.begins(pieces, known)
         self.world.exact = False  # another order of the same iterations need not be wrong
         return out
+
+    def are_apart(self, p: Piece, q: Piece, known: list[Expr], said: str) -> None:
+        """The condition that one of two pieces ends before the other begins."""
+        n = self.numbers
+        (first, last), (begin, end) = (
+            [[self.world.number_of("index", t) for t in terms] for terms in x.maps[1:3]] for x in (p, q)
+        )
+        some = [n.compare("<", n.const(0), self.iterations(x))[1] for x in (*p.new, *q.new)]
+        self.out.lemmas.append((said, (*known, *some), either(self.earlier(last, begin), self.earlier(end, first))))
 
     def begins(self, pieces: list[Piece], known: list[Expr]) -> None:
         """The condition that no fold of a part is over no iterations, where that has no value."""
@@ -354,11 +364,8 @@ class ReindexingEncoder(StructureEncoder):
         order.
         """
         n, out = self.numbers, self.out
-        first, _, _, *following = [[self.world.number_of("index", t) for t in terms] for terms in p.maps]
-        at = [self.world.number_of("index", q.node.term) for q in p.new]
-        ends = [self.iterations(q) for q in p.new]
-        low = (n.compare("<=", n.const(0), v)[1] for v in at)
-        inside = both(*low, *(n.compare("<", v, e)[1] for v, e in zip(at, ends, strict=True)))
+        first = [self.world.number_of("index", t) for t in p.maps[0]]
+        inside = self.is_inside(p, [self.world.number_of("index", q.node.term) for q in p.new])
         defined = both(*(q.end.term.defined for q in p.new if q.end is not None), *self.apart(p.new))
         out.lemmas.append(("the new ranges are others, with ends", tuple(known), defined))
         old_ends = [self.iterations(x) for x in p.old]
@@ -367,13 +374,29 @@ class ReindexingEncoder(StructureEncoder):
             *(n.compare("<", v, e)[1] for v, e in zip(first, old_ends, strict=True)),
         )
         out.lemmas.append(("inside", (*known, inside), both(*(t.defined for t in p.maps[0]), into)))
+        self.done_once(p, known)
+
+    def is_inside(self, p: Piece, at: list[Num]) -> Expr:
+        """The condition that an index vector is one of the new loops'."""
+        n = self.numbers
+        ends = [self.iterations(q) for q in p.new]
+        low = (n.compare("<=", n.const(0), v)[1] for v in at)
+        return both(*low, *(n.compare("<", v, e)[1] for v, e in zip(at, ends, strict=True)))
+
+    def done_once(self, p: Piece, known: list[Expr]) -> None:
+        """The condition that to each step of the new loops a later iteration belongs."""
+        n, out = self.numbers, self.out
+        first, _, _, *following = [[self.world.number_of("index", t) for t in terms] for terms in p.maps]
+        at = [self.world.number_of("index", q.node.term) for q in p.new]
+        ends = [self.iterations(q) for q in p.new]
+        inside = self.is_inside(p, at)
         for k, after in enumerate(following):
             last = [
                 n.compare("==", n.binary("+", v, n.const(1)), e)[1]
                 for v, e in zip(at[k + 1 :], ends[k + 1 :], strict=True)
             ]
             more = n.compare("<", n.binary("+", at[k], n.const(1)), ends[k])[1]
-            ordered = self.earlier(*(first, after)[:: self.sense])
+            ordered = self.earlier(first, after)
             out.lemmas.append((f"step {k + 1} keeps the order", (*known, inside, more, *last), ordered))
 
     def total(self, counts: list[Expr]) -> Expr:
@@ -412,10 +435,11 @@ class ReindexingEncoder(StructureEncoder):
         ]
 
 
-class BackwardsEncoder(ReindexingEncoder):
-    """The same of a fold of integers whose iterations are gone through backwards: their order means nothing."""
+class AnyOrderEncoder(ReindexingEncoder):
+    """The same of a fold of integers, whose order means nothing: no two of the new iterations belong to one of the old ones.
 
-    sense = -1
+    Where the op of the fold joins several iterations in what is folded, as where loops are unrolled, each is a piece of its own.
+    """
 
     def joining(self, fold: str, body: Any) -> str:
         ty = self.rule.types.get(id(body))
@@ -427,6 +451,40 @@ class BackwardsEncoder(ReindexingEncoder):
         if op != "Reduce":
             raise Unsupported("statements in another order")
         return super().closings(op, joins, target)
+
+    def unrolled(self, joins: str, piece: dict[str, Any]) -> list[dict[str, Any]]:
+        src = piece["src"]
+        if not joins or not isinstance(src, S.ECall) or src.name != joins:
+            return [piece]
+        return [one for part in src.args for one in self.unrolled(joins, piece | {"src": part})]
+
+    def compared(self, loops: list[Loop]) -> list[list[Node]]:
+        """An index vector of which nothing is known."""
+        return [[Node((self.world.variable(Symbol("range", self.another()), "index"),), "index") for _ in loops]]
+
+    def done_once(self, p: Piece, known: list[Expr]) -> None:
+        """The condition that no two iterations of a piece belong to one."""
+        here, there = p.at[0], p.at[-1]
+        one, other = ([self.world.number_of("index", n.term) for n in at] for at in (here, there))
+        inside = [self.is_inside(p, at) for at in (one, other)]
+        out, differ = self.out, self.unlike(one, other)
+        out.lemmas.append(("each is done once", (*known, *inside, differ), self.unlike(*self.moved(p, p))))
+
+    def are_apart(self, p: Piece, q: Piece, known: list[Expr], said: str) -> None:
+        inside = [
+            self.is_inside(x, [self.world.number_of("index", n.term) for n in at])
+            for x, at in ((p, p.at[0]), (q, q.at[-1]))
+        ]
+        self.out.lemmas.append((said, (*known, *inside), self.unlike(*self.moved(p, q))))
+
+    def moved(self, p: Piece, q: Piece) -> tuple[list[Num], list[Num]]:
+        """The old index vectors that belong to one of a piece, and to another one of a piece."""
+        one, other = ([self.world.number_of("index", t) for t in terms] for terms in (p.maps[0], q.maps[-1]))
+        return one, other
+
+    def unlike(self, one: list[Num], other: list[Num]) -> Expr:
+        """The condition that two index vectors differ."""
+        return either(*(self.numbers.compare("!=", a, b)[1] for a, b in zip(one, other, strict=True)))
 
 
 def _names_of(rule: S.Rule, fact: str) -> frozenset[tuple[str, ...]]:
