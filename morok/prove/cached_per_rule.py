@@ -30,8 +30,8 @@ def _once(ask: Callable[[K], T], kept: int) -> Callable[[K], T]:
     def asked(of: K) -> T:
         found = answered.get(id(of))
         if found is None:
-            if len(answered) == kept:
-                del answered[next(iter(answered))]
+            for oldest in [*answered][: max(0, len(answered) + 1 - kept)]:
+                answered.pop(oldest, None)  # another thread may have been here first
             found = answered[id(of)] = (of, ask(of))
         return found[1]
 
