@@ -18,11 +18,13 @@ from morok.ir.dtype import DType, dtypes
 from morok.ir.op import TABLE, AxisType, Op
 from morok.ir.uop import UOp
 from morok.prove.rule_syntax import names_in
+from morok.prove.trust.arranged import numbers_in
 from morok.prove.trust.differential import STEPS, World, same, unsigned, value
 from morok.prove.trust.graphs import MISMADE, Maker, Unmakeable, parts_of
 from morok.rewrite.ruleset import RuleSet
 
 LANES: Final = 3
+MOST_LANES: Final = 128  # of the numbers in a rule, those of lanes that are tried
 LOOPS: Final = 100  # numbers of loops that the rule counts begin there
 UNDEFINED = "undefined"
 INVALID = "Invalid"
@@ -36,7 +38,10 @@ class Firing:
         self.rules = RuleSet.of([rule], unproved=True)
         named = {t.lanes for t in rule.types.values()} | {"lanes"}
         asks = any(not named.isdisjoint(names_in(c)) for c in rule.syntax.clauses)
-        self.lanes = (1, LANES) if asks or not rule.pointwise else (1,)
+        few = (1, LANES) if asks or not rule.pointwise else (1,)
+        said = {n for n in named if isinstance(n, int) and 1 < n <= MOST_LANES}
+        said |= set(numbers_in(rule.syntax, MOST_LANES)) if asks else set()
+        self.lanes = (*few, *sorted(said.difference(few)))
 
     def differing(self, bindings: Mapping[str, Any], steps: int = STEPS) -> tuple[Any, Any] | None:
         """The values of the graph with these bindings and of the rule's result, None where this has none; None if they agree, or
@@ -53,10 +58,10 @@ class Firing:
             at = World(maker.variables, {})
             if hit is None:
                 return None
-            expected = value(before, at, steps)
+            expected = value(before, at, steps * lanes)
             if expected is None:
                 return None
-            got = value(hit[0], at, steps)
+            got = value(hit[0], at, steps * lanes)
         except (Unmakeable, MorokError, *MISMADE):
             return None
         if got is not None and "nsz" in self.rule.syntax.assuming:

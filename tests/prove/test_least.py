@@ -50,6 +50,9 @@ def refuted(rule: str) -> dict[str, Any]:
             {"e": 0, "c": "undefined", "vmax.e": 1},
             (0, "undefined"),
         ),
+        # at the lanes that a rule names, or asks for
+        ("Mul(x: f32 x 100, y) ~> x", {"x": 1.0, "y": 0.0}, ([0.0] * 100, [1.0] * 100)),
+        ("Neg(x: i32 x n) if n > 100 ~> x", {"x": 1}, ([-1] * 101, [1] * 101)),
         # a constant that has a name, whose number has none
         (
             "Reduce { src: Where(Lt(r, c), x @const(_v): index, @zero), ranges: [r @ Range(e: index)], op: Add }"

@@ -15,11 +15,11 @@ from morok.prove.forms import conjuncts
 LARGEST: Final = 64  # of the numbers in a rule that lists are made with
 
 
-def numbers_in(rule: S.Rule) -> tuple[int, ...]:
+def numbers_in(rule: S.Rule, most: int = LARGEST) -> tuple[int, ...]:
     """The numbers that a rule mentions, those beside them, and products of two: sizes at which something may change."""
     named = {n.value for n in S.walk(rule) if isinstance(n, (S.ENumber, S.PLiteral)) and type(n.value) is int}
     beside = {k + d for k in named for d in (-1, 0, 1, 2)}
-    return tuple(sorted(k for k in beside | {a * b for a, b in itertools.combinations(named, 2)} if 1 < k <= LARGEST))
+    return tuple(sorted(k for k in beside | {a * b for a, b in itertools.combinations(named, 2)} if 1 < k <= most))
 
 
 def places(rng: random.Random, count: int, below: int, turns: Sequence[int]) -> tuple[int, ...]:
