@@ -12,7 +12,7 @@ from morok.arguments import flag, function, several, text, whole
 from morok.arguments import path as path_of
 from morok.dsl.checked import CheckedRule
 from morok.dsl.file_bytes import read_bytes
-from morok.errors import MorokError, RuleError, UnprovedRuleError, UsageError
+from morok.errors import FileAccessError, MorokError, Place, RuleError, UnprovedRuleError, UsageError
 from morok.marks import trusting
 from morok.out_of_memory import needs_memory
 from morok.prove import found_earlier, ledger, obligation_store, promises
@@ -142,8 +142,8 @@ class _Proving:
         given = [i for i in items if isinstance(i, CheckedRule)]
         self.pending += given
         for file, pack in packed_files(i for i in items if not isinstance(i, CheckedRule)):
-            if str(file) not in self.contents:
-                self.contents[str(file)] = read_bytes(file)
+            if str(file) not in self.contents and not self._read_bytes(file):
+                continue
             loaded = RuleFile(file, self.contents[str(file)], pack)
             known = self._unchanged(loaded)
             if known is None:
@@ -161,6 +161,23 @@ class _Proving:
         else:  # a page forgets no rule that was not asked for
             self.contents = {}
             self.pending = [r for r in self.pending if _wanted(self.only, r.name, r.own)]
+
+    def _read_bytes(self, file: Path) -> bool:
+        """True if a file can be read. Where somebody hears of mistakes it is one if not, and other files have their verdicts."""
+        try:
+            self.contents[str(file)] = read_bytes(file)
+        except OSError as problem:
+            if self.hearers.mistakes is None:
+                raise
+            self.hearers.mistakes(
+                FileAccessError(
+                    f"the file cannot be read: {problem.strerror or problem}",
+                    place=Place(str(file), 1),
+                    hint="is it the right file, and does it belong to you?",
+                )
+            )
+            return False
+        return True
 
     def _unchanged(self, file: RuleFile) -> Mapping[str, Record] | None:
         """The records of a file that the ledger knows as it is; None where it does not, or where its rules are to be judged anew:

@@ -10,6 +10,7 @@ import pytest
 
 from morok.dsl.check import partly_checked
 from morok.errors import UndecidedRuleError, UnprovedRuleError
+from morok.prove.api import prove
 from morok.prove.report import FORMATS
 from morok.prove.verdict import Verdict
 from morok.tools.cli import main
@@ -91,6 +92,19 @@ def test_a_report_is_there_where_nothing_could_be_proved(tmp_path: Path, capsys:
     assert status == 2
     assert all("MRK902" in text for text in said.values())
     assert "does not exist" in capsys.readouterr().err
+
+
+def test_a_file_that_cannot_be_read_takes_no_verdict_from_others(wrong: Path, capsys: Captured) -> None:
+    folder = wrong.parent / "pack"
+    folder.mkdir()
+    (folder / "gone.rules").symlink_to(folder / "nothing")
+    (folder / "good.rules").write_text('group g "one"\n\ngood: Add(x: i32, 0) ~> x\n')
+    assert main(["prove", "--json", str(folder)]) == 2
+    found = json.loads(capsys.readouterr().out)
+    assert [(e["code"], e["file"]) for e in found["errors"]] == [("MRK903", str(folder / "gone.rules"))]
+    assert [(r["name"], r["verdict"]) for r in found["rules"]] == [("pack.g.good", "proved")]
+    with pytest.raises(OSError, match="No such file"):
+        prove(folder)
 
 
 def test_the_sound_rules_of_a_file_with_mistakes_are_recorded_and_the_file_is_not(
