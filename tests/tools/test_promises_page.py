@@ -24,6 +24,7 @@ import morok
 import morok.errors
 from morok import UOp, dtypes
 from morok.config import SETTINGS
+from morok.prove import page
 from morok.prove.verdict import Verdict, exit_status
 from morok.tools.cli import main
 
@@ -68,6 +69,10 @@ def test_public_names_are_those_of_the_page() -> None:
     program = "import morok, sys; print(*[m for m in sys.modules if m.startswith('morok.')])"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert set(done.stdout.split()) == {"morok.handed", "morok.late_imports"}
+
+
+def test_the_format_of_ledgers_is_that_of_the_page() -> None:
+    assert f"A ledger page has a format number, now {page.FORMAT}." in TEXT
 
 
 def test_public_packages_can_be_imported() -> None:
