@@ -184,7 +184,7 @@ def test_stage_12_limits() -> None:
         n <= m for n, m in zip((specials[f"gidx{k}"] for k in range(len(specials))), K.GPU.grid_max, strict=False)
     )
     assert np.prod(list(specials.values())) == 280_000
-    five = data(2, 3, 4, 5, 6).permute(4, 3, 2, 1, 0).contiguous()
+    five = Tensor.empty(2, 3, 4, 5, 6, device="CUDA").permute(4, 3, 2, 1, 0).contiguous()
     assert {n.arg for n in lower(with_opts(five.schedule()[0].ast), K.GPU) if n.op is Op.Special} <= {
         "gidx0",
         "gidx1",

@@ -12,7 +12,7 @@ from codegen.cuda_runner import Program, build
 from interpreted import run
 
 from morok import Tensor, Variable, config, dtypes
-from morok.codegen.machines import CUDA
+from morok.codegen.machines import host
 from morok.errors import DTypeError
 from morok.ir.op import Op
 from morok.passes.pipeline import lower
@@ -77,7 +77,7 @@ def test_large_ones_are_shared_by_threads() -> None:
         x = Tensor(a)
         one, two = x * 2 + 1, x * 3
         (item,) = create_schedule([one, two])
-        program = lower(item.ast, CUDA)
+        program = lower(item.ast, host())
         assert [n.op for n in program].count(Op.Store) >= 2
         Tensor.realize_batch([one, two])
     np.testing.assert_array_equal(one.numpy(), a * 2 + 1)
