@@ -58,15 +58,22 @@ def least(values: Values, dtypes: Mapping[str, str], false_at: Callable[[Values]
         if tried(dict(zip(movable, small, strict=True))):
             found.update(zip(movable, small, strict=True))
             break
-    changed = True
-    while changed:
-        changed = False
-        for name in movable:
-            for v in _nearer(found[name], dtypes[name]):
-                if tried({name: v}):
-                    found[name] = v
-                    changed = True
-                    break
+
+    def lowered(name: str) -> bool:
+        """True if a value alone is smaller now: a small one, or one that is nearer to 0 by powers of two, the largest first."""
+        before = found[name]
+        for v in _smaller(before, dtypes[name]):
+            if tried({name: v}):
+                found[name] = v
+                break
+        for step in _steps(found[name]):
+            v = found[name] - step
+            if weight(v) < weight(found[name]) and _is_of(v, dtypes[name]) and tried({name: v}):
+                found[name] = v
+        return weight(found[name]) < weight(before)
+
+    while any(lowered(name) for name in movable):
+        pass
     return found
 
 
@@ -105,18 +112,19 @@ def _summing(total: int, most: list[int]) -> Iterator[tuple[int, ...]]:
             yield (first, *rest)
 
 
-def _nearer(v: Any, dtype: str) -> Iterator[Any]:
-    """Smaller values, the least first: small ones, then numbers of fewer digits, or half and nearly all of it."""
+def _smaller(v: Any, dtype: str) -> Iterator[Any]:
+    """Smaller values, the least first: small ones, then floats of fewer digits, and an integer's negative."""
     limit = weight(v)
     made: list[Any] = _small(dtype, v)
     if isinstance(v, float):
         made += [float(f"{v:.{digits}g}") for digits in range(17)] if math.isfinite(v) else []
         made += [math.copysign(2.0**k, v) for k in range(-3, 33)]
     elif isinstance(v, int) and not isinstance(v, bool):
-        step = 1 << max(abs(v).bit_length() - 1, 0)
-        sign = -1 if v < 0 else 1
         made.append(-v)
-        while step:
-            made.append(v - sign * step)
-            step >>= 1
     yield from (m for m in dict.fromkeys(made) if weight(m) < limit and _is_of(m, dtype))
+
+
+def _steps(v: Any) -> Iterator[int]:
+    """Amounts to lessen an integer by, each once: powers of two, the largest first, as in a search by halves."""
+    if isinstance(v, int) and not isinstance(v, bool):
+        yield from (int(math.copysign(1, v)) << k for k in reversed(range(abs(v).bit_length())))

@@ -50,6 +50,11 @@ def refuted(rule: str) -> dict[str, Any]:
             {"e": 0, "c": "undefined", "vmax.e": 1},
             (0, "undefined"),
         ),
+        # numbers that are far from 0
+        ("Idiv(x: i64, 1000003) ~> zero(x)", {"x": 1000003}, (1, 0)),
+        ("Idiv(Mul(x: i64, 3), 3) ~> x", {"x": 2**63 // 3 + 1}, (-(2**63 // 3), 2**63 // 3 + 1)),
+        ("Mul(x: i64, 0) if vmin(x) > 12345678901 ~> x", {"x": 12345678902, "vmin.x": 12345678902}, (0, 12345678902)),
+        ("Idiv(Mul(x: i64, y), y) if vmin(y) > 2 ~> x", {"x": 2, "y": 1 << 62, "vmin.y": 1 << 62}, (-2, 2)),
         # at the lanes that a rule names, or asks for
         ("Mul(x: f32 x 100, y) ~> x", {"x": 1.0, "y": 0.0}, ([0.0] * 100, [1.0] * 100)),
         ("Neg(x: i32 x n) if n > 100 ~> x", {"x": 1}, ([-1] * 101, [1] * 101)),
