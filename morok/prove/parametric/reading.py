@@ -289,12 +289,8 @@ class Reading:
                 return self.bind(p.name, self.pattern(p.inner))
             case S.PConst():
                 return self.constant(p)
-            case S.PLiteral() if self.tensors and self.element(p) == "index":
-                return splat(laws.NUMBER(smt.IntVal(whole(p))))
-            case S.PLiteral() if wraps(self, self.element(p)):
-                return splat(self.literal(p, self.element(p)))
             case S.PLiteral():
-                return splat(smt.Const(self.setting.symbol("literal"), VALUE))  # of zeros it may match both
+                return splat(self.literal(p, self.element(p)))
             case S.POp():
                 op = p.ops[self.choices.pick(len(p.ops))]
                 return self.made(op, self.parts(op, p), p)
@@ -317,6 +313,8 @@ class Reading:
         """The constant of a dtype that a number is; of numbers that wrap or are rounded, what is written."""
         if dtype == "index":
             return laws.NUMBER(smt.IntVal(whole(written)))
+        if isinstance(written.value, bool):
+            return laws.TRUTH(smt.BoolVal(written.value))
         text = written.text
         if wraps(self, dtype):
             if whole(written) == 0:
