@@ -14,6 +14,7 @@ class Shapes:
     def __init__(self, conditions: Iterable[S.Expr]) -> None:
         self._ranks: dict[Part, Part] = {}
         self._shapes: dict[Part, Part] = {}
+        written: dict[str, int] = {}
         for condition in conditions:
             match condition:
                 case S.ECall(name="same_shape", args=(S.EName(name=x), S.EName(name=y))):
@@ -27,6 +28,15 @@ class Shapes:
                     ),
                 ):
                     _join(self._ranks, x, y)
+                case S.ECompare(
+                    ops=("==",), operands=(S.ECall(name="rank", args=(S.EName(name=x),)), S.ENumber(value=int(n)))
+                ) if n > 0:
+                    written[x] = n
+        self._known = {self.of_rank(x): n for x, n in written.items()}
+
+    def known(self, name: Part) -> int | None:
+        """The rank of a variable with axes, where a guard writes it."""
+        return self._known.get(self.of_rank(name))
 
     def of_rank(self, name: Part) -> Part:
         """The variable that stands for all of the same rank."""

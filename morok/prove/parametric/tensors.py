@@ -41,7 +41,8 @@ def opaque(r: Reading, name: Symbol) -> Tensor:
     s = r.setting
     # one without a name is told from others by its symbol alone
     told: Part = name.parts[0] if name.kind == "variable" else name
-    rank = integer(smt.Int(Symbol("dimension", r.shapes.of_rank(told), "rank")))
+    known = r.shapes.known(told)
+    rank = integer(smt.Int(Symbol("dimension", r.shapes.of_rank(told), "rank")) if known is None else known)
     size = smt.Function(Symbol("dimension", r.shapes.of_shape(told)), INT, INT)
     element = smt.Function(Symbol("cell", name), VALUE, VALUE)
     s.premise(rank.term >= 0)
