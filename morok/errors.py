@@ -216,6 +216,12 @@ class UndecidedRuleError(UnprovedRuleError):
     code = "MRK209"
 
 
+class InternalProofError(UnprovedRuleError):
+    """Judging a rule ended in an internal error, or ended its process: a mistake in the prover, or in a dialect's own code."""
+
+    code = "MRK211"
+
+
 class UntrustedHelperError(UnprovedRuleError):
     """Rules call Python functions of a module that is not trusted, and therefore not imported. `--trust-helpers`, or
     `load_rules(.., trust_helpers=True)`, trusts it.

@@ -10,6 +10,7 @@ from morok.dsl.extent import Extents
 from morok.errors import (
     DialectError,
     HelperContractError,
+    InternalProofError,
     ProofError,
     UndecidedRuleError,
     UnprovedRuleError,
@@ -72,6 +73,7 @@ class Verdict:
             "inapplicable": VacuousRuleError,
             "broken": HelperContractError if self.contracts.startswith("false") else DialectError,
             "unknown": UndecidedRuleError,
+            "error": InternalProofError,
         }
         return UntrustedHelperError.code if self.untested else kinds.get(self.verdict, UnprovedRuleError).code
 

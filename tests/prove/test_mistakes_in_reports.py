@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from morok.dsl.check import partly_checked
-from morok.errors import UndecidedRuleError, UnprovedRuleError
+from morok.errors import InternalProofError, UndecidedRuleError, UnprovedRuleError
 from morok.prove.api import prove
 from morok.prove.report import FORMATS
 from morok.prove.verdict import Verdict
@@ -140,12 +140,16 @@ def test_a_rule_is_sound_only_if_what_it_stands_on_is(text: str, whole: list[str
     assert ([] if checked is None else [r.name for r in checked.rules()]) == whole
 
 
-def test_an_unknown_verdict_has_a_code_of_its_own_and_is_still_an_unproved_rule() -> None:
-    codes = {kind: Verdict("r", "f", 1, kind).code for kind in ("refuted", "unknown", "inapplicable", "broken")}
+def test_each_verdict_has_a_code_of_its_own_and_is_still_an_unproved_rule() -> None:
+    codes = {
+        kind: Verdict("r", "f", 1, kind).code for kind in ("refuted", "unknown", "inapplicable", "broken", "error")
+    }
     assert codes["refuted"] == "MRK201"
     assert codes["unknown"] == UndecidedRuleError.code == "MRK209"
-    assert len(set(codes.values())) == 4
+    assert codes["error"] == InternalProofError.code == "MRK211"
+    assert len(set(codes.values())) == 5
     assert issubclass(UndecidedRuleError, UnprovedRuleError)
+    assert issubclass(InternalProofError, UnprovedRuleError)
 
 
 def test_no_code_is_that_of_two_errors() -> None:
