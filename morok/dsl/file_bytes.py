@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from morok import atomic
-from morok.errors import Place, RuleEncodingError, RuleLimitError
+from morok.errors import FileAccessError, Place, RuleEncodingError, RuleLimitError
 
 MAX_BYTES: Final = 1 << 20
 
@@ -16,6 +16,15 @@ def read_bytes(path: str | Path) -> bytes:
     regular file.
     """
     return atomic.read(Path(path), MAX_BYTES)
+
+
+def unreadable(path: str | Path, problem: OSError) -> FileAccessError:
+    """The mistake that a rule file cannot be read, where others are read beside it."""
+    return FileAccessError(
+        f"the file cannot be read: {problem.strerror or problem}",
+        place=Place(str(path), 1),
+        hint="is it the right file, and does it belong to you?",
+    )
 
 
 def decode(data: bytes, name: str) -> str:

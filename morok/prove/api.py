@@ -11,8 +11,8 @@ from pathlib import Path
 from morok.arguments import flag, function, several, text, whole
 from morok.arguments import path as path_of
 from morok.dsl.checked import CheckedRule
-from morok.dsl.file_bytes import read_bytes
-from morok.errors import FileAccessError, MorokError, Place, RuleError, UnprovedRuleError, UsageError
+from morok.dsl.file_bytes import read_bytes, unreadable
+from morok.errors import MorokError, RuleError, UnprovedRuleError, UsageError
 from morok.marks import trusting
 from morok.out_of_memory import needs_memory
 from morok.prove import found_earlier, ledger, obligation_store, promises
@@ -169,13 +169,7 @@ class _Proving:
         except OSError as problem:
             if self.hearers.mistakes is None:
                 raise
-            self.hearers.mistakes(
-                FileAccessError(
-                    f"the file cannot be read: {problem.strerror or problem}",
-                    place=Place(str(file), 1),
-                    hint="is it the right file, and does it belong to you?",
-                )
-            )
+            self.hearers.mistakes(unreadable(file, problem))
             return False
         return True
 

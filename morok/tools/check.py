@@ -6,6 +6,7 @@ import argparse
 import sys
 
 from morok.dsl.check import partly_checked
+from morok.dsl.file_bytes import unreadable
 from morok.dsl.lint import lint
 from morok.dsl.parse import MAX_ERRORS, read
 from morok.errors import MorokError, RuleError
@@ -26,6 +27,8 @@ def run(args: argparse.Namespace) -> int:
             checked, mistakes = partly_checked(read(path), str(path), pack=pack)
         except RuleError as refused:
             checked, mistakes = None, list(refused.errors)
+        except OSError as denied:
+            checked, mistakes = None, [unreadable(path, denied)]
         errors += mistakes[:MAX_ERRORS]
         if checked is None:
             continue

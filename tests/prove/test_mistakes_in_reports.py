@@ -105,6 +105,9 @@ def test_a_file_that_cannot_be_read_takes_no_verdict_from_others(wrong: Path, ca
     assert [(r["name"], r["verdict"]) for r in found["rules"]] == [("pack.g.good", "proved")]
     with pytest.raises(OSError, match="No such file"):
         prove(folder)
+    assert main(["check", "--json", str(folder)]) == 2
+    checked = json.loads(capsys.readouterr().out)
+    assert (checked["errors"], checked["rules"]) == (found["errors"], 1)
 
 
 def test_the_sound_rules_of_a_file_with_mistakes_are_recorded_and_the_file_is_not(

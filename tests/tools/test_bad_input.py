@@ -117,8 +117,10 @@ def test_files_that_cannot_be_read_or_written(good: str, tmp_path: Path, capsys:
     gone = tmp_path / "sub" / "gone.rules"
     gone.parent.mkdir()
     gone.symlink_to("nowhere")
-    for name in ("prove", "check", "docs"):
+    for name in ("prove", "docs"):
         assert "gone.rules" in refused(capsys, "MRK903", name, str(gone.parent))
+    assert main(["check", str(gone.parent)]) == 2  # which counts what it has read, as beside other mistakes
+    assert f"{gone}:1:1: MRK903: " in capsys.readouterr().err
     assert main(["prove", "--format", f"json={good}/report", good]) == 2
     said = capsys.readouterr().err
     assert said.startswith("MRK903: ")
