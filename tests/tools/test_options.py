@@ -9,7 +9,15 @@ from morok.prove.report import FORMATS
 from morok.tools import options
 from morok.tools.cli import COMMANDS
 
-GROUND = {"caller", "errors", "handed", "names", "out_of_memory", "tools"}  # what a mistake in use is reported with
+GROUND = {
+    "caller",
+    "errors",
+    "handed",
+    "late_imports",
+    "names",
+    "out_of_memory",
+    "tools",
+}  # what a mistake in use is reported with
 
 
 def test_help_loads_the_options_of_commands_and_no_command() -> None:
