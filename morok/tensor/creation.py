@@ -132,6 +132,7 @@ def _has_numpy_float(data: Any) -> bool:
 
 def from_array(array: Array, wanted: DType | None, device: str) -> UOp:
     """A Buffer node over an ndarray's memory, in its shape; the array is converted first for another dtype `wanted`."""
+    array = np.asarray(array)  # a class of arrays may understand its methods otherwise: the elements count
     natural, given = as_dtype(array.dtype), array
     if wanted is not None and wanted is not natural and wanted not in UNKNOWN_TO_NUMPY:
         array = cast_array(array, numpy_name(wanted))

@@ -106,3 +106,20 @@ def test_an_array_that_speaks_dlpack_alone() -> None:
     for t in (Tensor(Speaker(x)), Tensor.from_dlpack(Speaker(x))):
         assert t.dtype is dtypes.f64
         np.testing.assert_array_equal(t.numpy(), x)
+
+
+class Odd(np.ndarray[Any, Any]):
+    """A class of arrays whose methods do something else than NumPy's."""
+
+    def reshape(self, *_: Any, **__: Any) -> Any:
+        raise ValueError("no other shape")
+
+    view = astype = ravel = copy = reshape
+
+
+@pytest.mark.parametrize("make", [Tensor, Tensor.from_slice, Tensor.from_numpy, Tensor.from_ndarray])
+def test_a_class_of_arrays_is_its_elements(make: Callable[[Any], Tensor]) -> None:
+    plain = np.arange(3.0)
+    for array in (np.ma.array(plain, mask=[0, 1, 0]), plain.view(Odd), np.rec.array(plain)):
+        assert make(array).flatten().tolist() == [0.0, 1.0, 2.0]
+        assert (make(array).cast("f32") + 1).flatten().tolist() == [1.0, 2.0, 3.0]
