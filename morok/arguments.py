@@ -151,13 +151,18 @@ def path(value: Any, what: str, error: type[MorokError] = UsageError) -> Path:
     """`value` as the path of a file or folder, which need not exist."""
     if not isinstance(value, (str, os.PathLike)):
         raise mistyped(value, what, "a path", error)
+    reason = ""
     try:
         name = os.fsencode(value)
         known = name != b"" and b"\0" not in name
-    except UnicodeEncodeError:
-        known = False
+        if known:
+            os.stat(name)
+    except (FileNotFoundError, NotADirectoryError):
+        pass
+    except (UnicodeEncodeError, OSError) as problem:
+        known, reason = False, getattr(problem, "strerror", "")
     if not known:
-        raise refused(value, what, "a path that files can have", error)
+        raise refused(value, what, "a path that files can have", error, reason)
     return Path(value)
 
 

@@ -80,6 +80,7 @@ ANYTHING: Final = _texts(r"""
     __import__('fractions').Fraction(1, 3)  __import__('decimal').Decimal('1.5')  __import__('datetime').timedelta(1)
     __import__('enum').Enum('E', 'a').a  numbers  numbers()  later  later()  sum  map  Tensor.relu  np.add  ADD  JITTED  str.upper
     __import__('functools').partial(ADD)  staticmethod(len)  property(len)  frozenset({'contract'})  frozenset({1})  {'contract'}
+    np.ma.array([1, 2], mask=[0, 1])  'f' * 300
     OPERAND  INFO  morok.Beam()  morok.OptimizerConfig.builder()  dtypes.i8.ptr().vec(2)  memoryview
 """)
 

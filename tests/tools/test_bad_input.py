@@ -15,6 +15,7 @@ import pytest
 from acceptance.notation import ROOT, command
 
 import morok
+from morok.errors import UsageError
 from morok.tools.cli import main
 
 GOOD = 'group good "true ones"\n\nback: Sub(Add(x: i32, y), y) ~> x\n    "wrapping included"\n'
@@ -73,6 +74,14 @@ def test_a_path_without_rules(name: str, tmp_path: Path, capsys: Captured) -> No
     assert "holds no .rules files" in refused(capsys, "MRK902", name, str(tmp_path))
     assert "does not exist" in refused(capsys, "MRK902", name, str(tmp_path / "missing"))
     assert "is no file" in refused(capsys, "MRK902", name, os.devnull)
+
+
+@pytest.mark.parametrize("name", ["f" * 300, "x/" * 3000, "round/round"])
+def test_a_path_that_no_file_can_have(name: str, tmp_path: Path) -> None:
+    (tmp_path / "round").symlink_to("round")
+    for use in (morok.prove, morok.load_rules):
+        with pytest.raises(UsageError, match="a path that files can have"):
+            use(tmp_path / name)
 
 
 def test_a_folder_named_like_a_rule_file_is_no_rule_file(good: str, capsys: Captured) -> None:
