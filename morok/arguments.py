@@ -17,6 +17,7 @@ from typing import Any, Final, TypeVar
 
 from morok.caller import caller
 from morok.errors import ArgumentTypeError, DeviceError, MorokError, UsageError
+from morok.out_of_memory import no_memory
 
 T = TypeVar("T")
 
@@ -197,4 +198,7 @@ def several(value: Any, what: str, expected: str, error: type[MorokError] = Usag
     # it has __iter__, which fails
     if getattr(value, "ndim", None) == 0 or (isinstance(value, memoryview) and value.ndim > 1):
         raise mistyped(value, what, expected, error)
-    return list(value)
+    try:
+        return list(value)
+    except MemoryError:
+        raise no_memory(f"read {what}") from None

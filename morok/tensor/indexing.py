@@ -21,6 +21,7 @@ from morok.ir.dtype import dtypes
 from morok.ir.op import Op
 from morok.ir.shape import Shape
 from morok.ir.uop import UOp
+from morok.out_of_memory import no_memory
 from morok.tensor import creation
 from morok.tensor.argument_checks import counted, known, whole
 from morok.tensor.axis_reductions import reduce_axes
@@ -321,6 +322,8 @@ def _array_of(part: Any) -> Any:
         return np.asarray(read_array(part))
     except (TypeError, ValueError, OverflowError):  # ragged lists, or other objects
         raise _no_index(shown(part)) from None
+    except MemoryError:
+        raise no_memory("read positions") from None
 
 
 def _integer(part: Any) -> int:

@@ -11,6 +11,7 @@ from morok.errors import ShapeError
 from morok.ir.dtype import promote
 from morok.ir.op import Op
 from morok.ir.uop import UOp
+from morok.out_of_memory import needs_memory
 from morok.tensor import creation
 from morok.tensor.argument_checks import each, known, only_tensors, whole
 from morok.tensor.base import AnyTensor, Lazy, namesakes, show
@@ -100,6 +101,7 @@ def unstack(self: AnyTensor, axis: int = 0, **also: Unpack[Along]) -> tuple[AnyT
 
 
 @other_names
+@needs_memory("split a tensor")
 def split(self: AnyTensor, sizes: int | Sequence[int], axis: int = 0, **also: Unpack[Along]) -> tuple[AnyTensor, ...]:
     """Parts of the given sizes along `axis`, as a tuple; for a number, parts of that size, the last with the remainder.
 

@@ -90,6 +90,26 @@ def test_little_memory_is_an_error_of_ours(megabytes: int, tmp_path: Path) -> No
             assert "MRK" in ran.stderr.splitlines()[-2] + ran.stderr.splitlines()[-3], ran.stderr
 
 
+def test_arguments_too_long_to_be_read_are_an_error_of_ours(tmp_path: Path) -> None:
+    text = """
+        from morok import Tensor, UOp, prove
+        from morok.errors import OutOfMemoryError
+        many, t = range(10**12), Tensor([1.0])
+        for use in (
+            Tensor, Tensor.concat, Tensor.stack, Tensor.all_reduce, Tensor.realize_batch, Tensor.prepare_batch, t.take, prove,
+            lambda many: Tensor.zeros(len(many)).split(1), lambda many: Tensor.zeros(len(many)).chunk(len(many)),
+        ):
+            try:
+                use(many)
+            except OutOfMemoryError:
+                print(end="ours ")
+            except (TypeError, ValueError):
+                print(end="refused ")
+    """
+    ran = limited(resource.RLIMIT_AS, 3 << 30, "-c", textwrap.dedent(text), folder=tmp_path)
+    assert (len(ran.stdout.split()), ran.returncode) == (10, 0), ran.stderr
+
+
 def test_python_that_finds_no_memory_and_does_not_say_so_is_an_error_of_ours() -> None:
     @needs_memory("add")
     def fails(words: str) -> None:
