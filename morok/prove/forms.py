@@ -37,6 +37,12 @@ def mentions_maybe_invalid(t: S.TypeSyntax | None) -> bool:
     return t is not None and any(mentions_maybe_invalid(c) for c in S.children(t))
 
 
+def admits_invalid(rule: CheckedRule, p: S.PVar | S.PSequence) -> bool:
+    """True if a variable of a pattern matches nodes that may be Invalid: it does wherever it stands, if it says so anywhere."""
+    binding = rule.bindings.get(p.name)
+    return mentions_maybe_invalid(p.type) if binding is None else binding.invalid_ok
+
+
 def asks_for_axes(rule: S.Rule) -> bool:
     """True if a rule asks of nodes whether they are unrolled."""
     return any(isinstance(at, S.ECall) and at.name in ("axes", "inside") for at in S.walk(rule.target, *rule.clauses))

@@ -9,7 +9,7 @@ from morok.dsl.checked import Ty
 from morok.prove import smt
 from morok.prove.encoding.obligation import Inapplicable
 from morok.prove.encoding.targets import Targets
-from morok.prove.forms import mentions_maybe_invalid
+from morok.prove.forms import admits_invalid
 from morok.prove.kinds import CONSTANT, CONSTANTS, Constant, Made, Node, Sequence
 from morok.prove.semantics.term import Term, Unsupported, negation
 from morok.prove.smt import Expr
@@ -87,12 +87,10 @@ class Patterns(Targets):
     def bound_variable(self, p: S.PVar) -> Any:
         if p.ignored:
             self.unnamed += 1
-            return self.variable(
-                Symbol("ignored", p.name, self.unnamed), self.type_at(p), mentions_maybe_invalid(p.type)
-            )
+            return self.variable(Symbol("ignored", p.name, self.unnamed), self.type_at(p), admits_invalid(self.rule, p))
         if p.name not in self.names:
-            binding = self.rule.bindings[p.name]
-            self.names[p.name] = self.variable(Symbol("variable", p.name), self.type_at(p), binding.invalid_ok)
+            name = Symbol("variable", p.name)
+            self.names[p.name] = self.variable(name, self.type_at(p), admits_invalid(self.rule, p))
         return self.names[p.name]
 
     def type_at(self, p: S.PVar) -> Ty:

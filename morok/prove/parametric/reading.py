@@ -10,7 +10,7 @@ from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule, Ty
 from morok.prove import smt
 from morok.prove.encoding.obligation import Choices
-from morok.prove.forms import asks_for_axes, conjuncts, mentions_maybe_invalid, pointers
+from morok.prove.forms import admits_invalid, asks_for_axes, conjuncts, pointers
 from morok.prove.kinds import Parts, whole
 from morok.prove.open_operands import left_open
 from morok.prove.parametric import (
@@ -282,7 +282,7 @@ class Reading:
                 if p.name in self.names:
                     return self.names[p.name]
                 made = self.variable(self.symbol(p.name), self.type(p))
-                if mentions_maybe_invalid(p.type) and isinstance(made, Vector):
+                if admits_invalid(self.rule, p) and isinstance(made, Vector):
                     self.setting.may_be_invalid.add(made.at(self.here, integer(0)).data)
                 return made if p.ignored else self.bind(p.name, made)
             case S.PBind():
@@ -391,7 +391,7 @@ class Reading:
         length = self.setting.count(self.setting.unknown(f"{p.name} length"))
         self.setting.premise(length.term >= 0)
         f = smt.Function(Symbol("item", name), INT, ITERATION, INT, VALUE)
-        if mentions_maybe_invalid(p.type):
+        if admits_invalid(self.rule, p):
             self.setting.may_be_invalid.add(f)
         axes = smt.Function(Symbol("unrolled", name), INT, AXES) if self.asks else None
         count = self.lanes.of_items(p.name, name, ty, length)

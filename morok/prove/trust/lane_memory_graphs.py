@@ -8,6 +8,7 @@ from morok.dsl import syntax as S
 from morok.ir.dtype import DType, dtypes
 from morok.ir.op import Op
 from morok.ir.uop import UOp, vconst
+from morok.prove.forms import admits_invalid
 from morok.prove.trust.unrolled import UnrolledMaker
 
 COUNTS: Final = (1, 2, 2, 3, 4, 5)
@@ -54,19 +55,16 @@ class LaneMaker(UnrolledMaker):
 
     def op_index(self, parts: dict[str, Any], p: Any) -> UOp:
         buffer = self.bound(parts["buffer"], self.storage(self.dtype(self.type(p))))
-        count = self.own(self.type(parts["indices"].items[0]))
+        first = parts["indices"].items[0]
+        count = self.own(self.type(first))
         at = self.indices(count)
-        if count > 1 and self.may_be_invalid(parts["indices"].items[0]) and self.rng.random() < 0.5:
+        if count > 1 and isinstance(first, S.PVar) and admits_invalid(self.rule, first) and self.rng.random() < 0.5:
             at = self.gates(count).where(at, UOp.invalid_at(at.dtype))
         gate = parts.get("gate")
         if gate is None:
             return buffer.index(at)
         lanes = self.own(self.type(gate))
         return buffer.index(at, gate=self.gates(lanes) if lanes > 1 else self.make(gate))
-
-    def may_be_invalid(self, p: S.Pattern) -> bool:
-        bound = self.rule.bindings.get(p.name) if isinstance(p, S.PVar) else None
-        return bound is not None and bound.invalid_ok
 
     def op_load(self, parts: dict[str, Any], p: Any) -> UOp:
         place = self.make(parts["index"])

@@ -14,7 +14,7 @@ from morok.ir.interpret import evaluate
 from morok.ir.op import REDUCE_OPS, TABLE, Op
 from morok.ir.shape import shape_of
 from morok.ir.uop import UOp
-from morok.prove.forms import mentions_maybe_invalid, root_of
+from morok.prove.forms import admits_invalid, root_of
 from morok.prove.parametric.tensor_rules import MARKS, OPS, has_one_lane, reads_computed
 from morok.prove.rule_syntax import names_in
 from morok.prove.trust.graphs import Maker, Unmakeable, parts_of
@@ -367,7 +367,7 @@ class TensorMaker(Maker):
                 found = UOp.var(f"v{self.count}", dtypes.index, 0, size - 1)
                 if self.rng.random() < 0.5:
                     found = UOp.const(self.rng.randrange(size))
-                if mentions_maybe_invalid(p.type) and self.rng.random() < 0.3:
+                if admits_invalid(self.rule, p) and self.rng.random() < 0.3:
                     found = UOp.invalid_at(dtypes.index)
                 self.nodes[name] = found
                 return found
