@@ -18,10 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-# The top packages of all that the compiler imports. Their imports end, and wait for no lock of the compiler's.
-_USED = sys.stdlib_module_names | {
-    *("bitwuzla", "cupy", "cvc5", "lark", "llvmlite", "ml_dtypes", "morok", "numpy", "platformdirs", "rich", "z3"),
-}
+# The top packages of what the compiler imports beside the standard library. Their imports end, and wait for no lock of its own.
+_USED = ("bitwuzla", "cupy", "cvc5", "lark", "llvmlite", "ml_dtypes", "morok", "numpy", "platformdirs", "rich", "z3")
 # Python's locks by the names of modules, as weak references: there is no other way to ask what is being imported.
 _locks: dict[str, Any] = getattr(sys.modules[importlib._bootstrap.__name__], "_module_locks", {})
 
@@ -39,7 +37,8 @@ def _in_use() -> list[tuple[str, Any]]:
 
 
 def _is_used(name: str) -> bool:
-    return name.partition(".")[0] in _USED
+    top = name.partition(".")[0]
+    return top in _USED or top in sys.stdlib_module_names
 
 
 def _others_import() -> bool:

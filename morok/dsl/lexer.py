@@ -211,7 +211,7 @@ def tokenize(text: str, file: str, vocabulary: Vocabulary) -> tuple[list[Tok], l
 
 
 class _Brackets:
-    """The brackets that are open, with how many items each has so far."""
+    """The brackets that are open, with how many items each has so far; 0 for braces, whose items are not counted."""
 
     def __init__(self) -> None:
         self.items: list[int] = []
@@ -219,12 +219,14 @@ class _Brackets:
     def read(self, sign: str) -> str:
         """The limit that a sign is beyond: "TOO_DEEP", "TOO_MANY", or none, ""."""
         if sign in OPEN:
-            self.items.append(1)
+            self.items.append(
+                1 if sign != "{" else 0
+            )  # fields are few, and a block holds rules, and what they name with `let`
         elif sign in ("~>", "=>"):
             self.items.clear()  # an arrow stands in no bracket: one that is still open was forgotten
         elif self.items and sign in ")]}":
             self.items.pop()
-        elif self.items and sign == ",":
+        elif self.items and self.items[-1] and sign == ",":
             self.items[-1] += 1
         if len(self.items) > MAX_DEPTH:
             return "TOO_DEEP"

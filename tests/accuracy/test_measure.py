@@ -280,7 +280,7 @@ def test_functions_of_doubles_keep_their_promise_over_many_operands(name: str) -
 
 @pytest.mark.parametrize("op", ["Sin", "Cos"])
 def test_waves_are_right_beside_multiples_of_a_quarter_turn(op: str) -> None:
-    """Where a result is all but 0, it is what is left of many bits of 2/pi."""
+    """The hardest operands: a result near 0 is what is left of many bits of 2/pi."""
     turns = np.array([random.Random(k).getrandbits(k % 40 + 8) for k in range(2000)], np.float64)
     rule = built_in()[f"wave_f64.{op}"]
     s = subject(rule, rule.instances[0])

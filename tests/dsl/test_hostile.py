@@ -146,6 +146,13 @@ def test_a_list_has_a_limit(rule: str) -> None:
         parse_text(text(MAX_ITEMS + 1))
 
 
+def test_names_in_a_block_are_no_list() -> None:
+    names = ",\n            ".join(f"a{k} = Neg(x)" for k in range(400))
+    assert not recover(
+        f"group g\n\nfor op in unary [Neg] {{\n    a: op(x)\n        let {names}\n        ~> a0\n}}\n"
+    ).errors
+
+
 @pytest.mark.parametrize(
     ("target", "said"),
     [

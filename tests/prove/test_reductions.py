@@ -92,7 +92,7 @@ UNARY = [
 
 @pytest.mark.parametrize(("dtype", "op", "g", "of"), UNARY)
 def test_what_is_computed_of_elements_may_be_computed_of_a_fold(dtype: str, op: str, g: str, of: str) -> None:
-    """Of no element, too."""
+    """The fold of no element included."""
     d = getattr(dtypes, dtype)
     values = (
         [False, True] if d.is_bool else [0.0, -0.0, math.nan, -math.inf, 2.5] if d.is_float else [0, 1, d.min, d.max]

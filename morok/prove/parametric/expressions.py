@@ -344,8 +344,7 @@ def _where(r: Reading, condition: S.Expr, yes: S.Expr, no: S.Expr) -> Integer:
 
 def _zero(r: Reading, of: S.Expr) -> Vector:
     """The number 0, of the dtype and lanes of a node."""
-    made = zero(r.element(of))
-    return Vector(vector(value(r, of)).count, made.at, tensor=tensors.of(made), constant=True)
+    return _as_wide(r, zero(r.element(of)), of)
 
 
 def _one(r: Reading, of: S.Expr) -> Vector:
@@ -353,7 +352,11 @@ def _one(r: Reading, of: S.Expr) -> Vector:
     dtype = r.element(of)
     if not wraps(r, dtype):
         raise Unsupported("the number 1 of another dtype than of integers that wrap")
-    made = splat(one_of(dtype))
+    return _as_wide(r, splat(one_of(dtype)), of)
+
+
+def _as_wide(r: Reading, made: Vector, of: S.Expr) -> Vector:
+    """A constant in as many lanes as a node has."""
     return Vector(vector(value(r, of)).count, made.at, tensor=tensors.of(made), constant=True)
 
 

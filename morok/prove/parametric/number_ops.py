@@ -179,7 +179,7 @@ def is_valid(s: Setting, t: Expr) -> Expr:
         return both(*(is_valid(s, x) for x in t.args))
     if t.head == "apply" and t.data in s.may_be_invalid:
         return VALID(t)
-    if any(x.head == "apply" and x.data in s.may_be_invalid for x in subterms([t])):
+    if s.may_be_invalid and any(x.head == "apply" and x.data in s.may_be_invalid for x in subterms([t])):
         raise Unsupported("what another op makes of what may be Invalid")
     return smt.TRUE
 
