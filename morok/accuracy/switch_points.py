@@ -24,9 +24,9 @@ from morok.runtime.cpu import CPUKernel
 COMPARING: Final = frozenset({Op.Lt, Op.Le, Op.Gt, Op.Ge, Op.Eq, Op.Ne, Op.Min, Op.Max})
 SUMS: Final = frozenset({Op.Add, Op.Sub})
 TOGETHER: Final = 32  # orders computed by one kernel: two bits each of a u64
-HELD: Final = 24  # numbers at which the other operand of a pair is held
+HELD: Final = 8  # numbers at which the other operand of a pair is held
 SAMPLED: Final = 1 << 14  # operands between which orders may change
-INTERVALS: Final = 256  # bisected for one order: the sample itself meets an order that changes more often
+INTERVALS: Final = 64  # bisected for one order: the sample itself meets an order that changes more often
 
 Points = tuple[Array, ...]  # one array of bit patterns for each operand
 
@@ -39,7 +39,7 @@ def switch_points(s: Subject, rules: RuleSet) -> Iterator[Points]:
     for at in range(0, len(compared), TOGETHER):
         some = compared[at : at + TOGETHER]
         orders = _Orders(machine_values.compiled(_together(some), xs, CHUNK), s.dtype)
-        found = [i for line in lines for i in orders.intervals(line, len(some), INTERVALS // len(lines))]
+        found = [i for line in lines for i in orders.intervals(line, len(some), INTERVALS // len(lines) + 1)]
         low, high, which = map(_joined, zip(*found, strict=True))
         if len(low[0]):
             yield from _chunks(orders.ends(low, high, which))
