@@ -8,6 +8,7 @@ import os
 import stat
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -15,19 +16,40 @@ ABANDONED_SECONDS: Final = 3600.0
 PART: Final = ".part"  # suffix of temporary files, which a killed writer leaves behind
 
 
-def write(path: Path, content: bytes) -> None:
-    """Replace the content of the file atomically; OSError, with the old content intact."""
+@contextlib.contextmanager
+def naming(path: str | Path) -> Iterator[None]:
+    """A context in which an OSError without a file name gets this one: a full disk has none."""
+    try:
+        yield
+    except OSError as problem:
+        if problem.filename is None:
+            problem.filename = str(path)
+        raise
+
+
+def write(path: Path, content: bytes, mode: int | None = None) -> None:
+    """Replace the content of the file atomically, and its permissions if given; OSError, with the old content intact."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}{PART}")
     try:
-        part.write_bytes(content)
-        part.replace(path)
-    except BaseException as problem:
-        if isinstance(problem, OSError) and problem.filename is None:
-            problem.filename = str(path)  # errors of a full disk have no file name
+        with naming(path):
+            part.write_bytes(content)
+            if mode is not None:
+                part.chmod(stat.S_IMODE(mode))
+            part.replace(path)
+    except BaseException:
         with contextlib.suppress(OSError):
             part.unlink()
         raise
+
+
+def rewrite(path: Path, text: str) -> None:
+    """Replace the text of a user's file atomically; OSError, with the old text intact. Its permissions stay, a link stays a link,
+    and a file that may not be written is refused.
+    """
+    with path.open("r+b"):
+        pass
+    write(path.resolve(), text.encode(), path.stat().st_mode)
 
 
 def sweep(path: Path) -> None:

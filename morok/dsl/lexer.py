@@ -21,6 +21,7 @@ from morok.errors import Place, RuleEncodingError, RuleLimitError
 MAX_DEPTH: Final = 64
 MAX_ITEMS: Final = 256  # of a list, as operands are one: a rule about more says so by a sequence
 MAX_DIGITS: Final = 400
+MAX_NAME: Final = 100  # characters: messages print names, and a rule's three are the name of its file of obligations
 
 
 class Tok:
@@ -170,7 +171,7 @@ def _example_end(text: str, start: int, indent: int) -> tuple[int, bool]:
 
 def tokenize(text: str, file: str, vocabulary: Vocabulary) -> tuple[list[Tok], list[Comment]]:
     """The tokens and the comments of `text`. What is beyond a limit is a token that no rule of the grammar takes: a bracket
-    TOO_DEEP, the comma before an item TOO_MANY, a number TOO_LONG.
+    TOO_DEEP, the comma before an item TOO_MANY, a LONG_NUMBER, a LONG_NAME.
     """
     tokens: list[Tok] = []
     comments: list[Comment] = []
@@ -194,11 +195,11 @@ def tokenize(text: str, file: str, vocabulary: Vocabulary) -> tuple[list[Tok], l
             comments.append(Comment(value, line, column, first))
             continue
         if kind == "NAME":
-            kind = words.get(value, "NAME")
+            kind = words.get(value, "NAME") if len(value) <= MAX_NAME else "LONG_NAME"
         elif kind == "SIGN":
             kind = brackets.read(value) or signs[value]
         elif kind in ("INTEGER", "FLOAT") and len(value) > MAX_DIGITS:
-            kind = "TOO_LONG"
+            kind = "LONG_NUMBER"
         token = Tok(kind, value, file, line, column, start, first)
         first = False
         tokens.append(token)

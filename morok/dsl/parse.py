@@ -19,7 +19,7 @@ from morok.dialect import BUILT_IN
 from morok.dsl import syntax as S
 from morok.dsl.file_bytes import decode, read_bytes
 from morok.dsl.grammar import parser
-from morok.dsl.lexer import MAX_DEPTH, MAX_DIGITS, MAX_ITEMS, Comment, Tok, Vocabulary, check_text, tokenize
+from morok.dsl.lexer import MAX_DEPTH, MAX_DIGITS, MAX_ITEMS, MAX_NAME, Comment, Tok, Vocabulary, check_text, tokenize
 from morok.dsl.syntax_builder import Mistake
 from morok.errors import MorokError, Place, RuleError, RuleLimitError, RuleSyntaxError
 from morok.names import did_you_mean, nearest
@@ -119,7 +119,8 @@ _LIMITS: Final = {
         f"at most {MAX_ITEMS}",
         "is a bracket never closed? Otherwise write a sequence, `xs..`, or a comprehension",
     ),
-    "TOO_LONG": ("a number of {:,} digits", f"at most {MAX_DIGITS}", ""),
+    "LONG_NUMBER": ("a number of {:,} digits", f"at most {MAX_DIGITS}", ""),
+    "LONG_NAME": ("a name of {:,} characters", f"at most {MAX_NAME}", ""),
 }
 
 _CLOSES: Final = {"(": ")", "[": "]", "{": "}"}
@@ -212,7 +213,8 @@ class _Parser:
             hint = "a dtype constraint belongs to a variable of the pattern: x: int"
         elif t.type == "NAME" and "NAME" not in accepted:
             hint = suggest(t.value, [w for w, n in words.words.items() if n in accepted])
-        return self.error("the file ends too early" if ended else f"unexpected `{t.value}`", t, expected, hint)
+        shown = t.value if len(t.value) <= 60 else f"{t.value[:60]}.."
+        return self.error("the file ends too early" if ended else f"unexpected `{shown}`", t, expected, hint)
 
     def piece(self, tokens: list[Tok], start: str) -> Any:
         """The tree of tokens, parsed from one of the grammar's start rules; raises RuleError."""

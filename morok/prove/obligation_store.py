@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
+from morok import atomic
 from morok.errors import UsageError
 from morok.prove.fingerprints import digest
 from morok.prove.verdict import Verdict
@@ -39,7 +40,9 @@ def write(folder: Path, verdicts: Iterable[Verdict]) -> None:
     """One SMT-LIB file a rule; every question in it was answered `unsat`."""
     folder.mkdir(parents=True, exist_ok=True)
     for v in verdicts:
-        (folder / f"{v.name}.smt2").write_text(script(v.obligations), encoding="utf-8")
+        file = folder / f"{v.name}.smt2"
+        with atomic.naming(file):
+            file.write_text(script(v.obligations), encoding="utf-8")
 
 
 def read(folder: Path) -> dict[str, tuple[Obligation, ...]]:

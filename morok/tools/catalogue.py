@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from morok import atomic
 from morok.errors import LedgerError, Place
 
 SOURCE: Final = "catalogue.toml"
@@ -124,4 +125,4 @@ def write(rules: Path, proofs: Path, known: Mapping[str, str]) -> None:
     path = proofs / PAGE
     text = page(rules, known)
     if not path.is_file() or path.read_text(encoding="utf-8") != text:
-        path.write_text(text, encoding="utf-8")
+        atomic.write(path, text.encode())

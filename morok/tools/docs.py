@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
+from morok import atomic
 from morok.dsl.check import check_file
 from morok.dsl.checked import CheckedRule
 from morok.errors import UsageError
@@ -62,7 +63,8 @@ def run(args: argparse.Namespace) -> int:
     made |= {name: pages.asset(name) for name in pages.ASSETS}
     out.mkdir(parents=True, exist_ok=True)
     for name, text in made.items():
-        (out / name).write_text(text, encoding="utf-8")
+        with atomic.naming(out / name):
+            (out / name).write_text(text, encoding="utf-8")
     written = [e for c in chapters for s in c.sections for e in s.entries]
     counts = {
         "rules": sum(len(e.verdicts) for e in written),

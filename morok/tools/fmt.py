@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
+from morok import atomic
 from morok.dsl.format import format_text
 from morok.dsl.parse import read
 from morok.tools.output import emit_json
@@ -21,7 +22,7 @@ def run(args: argparse.Namespace) -> int:
         changed.append(str(path))
         print(f"{'would change' if args.check else 'changed'} {path}", file=sys.stderr)
         if not args.check:
-            path.write_text(after, encoding="utf-8")
+            atomic.rewrite(path, after)
     if args.json:
         emit_json({"changed": changed, "written": not args.check})
     return 1 if changed and args.check else 0

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TextIO
 
+from morok import atomic
 from morok.errors import MorokError, UsageError
 from morok.names import SHOWN
 from morok.prove.report import FORMATS, Report, error_line, print_text, render, rule_line, summary_line
@@ -51,14 +52,13 @@ class Reports:
             for form, file in self.pairs:
                 if file:
                     made = Path(file).open("w", encoding="utf-8", errors=SHOWN)  # noqa: SIM115
-                    self.opened.enter_context(made)
+                    self.opened.callback(_close, made)
                     if form == STREAMED:
                         self.streams.append(made)
                 elif form == STREAMED:
                     self.streams.append(sys.stdout)
             yield
-            for stream in self.streams:
-                stream.write(summary_line(Report(self.verdicts, self.mistakes, self.files)))
+            self._line(summary_line(Report(self.verdicts, self.mistakes, self.files)))
         self._whole()
 
     def heard(self, verdict: Verdict) -> None:
@@ -71,8 +71,9 @@ class Reports:
 
     def _line(self, line: str) -> None:
         for stream in self.streams:
-            stream.write(line)
-            stream.flush()
+            with contextlib.nullcontext() if stream is sys.stdout else atomic.naming(stream.name):
+                stream.write(line)
+                stream.flush()
 
     def _whole(self) -> None:
         """Write the reports in formats that are not streamed."""
@@ -81,8 +82,15 @@ class Reports:
                 continue
             if file:
                 text = render(self.verdicts, form, self.mistakes, self.files)
-                Path(file).write_text(text, encoding="utf-8", errors=SHOWN)
+                with atomic.naming(file):
+                    Path(file).write_text(text, encoding="utf-8", errors=SHOWN)
             elif form == "text":
                 print_text(self.verdicts, sys.stdout, self.mistakes)
             else:
                 sys.stdout.write(render(self.verdicts, form, self.mistakes, self.files))
+
+
+def _close(file: TextIO) -> None:
+    """Close a file; OSError with its name, if the disk is full."""
+    with atomic.naming(file.name):
+        file.close()

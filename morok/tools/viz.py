@@ -10,6 +10,7 @@ from html import escape
 from pathlib import Path
 from typing import Any, Final
 
+from morok import atomic
 from morok.errors import UsageError
 from morok.names import readable
 from morok.passes.pipeline import STAGES
@@ -106,7 +107,8 @@ def run(args: argparse.Namespace) -> int:
     path = Path(args.trace)
     firings = read(path)
     out = Path(args.out) if args.out else path.with_suffix(".html")
-    out.write_text(page(readable(path.name), firings), encoding="utf-8")
+    with atomic.naming(out):
+        out.write_text(page(readable(path.name), firings), encoding="utf-8")
     total = counts(firings)
     if args.json:
         emit_json({"page": str(out), **total})

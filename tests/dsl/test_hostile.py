@@ -14,7 +14,7 @@ from morok.dsl import parse
 from morok.dsl.check import check_text, partly_checked
 from morok.dsl.file_bytes import MAX_BYTES
 from morok.dsl.format import format_text
-from morok.dsl.lexer import MAX_DEPTH, MAX_ITEMS
+from morok.dsl.lexer import MAX_DEPTH, MAX_ITEMS, MAX_NAME
 from morok.dsl.parse import parse_file, parse_text, recover
 from morok.errors import RuleEncodingError, RuleError, RuleLimitError
 
@@ -144,6 +144,22 @@ def test_a_list_has_a_limit(rule: str) -> None:
     assert not recover(text(MAX_ITEMS)).errors
     with pytest.raises(RuleLimitError, match="a list of more than 256 items"):
         parse_text(text(MAX_ITEMS + 1))
+
+
+@pytest.mark.parametrize(
+    "rule", ["{}: Neg(x) ~> x", "a: {}(x) ~> x", "a: Neg({}) ~> {}", "a: Neg(x: {}) ~> x", "a: Neg(x) if {}(x) ~> x"]
+)
+def test_a_name_has_a_limit(rule: str) -> None:
+    """Without one, messages about a mistake printed whole the megabyte that it was about."""
+    with pytest.raises(RuleLimitError, match="a name of 101 characters"):
+        parse_text(f"group g\n\n{rule.replace('{}', 'n' * (MAX_NAME + 1))}\n")
+    assert parse_text(f"group g\n\n{rule.replace('{}', 'n' * MAX_NAME)}\n").groups
+
+
+def test_a_long_string_is_not_printed_whole() -> None:
+    with pytest.raises(RuleError) as caught:
+        parse_text('group g\n\na: Add(x, "' + "y" * 90000 + '") ~> x\n')
+    assert len(str(caught.value)) < 1000
 
 
 def test_names_in_a_block_are_no_list() -> None:

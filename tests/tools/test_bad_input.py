@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import functools
 import json
 import os
@@ -136,6 +137,35 @@ def test_files_that_cannot_be_read_or_written(good: str, tmp_path: Path, capsys:
     assert f"{good}/report" in said
     for name in ("run", "trace", "bisect", "viz"):
         assert "is no file" in refused(capsys, "MRK902", name, str(tmp_path))
+
+
+def test_a_full_disk_is_said_of_its_file(good: str, capsys: Captured) -> None:
+    for form in ("json", "jsonl"):
+        assert main(["prove", "--format", f"{form}=/dev/full", good]) == 2
+        assert "MRK903: /dev/full: No space left on device" in capsys.readouterr().err
+
+
+def test_a_full_disk_leaves_the_rules_that_fmt_lays_out(
+    tmp_path: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, link = tmp_path / "good.rules", tmp_path / "link.rules"
+    untidy = GOOD.replace("i32, y", "i32,y")
+    file.write_text(untidy)
+    file.chmod(0o640)
+    link.symlink_to(file)
+
+    def full(path: Path, content: bytes) -> int:
+        path.open("wb").close()
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as m:
+        m.setattr(Path, "write_bytes", full)
+        assert main(["fmt", str(link)]) == 2
+    assert f"MRK903: {file}: No space left on device" in capsys.readouterr().err
+    assert file.read_text() == untidy
+    assert main(["fmt", str(link)]) == 0
+    assert (file.read_text(), file.stat().st_mode & 0o777, link.is_symlink()) == (GOOD, 0o640, True)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["good.rules", "link.rules"]
 
 
 @pytest.mark.sampled(2)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from morok import atomic
 from morok.dsl.check import check_text
 from morok.prove.attack.campaign import Report
 
@@ -26,5 +27,5 @@ def keep(path: Path, report: Report) -> int:
             text += f'\ngroup {name} "{finding.theme}"\n\n{rule}\n'
         kept += 1
     check_text(text, str(path))
-    path.write_text(text, encoding="utf-8")
+    atomic.write(path, text.encode())
     return kept

@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from morok import atomic
 from morok.codegen.llvm import render
 from morok.codegen.machines import Machine, llvm_target
 from morok.errors import UsageError
@@ -47,7 +48,7 @@ def refresh(folder: Path) -> list[Path] | None:
     for page, before in texts.items():
         after = refreshed(before, parts)
         if after != before:
-            page.write_text(after, encoding="utf-8")
+            atomic.rewrite(page, after)
             changed.append(page)
     return changed
 
