@@ -122,6 +122,7 @@ class InitialSubstitution(NamedTuple):
 
 
 ProgramKey = tuple[int, int, int, frozenset[str]]
+_PROGRAMS: Final = 1024  # so many are kept for sets of the same rules; one that is dropped is made again
 _programs: dict[tuple[str, ProgramKey], _Program] = {}
 
 
@@ -136,6 +137,8 @@ def _program(
     found = _programs.get(key)
     if found is None or found.after is not after or found.before is not before or found.whole is not whole:
         found = _programs[key] = _Program(dialect, after, before, whole, fires)
+        for oldest in list(_programs)[:-_PROGRAMS]:
+            _programs.pop(oldest, None)  # another thread may have dropped it
     return found
 
 

@@ -11,6 +11,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
+from weakref import ReferenceType, ref
 
 from morok import dialect as dialects
 from morok.dialect import Dialect
@@ -187,7 +188,8 @@ class RuleFile:
                 first = next(found.rules(), None)
                 self._dialect = dialects.find(found.syntax.dialect) if first is None else first.dialect
             self._checked = found
-            _parsed_files.append(self)
+            key = id(self)
+            _parsed_files[key] = ref(self, lambda _: _parsed_files.pop(key, None))
         return found
 
     @property
@@ -210,7 +212,7 @@ class RuleFile:
         return [GroupPart(self, g) for g in self.index.groups if g.rules]
 
 
-_parsed_files: list[RuleFile] = []
+_parsed_files: dict[int, ReferenceType[RuleFile]] = {}  # by id; what this makes of a file does not keep it
 
 
 def forget_syntax() -> None:
@@ -221,10 +223,10 @@ def forget_syntax() -> None:
         return
     from morok.dsl import grammar, helpers  # lazy: loads the parser
 
-    done = _parsed_files[:]
-    del _parsed_files[: len(done)]
-    for file in done:
-        file._checked = None
+    for key in list(_parsed_files):
+        kept = _parsed_files.pop(key, None)
+        if kept is not None and (file := kept()) is not None:
+            file._checked = None
     helpers.forget_outlines()
     grammar.forget()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import gc
 import os
 import pickle
 import subprocess
@@ -16,7 +17,7 @@ from morok.errors import RuleError, UnknownNameError, UnprovedRuleError, UsageEr
 from morok.ir.dtype import dtypes
 from morok.ir.op import Op
 from morok.ir.uop import UOp
-from morok.rewrite import engine, library, store
+from morok.rewrite import engine, files, library, store
 from morok.rewrite.matchers import matcher_for
 from morok.rewrite.ruleset import RuleSet
 from morok.rewrite.tiers import SYMBOLIC, SYMBOLIC_SIMPLE
@@ -51,6 +52,18 @@ def test_a_pack_is_proved_on_the_spot_and_named_for_its_file(pack):
 
 def test_the_package_is_the_function(pack):
     assert morok.rewrite((X + 0) + X, morok.load_rules(pack)) is X << 1
+
+
+def test_packs_that_are_dropped_leave_no_rules_behind(tmp_path, monkeypatch):
+    """Many packs are loaded, used and dropped: a few stay for sets of the same rules, and no file with its syntax."""
+    monkeypatch.setattr(engine, "_programs", {})
+    monkeypatch.setattr(engine, "_PROGRAMS", 3)
+    path = tmp_path / "mine.rules"
+    for n in range(100, 110):
+        path.write_text(f"group g\n\na: Add(x: i32, {n}) ~> Add({n}, x)\n")
+        assert morok.rewrite(X + n, morok.load_rules(path)) is UOp.const(n, dtypes.i32) + X
+    gc.collect()
+    assert sum(isinstance(o, files.RuleFile) and o.path == path for o in gc.get_objects()) <= 3
 
 
 def test_without_proving_what_is_not_proved_is_refused(pack):
