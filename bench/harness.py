@@ -72,7 +72,7 @@ class Outcome:
         if self.goal is None or self.against not in peers:
             return None
         theirs = peers[self.against]
-        return self.ours <= max(self.goal * theirs, theirs + self.or_more)
+        return self.ours <= (max(self.goal * theirs, theirs + self.or_more) if self.or_more else self.goal * theirs)
 
 
 def contend(contest: Contest) -> Outcome:
