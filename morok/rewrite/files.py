@@ -8,7 +8,7 @@ import json
 import os
 import sys
 from collections.abc import Hashable, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import ReferenceType, ref
@@ -188,8 +188,8 @@ class RuleFile:
                 first = next(found.rules(), None)
                 self._dialect = dialects.find(found.syntax.dialect) if first is None else first.dialect
             self._checked = found
-            key = id(self)
-            _parsed_files[key] = ref(self, lambda _: _parsed_files.pop(key, None))
+            # no Python runs when the file dies: an interrupt that arrived in a function of ours would be lost
+            _parsed_files[id(self)] = ref(self, partial(_parsed_files.pop, id(self)))
         return found
 
     @property

@@ -22,6 +22,7 @@ from morok import Tensor, UOp, dtypes, interrupts
 from morok.interrupts import check, deferred
 from morok.optimize.opts import Opt, OptOp
 from morok.passes.target import KernelInfo
+from morok.rewrite.files import RuleFile
 from morok.tensor import describing, plans
 
 CAMPAIGN = Path(__file__).with_name("interrupt_campaign.py")
@@ -189,7 +190,7 @@ def python_calls(work: Callable[[], Any]) -> list[str]:
     return [s for s in seen if s != f"{Path(__file__).name}:<lambda>"]
 
 
-def test_no_python_runs_when_tensors_nodes_and_kernels_die() -> None:
+def test_no_python_runs_when_tensors_nodes_kernels_and_rules_die() -> None:
     """An interrupt that arrived in it would be printed, and lost."""
     tensors = [(Tensor(np.arange(7, dtype=np.float32)) * float(k) + 0.5).sum() for k in range(4)]
     tensors[0].realize(tensors[1])
@@ -203,6 +204,9 @@ def test_no_python_runs_when_tensors_nodes_and_kernels_die() -> None:
     plans = [(Tensor(np.arange(9, dtype=np.float32)) * 7.125).prepare()]
     morok.tensor.plans.forget_kernels()
     assert python_calls(lambda: plans.clear()) == []
+    rules = [RuleFile(Path("dies.rules"), b"group g\n\na: Add(x: i32, 12345) ~> Add(12345, x)\n", "dies")]
+    assert len(list(rules[0].checked.rules())) == 1
+    assert python_calls(lambda: (rules.clear(), gc.collect())) == []
 
 
 def test_memory_of_the_dead_is_free_at_once() -> None:
