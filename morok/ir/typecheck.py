@@ -11,7 +11,7 @@ from morok.errors import IRTypeError
 from morok.ir.dtype import BY_NAME, DType, dtypes
 from morok.ir.op import Op, OpDef
 from morok.ir.ops import TABLE
-from morok.ir.shape import one_shape, shape_of, shown_shape
+from morok.ir.shape import AXES, one_shape, shape_of, shown_shape
 
 if TYPE_CHECKING:
     from morok.ir.uop import UOp
@@ -52,7 +52,7 @@ def pointwise_type(entry: OpDef, src: tuple[UOp, ...]) -> DType:
             _mistyped(entry, src, "branches of one dtype")
         if t.dtype.is_ptr or t.dtype.kind == "void":
             _mistyped(entry, src, "branches that are values")
-        if c.memo or t.memo:  # else at most one of them has axes
+        if AXES in c.memo or AXES in t.memo:  # else at most one of them has axes
             check_shapes(entry, src)
         return t.dtype
     if len(src) != PARAMS[op]:
@@ -63,7 +63,7 @@ def pointwise_type(entry: OpDef, src: tuple[UOp, ...]) -> DType:
             _mistyped(entry, src, "operands of one dtype")
     if d.scalar() not in _DOMAINS[op]:
         _mistyped(entry, src, "one of " + ", ".join(t.name for t in BY_NAME.values() if t in _DOMAINS[op]))
-    if len(src) > 1 and (src[0].memo or src[1].memo):  # else at most one of them has axes
+    if len(src) > 1 and (AXES in src[0].memo or AXES in src[1].memo):  # else at most one of them has axes
         check_shapes(entry, src)
     if entry.comparison:
         return _BOOL if d.count == 1 else _BOOL.vec(d.count)

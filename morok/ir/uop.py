@@ -138,7 +138,7 @@ def _make(
     # arithmetic gets a dict at once, for its final forms under simplification
     memo: Mapping[Any, Any] = {} if key is src else {AXES: True} if op in WITH_AXES else NO_FACTS
     for s in src:
-        if s.memo:
+        if AXES in s.memo:
             if may_have_axes(op, src):
                 memo = {AXES: True}
             break
@@ -775,7 +775,7 @@ def binary(op: Op, a: UOp, b: UOp) -> UOp:
     result = typed.get(d) if b.dtype is d else None
     if result is None:
         result = typed[d] = pointwise_type(_DEFS[op], src)
-    elif a.memo and b.memo:
+    elif AXES in a.memo and AXES in b.memo:
         check_shapes(_DEFS[op], src)
     return _make(table, src, op, result, src, None)
 
@@ -822,7 +822,7 @@ def rebuilt(node: UOp, src: tuple[UOp, ...]) -> UOp:
     old = node.src
     alike = len(src) == len(old) and _alike(src, old)
     if alike and table is not None:
-        if len(src) > 1 and (src[0].memo or src[1].memo):  # else at most one of them has axes
+        if len(src) > 1 and (AXES in src[0].memo or AXES in src[1].memo):  # else at most one of them has axes
             check_shapes(_DEFS[op], src)
         return _make(table, src, op, node.dtype, src, None, node.origin)
     outer = maker.origin

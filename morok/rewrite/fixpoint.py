@@ -88,24 +88,37 @@ def visit(state: RewriteState, node: Node) -> Visit:
             else:
                 fresh = yield from finish_frozen(state, kids, frozen)
             if fresh is not None:
-                form, known = rebuilt(state, form, fresh)
-                if not known and before:
+                trail += (form, REBUILT)
+                form = state.rebuild(form, fresh)
+                known = final_form(state, form)
+                if known is PENDING:
+                    raise state.cycle_error(form)
+                if known is not None:
+                    form = known
+                    match = None
+                elif before:
                     unseen = True
                     continue
-                match = None if known else state.plan[opkey(form)][1]  # `rebuild` may return a node of another op
+                else:
+                    match = state.plan[opkey(form)][1]  # `rebuild` may return a node of another op
             hit = None if match is None else match(form, state.context)
         if hit is None:
             done[form] = form
             if key is not None:
                 recall(form)[key] = True
             break
-        form, known = fire(state, form, *hit)
-        if known:
+        made = hit[0]
+        trail += (form, hit[1])
+        known = fire(state, trail, made)
+        if known is not None:
+            form = known
             break
+        done[form] = PENDING
+        form = made
         unseen = before
         of_chain = hit[1] >= WHOLE
     if trail:
-        remember(state, node, form)
+        remember(state, trail, node, form)
     state.trails.pop()
 
 
@@ -190,46 +203,31 @@ def match_original(state: RewriteState, node: Node, match: Match) -> Hit | None:
     return None if hit is None else (hit[0], hit[1] + BEFORE)
 
 
-def rebuilt(state: RewriteState, node: Node, fresh: tuple[Node, ...]) -> tuple[Node, bool]:
-    """(the node over the final forms of its operands, False); (its final form, True) if that is known already."""
-    trail = state.trails[-1]
-    trail += (node, REBUILT)
-    form = state.rebuild(node, fresh)
-    known = final_form(state, form)
-    if known is PENDING:
-        raise state.cycle_error(form)
-    return (form, False) if known is None else (known, True)
-
-
-def fire(state: RewriteState, node: Node, made: Node, number: int) -> tuple[Node, bool]:
-    """(the result of a rule, False); (its final form, True) if that is known already. The firing is recorded.
+def fire(state: RewriteState, trail: Trail, made: Node) -> Node | None:
+    """The final form of a rule's result if it is known already. The firing, the last step of the trail, is recorded.
 
     RewriteLimitError if too many rules have fired, or if the rules form a cycle.
     """
     state.fired += 1
     if waiting:
         check()
-    trail = state.trails[-1]
-    trail += (node, number)
     if state.trace is not None:
-        state.record(number, node, made)
+        state.record(trail[-1], trail[-2], made)
     if state.fired >= state.allowed or len(trail) > state.longest:
         state.check_limits(trail)
     known = final_form(state, made)
     if known is PENDING:
         raise state.cycle_error(made)
-    if known is not None:
-        return known, True
-    state.done[node] = PENDING
-    return made, False
+    return known
 
 
-def remember(state: RewriteState, node: Node, final: Node) -> None:
+def remember(state: RewriteState, trail: Trail, node: Node, final: Node) -> None:
     """Record the final form for a node and for all its earlier forms."""
     done = state.done
     done[node] = final
-    for form in state.trails[-1][2::2]:
-        done[form] = final
+    if len(trail) > 2:
+        for form in trail[2::2]:
+            done[form] = final
     key = state.memo_key
     if key is not None:
         recall(node)[key] = ref(final)
