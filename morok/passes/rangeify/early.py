@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from itertools import pairwise
 from typing import Final
 
 from morok.ir.graph import flattened, toposort
@@ -126,12 +125,12 @@ def split_large(state: State) -> None:
 
 
 def _balanced(node: UOp, most: int) -> UOp:
-    """A Concat of at most `most` parts: if it has more, of stored Concats of at most as many, and so on."""
+    """A Concat of at most `most` parts: if it has more, of stored Concats of as many and of one of those left, and so on: where
+    parts are alike, so are these, and one kernel makes them all.
+    """
     while len(node.src) > most:
-        count = -(-len(node.src) // most)
-        edges = [len(node.src) * k // count for k in range(count + 1)]
-        groups = [node.src[begin:end] for begin, end in pairwise(edges)]
-        node = node.replace(tuple(UOp.new(Op.Contiguous, (node.replace(group),)) for group in groups))
+        groups = [node.src[begin : begin + most] for begin in range(0, len(node.src), most)]
+        node = node.replace(tuple(g[0] if len(g) == 1 else UOp.new(Op.Contiguous, (node.replace(g),)) for g in groups))
     return node
 
 
