@@ -171,7 +171,26 @@ def _across(s: Scheduler, loops: _Loops) -> bool:
     width = _strip_width(s, accesses, across, loops.reduced) if loops.reduced else 0
     if not width or not _strip(s, across, width, loops.lanes):
         upcast(s, across, loops.lanes, COLUMN_VECTORS if loops.reduced else STREAM_VECTORS)
+    for r in [] if loops.reduced else _across_others(s, loops, across):
+        upcast(s, r, loops.lanes, STREAM_VECTORS)
     return True
+
+
+def _across_others(s: Scheduler, loops: _Loops, across: UOp) -> list[UOp]:
+    """The ranges to vectorize of loop nests that have none in common with those of `across` or with one another, as the pieces of
+    a loop that was cut: in each the output with the most contiguous memory, if there is any.
+    """
+    stores = [end.src[1:] for end in s.ast.src if end.op is Op.End]
+    seen = {r for ranges in stores if across in ranges for r in ranges}
+    found = []
+    for ranges in stores:
+        if ranges and seen.isdisjoint(ranges):
+            seen.update(ranges)
+            inside = [r for r in ranges if r in loops.outputs]
+            r = max(inside, key=lambda r: (loops.accesses.unit(r), r.arg[0]), default=None)
+            if r is not None and loops.accesses.unit(r) > 0:
+                found.append(r)
+    return found
 
 
 def _short_folds(s: Scheduler, loops: _Loops) -> bool:

@@ -135,6 +135,16 @@ def test_parts_of_chance(data_: st.DataObject) -> None:
         same(Tensor.concat(tensors, axis)[key], x[key])
 
 
+@pytest.mark.parametrize("widths", [[64] * 5, [40, 64, 33, 50]])
+def test_each_part_is_copied_in_vectors(widths: list[int]) -> None:
+    """Each in a loop nest of its own. Where one had vectors alone, LLVM's vectorizer took a second for the others."""
+    arrays = [data(200, w, seed=k) for k, w in enumerate(widths)]
+    t = Tensor.concat([Tensor(x) for x in arrays], 1)
+    (kernel,) = t.prepare().kernels
+    assert not kernel.kernel.rendered.scalar_loops
+    same(t, np.concatenate(arrays, 1))
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("count", [17, 33, 300, 1000])
 def test_many(count: int) -> None:
