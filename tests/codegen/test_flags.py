@@ -64,6 +64,7 @@ def scalar_loop(n: int, vectors: int = 0) -> list[UOp]:
 def test_only_long_scalar_loops_call_for_llvms_vectorizer() -> None:
     assert render(scalar_loop(1000), "k").scalar_loops
     assert not render(scalar_loop(4), "k").scalar_loops
+    assert not render(scalar_loop(100), "k").scalar_loops  # over sooner than a kernel starts
     assert render(scalar_loop(1000, 1000), "k").scalar_loops
     assert not render(scalar_loop(1000, 100_000), "k").scalar_loops
     assert not render(EXAMPLES["elementwise_with_wide_vectors"]().listing.list, "k").scalar_loops

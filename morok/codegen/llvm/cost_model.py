@@ -8,7 +8,7 @@ from typing import Final
 from morok.codegen.survey import Loop
 
 PARTS: Final = 4  # parts of a THREAD axis for each thread
-LONG: Final = 8  # a loop of more iterations is worth vectorizing
+LONG: Final = 8  # a loop of more iterations is worth vectorizing, if all of them take longer than SMALL
 # LLVM's full pipeline, the slowest part of compilation, pays if over 1/16 of the work is in scalar loops
 SHARE: Final = 16
 COMPUTED: Final = 3  # most computed values per vector access of a memory-bound kernel
@@ -35,11 +35,12 @@ def work_of(loops: Sequence[Loop]) -> tuple[int, bool, bool]:
     """
     total = scalar = computed = wide = 0
     for loop in loops:
-        total += loop.count * loop.times
+        took = loop.count * loop.times
+        total += took
         computed += loop.computed * loop.times
         wide += loop.wide * loop.times
-        if loop.innermost and loop.scalars and not loop.vectors and loop.end > LONG:
-            scalar += loop.count * loop.times
+        if loop.innermost and loop.scalars and not loop.vectors and loop.end > LONG and took > SMALL:
+            scalar += took
     products = any(loop.products for loop in loops)
     memory_bound = wide > 0 and not products and computed <= COMPUTED * wide
     return total, scalar * SHARE > total, memory_bound or total <= SMALL
