@@ -90,37 +90,17 @@ def live() -> int:
     return sum(map(len, _KEYED_BY_OPERANDS.values()), len(_numbers) + len(_others))
 
 
-def _filled(
+def _make(
+    table: Alive[UOp],
+    key: Any,
     op: Op,
     dtype: DType,
     src: tuple[UOp, ...],
     arg: Any,
-    vmin: int | float,
-    vmax: int | float,
-    invalid: bool,
-    memo: Mapping[Any, Any],
-    origin: Origin | None,
+    origin: Origin | None = None,
+    bounded: UOp | None = None,
 ) -> UOp:
-    """A new node, in no table yet."""
-    node = _new(UOp)
-    _set_op(node, op)
-    _set_dtype(node, dtype)
-    _set_src(node, src)
-    _set_arg(node, arg)
-    _set_vmin(node, vmin)
-    _set_vmax(node, vmax)
-    _set_invalid(node, invalid)
-    _set_rank(node, None)
-    _set_memo(node, memo)
-    came_from(node, origin)
-    _set_serial(node, next(_serials))
-    return node
-
-
-def _make(
-    table: Alive[UOp], key: Any, op: Op, dtype: DType, src: tuple[UOp, ...], arg: Any, origin: Origin | None = None
-) -> UOp:
-    """The node for `key`, made if none is alive."""
+    """The node for `key`, made if none is alive; with the bounds of the node `bounded` where these are known to be its own."""
     # bound first: if an interrupt ends this call, it dies before the node, without a callback
     entry: Entry[UOp] | None = None
     if origin is None:
@@ -128,7 +108,7 @@ def _make(
         if origin is None:
             frame = user_frame()
             origin = None if frame is None else (frame.f_code, frame.f_lasti)
-    vmin, vmax = _BOUNDS[op](dtype, src, arg)
+    vmin, vmax = _BOUNDS[op](dtype, src, arg) if bounded is None else (bounded.vmin, bounded.vmax)
     invalid = op is _INVALID
     if dtype.is_index:  # a comparison with Invalid is undefined, a load at Invalid is a number
         for s in src:
@@ -142,7 +122,18 @@ def _make(
             if may_have_axes(op, src):
                 memo = {AXES: True}
             break
-    node = _filled(op, dtype, src, arg, vmin, vmax, invalid, memo, origin)
+    node = _new(UOp)
+    _set_op(node, op)
+    _set_dtype(node, dtype)
+    _set_src(node, src)
+    _set_arg(node, arg)
+    _set_vmin(node, vmin)
+    _set_vmax(node, vmax)
+    _set_invalid(node, invalid)
+    _set_rank(node, None)
+    _set_memo(node, memo)
+    came_from(node, origin)
+    _set_serial(node, next(_serials))
     entry = Entry(node, forget)
     entry.forget = MethodType(table.remove, key)
     return node if table.setdefault(key, entry) is entry else table.entered(key, node)
@@ -845,9 +836,7 @@ def relinked(node: UOp, src: tuple[UOp, ...]) -> UOp:
     found = table.get(key)
     if found is not None and (known := found()) is not None:
         return known
-    memo = {AXES: True} if may_have_axes(op, src) else NO_FACTS
-    made = _filled(op, node.dtype, src, arg, node.vmin, node.vmax, node.invalid, memo, node.origin)
-    return table.entered(key, made)
+    return _make(table, key, op, node.dtype, src, arg, node.origin, node)
 
 
 def sketch(node: UOp, src: tuple[UOp, ...]) -> UOp:
