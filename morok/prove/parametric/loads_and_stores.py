@@ -15,7 +15,7 @@ from morok.prove import smt
 from morok.prove.kinds import Parts
 from morok.prove.parametric import laws, registers, shared
 from morok.prove.parametric.lanewise import lanewise
-from morok.prove.parametric.number_ops import decided, has_value
+from morok.prove.parametric.number_ops import decided, has_value, parts_of
 from morok.prove.parametric.polynomials import INT, Integer, integer
 from morok.prove.parametric.rule_values import (
     Branch,
@@ -419,7 +419,7 @@ def _needed(r: Reading, s: Statement) -> set[tuple[Any, ...]] | None:
         return None
     return {
         (t.data, *t.args[:-1])
-        for t in registers.parts_of(r.setting, effect, place)
+        for t in parts_of(r.setting, effect, place)
         if t.head == "apply"
         and t.sort is VALUE
         and t.data.name.kind != "loop"

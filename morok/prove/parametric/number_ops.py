@@ -8,7 +8,7 @@ for it see to that.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container, Iterable, Iterator
 from typing import Final
 
 from morok.prove import smt
@@ -179,9 +179,28 @@ def is_valid(s: Setting, t: Expr) -> Expr:
         return both(*(is_valid(s, x) for x in t.args))
     if t.head == "apply" and t.data in s.may_be_invalid:
         return VALID(t)
-    if s.may_be_invalid and any(x.head == "apply" and x.data in s.may_be_invalid for x in subterms([t])):
+    if s.may_be_invalid and _made_of(s, t, s.may_be_invalid):
         raise Unsupported("what another op makes of what may be Invalid")
     return smt.TRUE
+
+
+def _made_of(s: Setting, t: Expr, functions: Container[Applicable]) -> bool:
+    """True if a value is made of a value of one of these functions."""
+    with s.anywhere() as place:
+        return any(x.head == "apply" and x.data in functions for x in parts_of(s, [t], place))
+
+
+def parts_of(s: Setting, terms: Iterable[Expr], place: Integer) -> Iterator[Expr]:
+    """All terms inside of these, of the items of sequences among them at a place, and of the elements of folds, once each."""
+    looked_at: set[Expr] = set()
+    terms = list(terms)
+    while terms:
+        inside = [t for t in subterms(terms) if t not in looked_at]
+        looked_at.update(inside)
+        yield from inside
+        terms = [s.sequences[t][1](place) for t in inside if t in s.sequences]
+        with s.indices() as b:
+            terms += [s.folded[t].element(b) for t in inside if t in s.folded]
 
 
 def _either(condition: Expr, yes: Expr, no: Expr) -> Expr:

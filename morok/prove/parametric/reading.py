@@ -281,9 +281,10 @@ class Reading:
             case S.PVar():
                 if p.name in self.names:
                     return self.names[p.name]
-                made = self.variable(self.symbol(p.name), self.type(p))
-                if admits_invalid(self.rule, p) and isinstance(made, Vector):
-                    self.setting.may_be_invalid.add(made.at(self.here, integer(0)).data)
+                name = self.symbol(p.name)
+                made = self.variable(name, self.type(p))
+                if admits_invalid(self.rule, p) and isinstance(made, Vector):  # the lanes, and the elements of a tensor
+                    self.setting.may_be_invalid |= {made.at(self.here, integer(0)).data, tensors.cell(name)}
                 return made if p.ignored else self.bind(p.name, made)
             case S.PBind():
                 return self.bind(p.name, self.pattern(p.inner))

@@ -7,15 +7,15 @@ the orders that a Reduce leaves open (docs/ops.md).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from morok.dsl import syntax as S
 from morok.prove import smt
 from morok.prove.kinds import Parts
 from morok.prove.parametric import laws
+from morok.prove.parametric.number_ops import parts_of
 from morok.prove.parametric.op_functions import name_of
-from morok.prove.parametric.polynomials import INT, Integer, integer
+from morok.prove.parametric.polynomials import INT, integer
 from morok.prove.parametric.rule_values import Kept, Lane, Loops, Register, Statement, Vector
 from morok.prove.parametric.setting import Setting
 from morok.prove.semantics.term import Unsupported
@@ -150,15 +150,4 @@ def _knows_nothing(s: Setting, x: Register, held: Lane, terms: list[Expr]) -> No
             raise Unsupported("a value that may know of the register")
 
 
-def parts_of(s: Setting, terms: Iterable[Expr], place: Integer) -> Iterator[Expr]:
-    """All terms inside of these, and of the items of sequences among them at a place, once each."""
-    looked_at: set[Expr] = set()
-    terms = list(terms)
-    while terms:
-        inside = [t for t in subterms(terms) if t not in looked_at]
-        looked_at.update(inside)
-        yield from inside
-        terms = [s.sequences[t][1](place) for t in inside if t in s.sequences]
-
-
-__all__ = ["after", "cell", "parts_of", "register", "store"]
+__all__ = ["after", "cell", "register", "store"]

@@ -36,6 +36,11 @@ def is_tensor(node: Vector) -> bool:
     return node.tensor is not None
 
 
+def cell(name: Symbol) -> Applicable:
+    """The function from an index vector to the element there, of a tensor of which nothing is known."""
+    return smt.Function(Symbol("cell", name), VALUE, VALUE)
+
+
 def opaque(r: Reading, name: Symbol) -> Tensor:
     """A tensor of which nothing is known."""
     s = r.setting
@@ -44,7 +49,7 @@ def opaque(r: Reading, name: Symbol) -> Tensor:
     known = r.shapes.known(told)
     rank = integer(smt.Int(Symbol("dimension", r.shapes.of_rank(told), "rank")) if known is None else known)
     size = smt.Function(Symbol("dimension", r.shapes.of_shape(told)), INT, INT)
-    element = smt.Function(Symbol("cell", name), VALUE, VALUE)
+    element = cell(name)
     s.premise(rank.term >= 0)
     s.for_all(rank, lambda k: size(k.term) >= 0, smt.TRUE)
     return Tensor(rank, lambda k: integer(size(k.term)), lambda i, absent: element(at_indices(s, rank, i)))
