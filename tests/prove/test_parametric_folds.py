@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from morok.dsl.check import check_text
+from morok.marks import trusting
 from morok.prove.answers import DEFAULT_BUDGET
 from morok.prove.parametric.folds import OF_TRUTHS, TAKEN_OUT
 from morok.prove.workers import judge
@@ -110,3 +111,32 @@ def test_of_no_other_fold(kind: str, fold: str, op: str, of: str) -> None:
 def test_what_is_no_law_is_not_shown(kind: str, fold: str, op: str, of: str) -> None:
     """The least number has no negative; floats round; a truth may decide where another has no value."""
     assert computed_of_the_fold(kind, fold, op, of) in ("unknown", "refuted")
+
+
+REGISTER = """
+helpers "morok.passes.accumulators"
+
+extern accumulator(n: any, s: any) -> (acc: ptr(any))
+    ensures free_of(s, acc)
+
+group registers
+@context Accumulators;
+
+r: n @ Reduce { src: s: f32, ranges: [r, rest..], op: Add }
+    if lanes(s) == lanes(n)
+    let acc = accumulator(n, s),
+        start = Store(Index(acc, 0), identity(Add, n)),
+        sofar = Index(After(acc, start, r, rest..), 0),
+        done = End(Store(sofar, Add(sofar, s)), r, rest..),
+        found = Index(After(acc, start, done), 0)
+    ~> """
+
+
+@pytest.mark.parametrize(
+    ("target", "holds"),
+    [("found", True), ("Where(Lt(found, n), 0.0, n)", False), ("Where(Lt(n, found), n, 0.0)", False)],
+)
+def test_a_register_folds_in_an_order_of_its_own(target: str, holds: bool) -> None:
+    (of,) = check_text(f"{REGISTER}{target}\n").rules()
+    with trusting(["morok.passes.accumulators"]):
+        assert judge(of, DEFAULT_BUDGET, False).verdict in (("proved",) if holds else ("unknown", "refuted"))

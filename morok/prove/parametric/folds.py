@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from morok.dsl import syntax as S
 from morok.prove import smt
-from morok.prove.forms import conjuncts
+from morok.prove.forms import conjuncts, reduction_of
 from morok.prove.kinds import ANY_FOLD, Parts
 from morok.prove.parametric import laws, loops
 from morok.prove.parametric.axis_conditions import says_no_axes
-from morok.prove.parametric.op_functions import function, wraps, zero_of
+from morok.prove.parametric.op_functions import exact, function, wraps, zero_of
 from morok.prove.parametric.polynomials import Integer, integer
 from morok.prove.parametric.rule_values import Fold, Lane, Loops, Vector
 from morok.prove.semantics.term import Unsupported
@@ -65,7 +65,7 @@ def reduce(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
         return Vector(count, _folded_over_axes(r, folding, dtype, over, x, each))
     inner = x.fold
     same = inner is not None and (inner.op, inner.dtype, inner.neighbours.known) == (folding, dtype, 1)
-    if inner is not None and same and over and r.part != "pattern" and one_fold(r):
+    if inner is not None and same and over and r.part != "pattern" and as_one_fold(r, folding, dtype):
         over, x = loops.around(r, over, inner.loops), inner.source  # one order of the fold over all these loops
     combine = combining(r, folding, dtype)
     alike = inner is not None and (inner.op, inner.dtype) == (folding, dtype) and not over
@@ -230,6 +230,13 @@ def regroups(r: Reading, op: str, dtype: str) -> bool:
     return (op in REGROUPING and (wraps(r, dtype) or compares(r, op, dtype))) or may_regroup(r)
 
 
+def as_one_fold(r: Reading, op: str, dtype: str) -> bool:
+    """True if what folds as the pattern does, in another order, stands for it: the pattern leaves the order open, or it means
+    nothing.
+    """
+    return one_order(r) or (one_fold(r) and (exact(r, dtype) or compares(r, op, dtype)))
+
+
 def compares(r: Reading, op: str, dtype: str) -> bool:
     """True if a fold is the greatest, or the least, of numbers."""
     return op in ("Max", "Min") and all(d is not None and (d.is_int or d.is_float) for d in _dtypes(r, dtype))
@@ -253,17 +260,58 @@ def _dtypes(r: Reading, dtype: str) -> list[Any]:
 
 
 def may_regroup(r: Reading) -> bool:
-    """True if a rule's pattern is one fold of lanes that are only taken and joined: no op computes the folded elements."""
+    """True if a rule's pattern is one fold of lanes that are only taken and joined, of which the target makes one order: no op
+    computes the folded elements.
+    """
     dialect = r.rule.dialect
-    return one_fold(r) and all(op == "Reduce" or dialect.ops[op].role in ("take", "join") for op in _matched(r))
+    return one_order(r) and all(op == "Reduce" or dialect.ops[op].role in ("take", "join") for op in _matched(r))
+
+
+def one_order(r: Reading) -> bool:
+    """True if a rule's pattern is one fold, with none inside, and its target is that fold, in one of the orders that are open:
+    of folds, and of what is combined as they do, the rule computes nothing else. Two orders of a fold of floats may be two
+    numbers, which a comparison tells apart.
+    """
+    pattern = r.rule.syntax.pattern
+    found = reduction_of(pattern)
+    if found is None or not one_fold(r):
+        return False
+    op = _folds_by(found)
+    combining = {op, OF_TRUTHS.get(op, op)}
+    folds = {pattern.name} if isinstance(pattern, S.PBind) else set()  # names, and what they stand for
+
+    def folded(*parts: Any) -> bool:
+        return any(
+            not {"Reduce", *combining}.isdisjoint(S.ops_at(at)) or (isinstance(at, S.EName) and at.name in folds)
+            for at in S.walk(*parts)
+        )
+
+    def computes(at: Any) -> bool:
+        if isinstance(at, S.EStruct) and at.op == "Reduce":
+            return _folds_by(at) not in combining
+        return any(
+            o not in combining and o in r.rule.dialect.ops and r.rule.dialect.ops[o].params for o in S.ops_at(at)
+        )
+
+    for clause in r.rule.syntax.clauses:
+        if isinstance(clause, S.Let) and folded(clause.value):
+            folds.update(clause.names)
+    computed = (at for at in S.walk(r.rule.syntax.target, *r.rule.syntax.clauses) if computes(at))
+    return not any(folded(*S.children(at)) for at in computed)
 
 
 def one_fold(r: Reading) -> bool:
     """True if a rule's pattern is one fold, with none inside."""
-    pattern = r.rule.syntax.pattern
-    while isinstance(pattern, S.PBind):
-        pattern = pattern.inner
-    return isinstance(pattern, S.PStruct) and pattern.op == "Reduce" and _matched(r).count("Reduce") == 1
+    return reduction_of(r.rule.syntax.pattern) is not None and _matched(r).count("Reduce") == 1
+
+
+def _folds_by(at: S.PStruct | S.EStruct) -> str:
+    """The op of a fold, or of the variable that it is, as it is written; nothing for any op."""
+    fields = {f.name: f.value for f in at.fields} if isinstance(at, S.PStruct) else dict(at.fields)
+    if fields.get("op", "") is None:
+        return "op"  # the name of the field alone
+    op = getattr(fields.get("op"), "value", fields.get("op"))
+    return str(getattr(op, "name", ""))
 
 
 def _matched(r: Reading) -> list[str]:
@@ -290,4 +338,4 @@ def _says_no_axes(rule: S.Rule, name: str) -> bool:
     return any(says_no_axes(c, name) for c in conditions)
 
 
-__all__ = ["combining", "may_regroup", "nothing", "op_of", "reduce"]
+__all__ = ["as_one_fold", "combining", "may_regroup", "nothing", "op_of", "reduce"]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from morok.dsl import syntax as S
 from morok.prove import smt
 from morok.prove.kinds import Parts
-from morok.prove.parametric import laws
+from morok.prove.parametric import folds, laws
 from morok.prove.parametric.number_ops import parts_of
 from morok.prove.parametric.op_functions import name_of
 from morok.prove.parametric.polynomials import INT, integer
@@ -103,6 +103,8 @@ def _folded(r: Reading, x: Register, start: Kept, done: Statement) -> Vector:
     fold, again = r.folded, done.kept
     if fold is None or not fold.loops or again is None or r.probing:
         raise Unsupported("a loop into a register, where the pattern is no fold over loops")
+    if not folds.as_one_fold(r, fold.op, fold.dtype):
+        raise Unsupported("a loop into a register, where another order of the pattern's fold may tell")
     inside = Register(x.name, x.unaware, x.behind[:1], again.register.inside)
     if (
         again.register != inside
