@@ -8,7 +8,8 @@ another.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from types import MappingProxyType
 from typing import Any, Final, Protocol, runtime_checkable
 
 from morok import handed
@@ -50,7 +51,7 @@ class OperandInfo:
 
 @dataclass(frozen=True, slots=True)
 class OpInfo:
-    """One op of a dialect, as rules use it.
+    """One op of a dialect, as rules use it: a value, whose mappings are read-only.
 
     key         the value of `Dialect.opkey` for its nodes
     operands    in order; at most one takes a sequence (`many`), unless two of equal length end the list (Pad, Shrink)
@@ -104,7 +105,7 @@ class OpInfo:
             object.__setattr__(self, name, _words(getattr(self, name), f"the {name} {of}"))
         domains = mapping(self.domains, f"the domains {of}", "the names of dtypes by letters")
         words = {text(letter, f"a letter {of}"): _words(names, f"a domain {of}") for letter, names in domains.items()}
-        object.__setattr__(self, "domains", words)
+        object.__setattr__(self, "domains", MappingProxyType(words))
         text(self.result, f"the result {of}")
         choice(self.role, f"the role {of}", _ROLES)
         choice(self.kind, f"the kind {of}", ("unary", "binary", "ternary", ""))
@@ -118,8 +119,12 @@ class OpInfo:
         for name, kind in kinds.items():
             choice(name, f"a field with a kind {of}", self.fields or ("no field",))
             choice(kind.removesuffix("?"), f"the kind of field {name} {of}", _FIELD_KINDS)
-        object.__setattr__(self, "field_kinds", kinds)
+        object.__setattr__(self, "field_kinds", MappingProxyType(dict(kinds)))
         object.__setattr__(self, "dtype_given", flag(self.dtype_given, f"dtype_given {of}"))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        values = [getattr(self, f.name) for f in fields(self)]
+        return OpInfo, tuple([dict(v) if isinstance(v, MappingProxyType) else v for v in values])
 
     @property
     def in_halves(self) -> bool:

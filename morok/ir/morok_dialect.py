@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Final
 
 from morok.dialect import NOT_CONST, OperandInfo, OpInfo
@@ -129,60 +130,67 @@ def _inside(node: UOp) -> UOp:
 
 
 class _Morok:
-    """The built-in dialect."""
+    """The built-in dialect. Its parts are read-only: what has been proved of them cannot become another."""
 
+    __slots__ = ("__weakref__",)
     name = "morok"
-    ops: Mapping[str, OpInfo] = {e.name: _info(e) for e in TABLE.entries.values()}
-    dtypes: Mapping[str, Hashable] = dict(BY_NAME)
-    classes: Mapping[str, frozenset[str]] = {
-        "int": frozenset(d.name for d in INTS),
-        "sint": frozenset(d.name for d in SIGNED),
-        "uint": frozenset(d.name for d in UNSIGNED),
-        "float": frozenset(d.name for d in FLOATS),
-        "number": frozenset(d.name for d in NUMBERS),
-        "any": frozenset(d.name for d in SCALARS),
-    }
-    inline: Mapping[str, str] = {
-        "opkey": "{n}.op",
-        "operands": "{n}.src",
-        "type": "{n}.dtype",
-        "scalar": "{n}.dtype.scalar()",
-        "same": "{a} is {b}",
-        "vmin": "{n}.vmin",
-        "vmax": "{n}.vmax",
-        "invalid": "{n}.invalid",
-        "invalid_op": "Invalid",
-        "is_const": "{n}.op is Op.Const",
-        "const_value": "{n}.arg",
-        "const_op": "Const",
-        "lanes": "{n}.dtype.count",
-        "vector": "{d}.vec({k})",
-        "in.index": "{n}.dtype.is_index",
-        "in.float": "({n}.dtype.is_float and {n}.dtype.bits > 8)",  # without the storage floats
-        "in.bool": "{n}.dtype.is_bool",
-        "in.int": "{n}.dtype.is_int",
-        "in.sint": "{n}.dtype.is_signed",
-        "in.uint": "{n}.dtype.is_unsigned",
-        "in.ptr": "{n}.dtype.to_numbers",
-        "pointee": "{n}.dtype.base.scalar()",
-        "recall": "({n}.memo if {n}.memo is not _no_facts else _facts({n}))",
-        "nests": "{n}.dtype.is_index",
-        **_field_templates(),
-        "const": "_const({v}, {d})",
-        "build.Cast": "_cast({a}, {d})",
-        "pointwise1": "_new({op}, ({a},))",
-        "pointwise2": "_binary({op}, {a}, {b})",
-        "pointwise3": "_new({op}, ({a}, {b}, {c}))",
-    }
-    names: Mapping[str, Any] = {
-        "_const": UOp.const,
-        "_new": UOp.new,
-        "_binary": binary,
-        "_cast": cast,
-        "_facts": facts_of,
-        "_no_facts": NO_FACTS,
-    }
-    members: Mapping[str, Any] = {m.name: m for m in (*Op, *AddrSpace, *AxisType)}
+    ops: Mapping[str, OpInfo] = MappingProxyType({e.name: _info(e) for e in TABLE.entries.values()})
+    dtypes: Mapping[str, Hashable] = MappingProxyType(dict(BY_NAME))
+    classes: Mapping[str, frozenset[str]] = MappingProxyType(
+        {
+            "int": frozenset(d.name for d in INTS),
+            "sint": frozenset(d.name for d in SIGNED),
+            "uint": frozenset(d.name for d in UNSIGNED),
+            "float": frozenset(d.name for d in FLOATS),
+            "number": frozenset(d.name for d in NUMBERS),
+            "any": frozenset(d.name for d in SCALARS),
+        }
+    )
+    inline: Mapping[str, str] = MappingProxyType(
+        {
+            "opkey": "{n}.op",
+            "operands": "{n}.src",
+            "type": "{n}.dtype",
+            "scalar": "{n}.dtype.scalar()",
+            "same": "{a} is {b}",
+            "vmin": "{n}.vmin",
+            "vmax": "{n}.vmax",
+            "invalid": "{n}.invalid",
+            "invalid_op": "Invalid",
+            "is_const": "{n}.op is Op.Const",
+            "const_value": "{n}.arg",
+            "const_op": "Const",
+            "lanes": "{n}.dtype.count",
+            "vector": "{d}.vec({k})",
+            "in.index": "{n}.dtype.is_index",
+            "in.float": "({n}.dtype.is_float and {n}.dtype.bits > 8)",  # without the storage floats
+            "in.bool": "{n}.dtype.is_bool",
+            "in.int": "{n}.dtype.is_int",
+            "in.sint": "{n}.dtype.is_signed",
+            "in.uint": "{n}.dtype.is_unsigned",
+            "in.ptr": "{n}.dtype.to_numbers",
+            "pointee": "{n}.dtype.base.scalar()",
+            "recall": "({n}.memo if {n}.memo is not _no_facts else _facts({n}))",
+            "nests": "{n}.dtype.is_index",
+            **_field_templates(),
+            "const": "_const({v}, {d})",
+            "build.Cast": "_cast({a}, {d})",
+            "pointwise1": "_new({op}, ({a},))",
+            "pointwise2": "_binary({op}, {a}, {b})",
+            "pointwise3": "_new({op}, ({a}, {b}, {c}))",
+        }
+    )
+    names: Mapping[str, Any] = MappingProxyType(
+        {
+            "_const": UOp.const,
+            "_new": UOp.new,
+            "_binary": binary,
+            "_cast": cast,
+            "_facts": facts_of,
+            "_no_facts": NO_FACTS,
+        }
+    )
+    members: Mapping[str, Any] = MappingProxyType({m.name: m for m in (*Op, *AddrSpace, *AxisType)})
     places = PLACES
     passing = PASSING
     storage = STORAGE
@@ -197,38 +205,40 @@ class _Morok:
     node = UOp
     undefined = Undefined
     maker = maker
-    facts: Mapping[str, Callable[..., Any]] = {
-        "vmin": lambda n: n.vmin,
-        "vmax": lambda n: n.vmax,
-        "lanes": lambda n: n.dtype.count,
-        "free_of": free_of,
-        "independent": independent,
-        "done_within": done_within,
-        "precedes": precedes,
-        "excludes_zero": excludes_zero,
-        "excludes_overflow": excludes_overflow,
-        "defined": defined,
-        "no_overflow": _no_overflow,
-        "no_overflow_of": _exact_fits,
-        "bits": lambda d: d.bits,
-        "is_int": lambda d: d.is_int,
-        "is_float": lambda d: d.is_float,
-        "safe_cast": safe_cast,
-        "identity": _identity,
-        "subst": replace_range,
-        "axes": axes_of,
-        "is_axis": lambda n: vector_axis(n) is not None,
-        "inside": _inside,
-        "free_of_axes": free_of_axes,
-        "launched": launched,
-        "counts": counts,
-        "constant": _constant_of,
-        "rank": lambda n: len(_shape(n)),
-        "shape": _shape,
-        "same_shape": lambda a, b: _says_shape(a) and _says_shape(b) and shape_of(a) == shape_of(b),
-        "told_apart": told_apart,
-        "renames": renames,
-    }
+    facts: Mapping[str, Callable[..., Any]] = MappingProxyType(
+        {
+            "vmin": lambda n: n.vmin,
+            "vmax": lambda n: n.vmax,
+            "lanes": lambda n: n.dtype.count,
+            "free_of": free_of,
+            "independent": independent,
+            "done_within": done_within,
+            "precedes": precedes,
+            "excludes_zero": excludes_zero,
+            "excludes_overflow": excludes_overflow,
+            "defined": defined,
+            "no_overflow": _no_overflow,
+            "no_overflow_of": _exact_fits,
+            "bits": lambda d: d.bits,
+            "is_int": lambda d: d.is_int,
+            "is_float": lambda d: d.is_float,
+            "safe_cast": safe_cast,
+            "identity": _identity,
+            "subst": replace_range,
+            "axes": axes_of,
+            "is_axis": lambda n: vector_axis(n) is not None,
+            "inside": _inside,
+            "free_of_axes": free_of_axes,
+            "launched": launched,
+            "counts": counts,
+            "constant": _constant_of,
+            "rank": lambda n: len(_shape(n)),
+            "shape": _shape,
+            "same_shape": lambda a, b: _says_shape(a) and _says_shape(b) and shape_of(a) == shape_of(b),
+            "told_apart": told_apart,
+            "renames": renames,
+        }
+    )
     theory = "morok.prove.semantics:MorokTheory"
 
     def read(self, said: str) -> UOp:

@@ -16,6 +16,7 @@ from morok.caller import caller
 from morok.dialect import built_in
 from morok.errors import UsageError
 from morok.rewrite import gate
+from morok.rewrite.files import dialect_digest
 from morok.rewrite.ruleset import RuleSet
 
 LAST: Final = 20  # from stage 21 on a program is a list of instructions
@@ -63,7 +64,7 @@ def admit(rules: RuleSet) -> None:
         raise UsageError(
             "rules with a @context cannot be appended to a stage", expected="rules that need no context object"
         )
-    gate.admit_proved(rules)
+    gate.admit_proved(rules, dialect_digest(rules.dialect))
 
 
 def appended_to(stage: int) -> RuleSet | None:

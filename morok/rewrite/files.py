@@ -239,6 +239,7 @@ class GroupPart:
         self.entry = entry
         self.standing = Standing.ASK
         self.limits: Mapping[int, Extents] = {}
+        self.meant = ""
 
     @property
     def cache(self) -> str:
@@ -249,7 +250,7 @@ class GroupPart:
 
     @property
     def identity(self) -> Hashable:
-        return ("file", ByIdentity(self.dialect), self.cache)
+        return ("file", ByIdentity(self.dialect), self.cache, self.meant)
 
     @property
     def dialect(self) -> Dialect:
@@ -266,6 +267,7 @@ class GroupPart:
     def admit(self, limits: Mapping[int, Extents]) -> None:
         """Let the rules fire within these limits, which are keyed by the rules' positions in the group."""
         self.limits = limits
+        self.meant = "" if self.file.foreign is None else self.file.index.digest
         self.standing = Standing.ADMITTED
 
     def rules(self) -> Sequence[CheckedRule]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
+from morok.arguments import shown
 from morok.caller import caller
 from morok.dialect import Dialect
-from morok.errors import UnprovedRuleError
+from morok.errors import DialectError, UnprovedRuleError
 from morok.handed import part
 from morok.rewrite.parts import Standing
 
@@ -53,20 +54,29 @@ def gate() -> Gate:
     return found
 
 
-def admit(rules: RuleSet) -> None:
+def admit(rules: RuleSet, meant: str) -> None:
     """Let these rules fire. UnprovedRuleError if a rule has no usable verdict; UntrustedHelperError if it calls a helper that may
-    not run. Nothing is proved here. Rules of sets made with unproved=True pass and stay marked as unproved.
+    not run; DialectError if the dialect has changed since rules were admitted. Nothing is proved here. Rules of sets made with
+    unproved=True pass and stay marked as unproved.
+
+    meant  the digest of their dialect as it is now (morok.rewrite.files.dialect_digest)
     """
     for mine in rules.parts:
         if mine.standing is Standing.ASK:
             mine.limits = gate().admit(mine.rules())
+            mine.meant = meant
             mine.standing = Standing.ADMITTED
+        elif mine.standing is Standing.ADMITTED and mine.meant not in ("", meant):
+            what = f"dialect {shown(rules.dialect.name)} has changed since its rule {mine.names[0]} was admitted"
+            expected = "the dialect that the rules were proved for"
+            hint = "load the rules again with load_rules(..)"
+            raise DialectError(what, place=caller(), expected=expected, hint=hint)
 
 
-def admit_proved(rules: RuleSet) -> None:
-    """Let these rules fire in a pipeline, which takes no unproved rules: UnprovedRuleError for one."""
+def admit_proved(rules: RuleSet, meant: str) -> None:
+    """Let these rules fire in a pipeline, which takes no unproved rules: UnprovedRuleError for one. `meant` as for `admit`."""
     refuse_unproved(rules)
-    admit(rules)
+    admit(rules, meant)
 
 
 def refuse_unproved(rules: RuleSet) -> None:

@@ -23,12 +23,14 @@ if TYPE_CHECKING:
 
 
 def matcher_for(rules: RuleSet, flags: frozenset[str], checked: bool) -> Matcher:
-    """The matcher of those rules that assume no liberty beyond `flags`. UnprovedRuleError if one of `rules` may not fire.
+    """The matcher of those rules that assume no liberty beyond `flags`. UnprovedRuleError if one of `rules` may not fire;
+    DialectError if their dialect has changed since they were admitted.
 
     checked  True if helper calls check their contracts
     """
-    gate.admit(rules)
-    key = _key(rules, flags)
+    meant = dialect_digest(rules.dialect)
+    gate.admit(rules, meant)
+    key = _key(rules, flags, meant)
     made = None if key is None else _load(key)
     if made is None:
         made = _generate(rules, flags)
@@ -52,7 +54,7 @@ def tried(rules: RuleSet, node: Node, context: Any = None) -> list[str]:
     """The names of the rules that are tried on `node`, in order, until one fires. The other rules are excluded by the op of the
     node and the ops of its operands alone. Each call generates a matcher; this serves tests and inspection.
     """
-    gate.admit(rules)
+    gate.admit(rules, dialect_digest(rules.dialect))
     numbers: dict[int, None] = {}
     dialect = rules.dialect
     made = _generate(rules, config.FAST_MATH.value, counting=True)
@@ -98,10 +100,10 @@ def _allowed(rules: RuleSet, flags: frozenset[str]) -> tuple[list[CheckedRule], 
     return allowed, limits
 
 
-def _key(rules: RuleSet, flags: frozenset[str]) -> str | None:
-    """The cache key of the generated code; None if some rules come from no file."""
+def _key(rules: RuleSet, flags: frozenset[str], meant: str) -> str | None:
+    """The cache key of the generated code, of rules of a dialect with this digest; None if some rules come from no file."""
     parts = [p.cache for p in rules.parts]
     if not all(parts):
         return None
-    inputs = "\n".join(["matcher", generator_digest(), dialect_digest(rules.dialect), " ".join(sorted(flags)), *parts])
+    inputs = "\n".join(["matcher", generator_digest(), meant, " ".join(sorted(flags)), *parts])
     return hashlib.sha256(data(inputs)).hexdigest()

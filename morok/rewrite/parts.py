@@ -29,12 +29,14 @@ class Part(Protocol):
     standing  the admission of the rules; only the gate changes it
     limits    the extents beyond which rules must not fire, by the rules' positions in the part, because two rules may have the
               same name. Empty until the gate has admitted the rules
+    meant     the digest of the dialect when the gate admitted the rules; "" before, and for built-in files
     identity  a key that is equal for parts with the same rules, in this process
     cache     a key that is equal for parts with the same rules in any process; "" if there is none
     """
 
     standing: Standing
     limits: Mapping[int, Extents]
+    meant: str
 
     @property
     def dialect(self) -> Dialect: ...
@@ -88,12 +90,16 @@ def several_dialects(one: Dialect, other: Dialect) -> UsageError:
 
 
 class Listed:
-    """A part made from a list of checked rules. `limits` are keyed by rule name."""
+    """A part made from a list of checked rules. `limits` are keyed by rule name; `meant` is "" unless they are admitted."""
 
     cache = ""
 
     def __init__(
-        self, rules: Sequence[CheckedRule], standing: Standing = Standing.ASK, limits: Mapping[str, Extents] = NO_LIMITS
+        self,
+        rules: Sequence[CheckedRule],
+        standing: Standing = Standing.ASK,
+        limits: Mapping[str, Extents] = NO_LIMITS,
+        meant: str = "",
     ) -> None:
         if not rules:
             raise UsageError("a set of no rules", place=caller(), expected="at least one rule")
@@ -102,6 +108,7 @@ class Listed:
             if rule.dialect is not self.dialect:
                 raise several_dialects(self.dialect, rule.dialect)
         self.standing = standing
+        self.meant = meant
         self.limits: Mapping[int, Extents] = limits_by_position(self.names, limits)
         self.identity: Hashable = object()
 

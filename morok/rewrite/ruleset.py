@@ -157,7 +157,7 @@ class RuleSet:
             hint = did_you_mean(close, "the set's names are in `rules.names`")
             raise UnknownRuleError(f"{what} {name!r}", place=caller(), expected="group.rule", hint=hint)
         rule, part, place = exact[0]
-        return SingleRule(rule, part.standing, part.limits.get(place))
+        return SingleRule(rule, part.standing, part.limits.get(place), part.meant)
 
     def __repr__(self) -> str:
         return f"<RuleSet of {len(self)} rules>"
@@ -226,9 +226,11 @@ class RuleSet:
 class SingleRule:
     """One rule of a set, to be inspected or applied alone."""
 
-    def __init__(self, rule: CheckedRule, standing: Standing = Standing.ASK, limits: Extents | None = None) -> None:
+    def __init__(
+        self, rule: CheckedRule, standing: Standing = Standing.ASK, limits: Extents | None = None, meant: str = ""
+    ) -> None:
         self.rule = rule
-        self._set = RuleSet((Listed((rule,), standing, {} if limits is None else {rule.name: limits}),))
+        self._set = RuleSet((Listed((rule,), standing, {} if limits is None else {rule.name: limits}, meant),))
 
     @property
     def name(self) -> str:

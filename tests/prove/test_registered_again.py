@@ -93,6 +93,34 @@ def test_rules_that_are_others_once_they_are_compiled_are_refused(file: Path) ->
         _ = rules.matcher
 
 
+@pytest.mark.parametrize("alone", [False, True], ids=["set", "rule"])
+@pytest.mark.parametrize("change", ["entry", "evaluator", "fact"])
+def test_rules_do_not_fire_once_their_dialect_has_changed_in_place(file: Path, change: str, alone: bool) -> None:
+    """What a rule evaluates is what it was proved for: a matcher made after a change would have what there is then."""
+    made = mistaken.dialect()
+    made.ops = dict(made.ops)
+    rules = load_rules(saying(file, made, "f: Neg(@const(c)) ~> eval(Neg, c)"))
+    node = ("neg", ("const", "sat", 5))
+    rule = rules["mine.g.f"] if alone else None
+    if change == "entry":
+        mistaken.with_op(made, "Neg", evaluate=lambda d, a: a + 1)
+    elif change == "evaluator":
+        object.__setattr__(made.ops["Neg"], "evaluate", lambda d, a: a + 1)
+    else:
+        made.facts = {**made.facts, "vmax": lambda n: -100}
+    with pytest.raises(DialectError, match=r"has changed since its rule .* was admitted"):
+        _ = rules.rewrite_node(node) if rule is None else rule.apply(node)
+
+
+def test_a_matcher_that_was_made_evaluates_what_was_proved(file: Path) -> None:
+    made = mistaken.dialect()
+    rules = load_rules(saying(file, made, "f: Neg(@const(c)) ~> eval(Neg, c)"))
+    node = ("neg", ("const", "sat", 5))
+    before = rules.rewrite_node(node)
+    mistaken.with_op(made, "Neg", evaluate=lambda d, a: a + 1)
+    assert rules.rewrite_node(node) == before == (("const", "sat", -5), "mine.g.f")
+
+
 @pytest.mark.long
 @pytest.mark.parametrize(
     "joined", [RuleSet.__add__, lambda a, b: RuleSet.of([*a.rules, *b.rules])], ids=["sum", "list"]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from typing import Any
 
 import pytest
 
 from morok.dialect import OperandInfo, OpInfo
 from morok.errors import ConfigError, UsageError
+from morok.ir.morok_dialect import MOROK
 from morok.rewrite.library import groups
 
 X, Y = OperandInfo("x"), OperandInfo("y")
@@ -61,6 +64,25 @@ def test_declarations_are_values() -> None:
     assert one == other
     assert hash(one) == hash(other)
     assert {one: 1}[other] == 1
+
+
+def test_declarations_are_read_only() -> None:
+    """What has been proved of an op stays what the op is."""
+    info = OpInfo("Add", "add", (X, Y), fields=("k",), domains={"T": ("f32",)}, field_kinds={"k": "int"})
+    changed: Any
+    for changed in (info.domains, info.field_kinds):
+        with pytest.raises(TypeError):
+            changed["T"] = ("f32", "f64")
+    assert copy.deepcopy(info) == pickle.loads(pickle.dumps(info)) == info
+
+
+@pytest.mark.parametrize("part", ["ops", "dtypes", "classes", "inline", "names", "members", "facts"])
+def test_the_built_in_dialect_is_read_only(part: str) -> None:
+    held = getattr(MOROK, part)
+    with pytest.raises(TypeError):
+        held[next(iter(held))] = None
+    with pytest.raises(AttributeError):
+        setattr(MOROK, part, {})
 
 
 def test_a_matcher_under_liberties() -> None:
