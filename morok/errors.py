@@ -466,3 +466,4 @@ class FileAccessError(MorokError, OSError):
     """A file or a folder cannot be read or written."""
 
     code = "MRK903"
+    whose: ClassVar[str] = "is it the right file, and does it belong to you?"  # the hint where the system refuses it

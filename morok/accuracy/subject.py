@@ -132,23 +132,27 @@ def _one_op(p: S.Pattern) -> TypeGuard[S.POp]:
 
 
 @functools.lru_cache(maxsize=8)
-def _approximations(text: str, file: str) -> tuple[CheckedRule, ...]:
+def _approximations(text: str, file: str) -> tuple[tuple[CheckedRule, RuleSet], ...]:
+    """The rules `within N ulp` in a file, each also as a set of its own, whose matcher is compiled once."""
     correct, _mistakes = partly_checked(text, file)
-    return tuple(r for r in correct.rules() if r.syntax.within is not None) if correct is not None else ()
+    found = () if correct is None else (r for r in correct.rules() if r.syntax.within is not None)
+    return tuple((r, RuleSet.of((r,), unproved=True)) for r in found)
 
 
 def companions(rule: CheckedRule) -> tuple[CheckedRule, ...]:
     """The rules `within N ulp` in the rule's file, which may lower the ops in its target."""
-    return _approximations(rule.text, rule.file) if rule.text else ()
+    return tuple(r for r, _ in _approximations(rule.text, rule.file)) if rule.text else ()
 
 
 def _rules(rule: CheckedRule) -> RuleSet:
-    """The rule and its companions as a rule set, cached, so that its matcher is compiled once."""
-    wanted = (rule, *(r for r in companions(rule) if r.own != rule.own))
+    """The rule and its companions as a rule set, cached."""
+    beside = _approximations(rule.text, rule.file) if rule.text else ()
+    wanted = (rule, *(r for r, _ in beside if r.own != rule.own))
     for known in _known:
         if len(known) == len(wanted) and all(a is b for a, b in zip(known.rules, wanted, strict=True)):
             return known
-    _known.append(RuleSet.of(wanted, unproved=True))
+    alone = [RuleSet.of((rule,), unproved=True), *(rules for r, rules in beside if r.own != rule.own)]
+    _known.append(RuleSet([part for rules in alone for part in rules.parts], alone))
     return _known[-1]
 
 

@@ -23,7 +23,7 @@ def unreadable(path: str | Path, problem: OSError) -> FileAccessError:
     return FileAccessError(
         f"the file cannot be read: {problem.strerror or problem}",
         place=Place(str(path), 1),
-        hint="is it the right file, and does it belong to you?",
+        hint=FileAccessError.whose,
     )
 
 

@@ -53,7 +53,8 @@ def _has_name(full: str, name: str) -> bool:
 class RuleSet:
     """Rules in priority order: the first rule that applies to a node fires. `a + b` puts the rules of `a` before those of `b`.
 
-    blocks    the same rules as smaller sets, if some of these are large; each has a matcher, shared with other rule sets
+    blocks    the same rules as smaller sets, if some of these are large, or were given so; each has a matcher, shared with other
+              rule sets
     whole     the rules that match an AC chain as a whole, before its nodes are finished (morok.rewrite.ac_chains)
     fires     the operand positions in which the rules fire; for a sum of sets, the positions that they have in common
     unproved  True if some rules are of a set made with unproved=True: see `of`
@@ -119,8 +120,8 @@ class RuleSet:
         instance(other, RuleSet, "the right operand of + of rules", "rules, as load_rules(..) returns them")
         blocks = (*(self.blocks or (self,)), *(other.blocks or (other,)))
         whole = other.whole if self.whole is None else self.whole
-        large = any(len(b) >= LARGE for b in blocks)
-        return RuleSet((*self.parts, *other.parts), blocks if large else (), whole, self.fires & other.fires)
+        shared = self.blocks or other.blocks or any(len(b) >= LARGE for b in blocks)
+        return RuleSet((*self.parts, *other.parts), blocks if shared else (), whole, self.fires & other.fires)
 
     def __copy__(self) -> RuleSet:
         return self

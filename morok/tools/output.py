@@ -69,9 +69,7 @@ def access_error(problem: OSError) -> FileAccessError:
     """The system's error about a file as a FileAccessError."""
     where = problem.filename2 or problem.filename
     what = problem.strerror or str(problem)
-    return FileAccessError(
-        f"{where}: {what}" if where else what, hint="is it the right file, and does it belong to you?"
-    )
+    return FileAccessError(f"{where}: {what}" if where else what, hint=FileAccessError.whose)
 
 
 def existing_file(file: str, expected: str) -> Path:

@@ -22,12 +22,14 @@ from morok.accuracy.subject import subject
 from morok.accuracy.switch_points import switch_points
 from morok.dsl.check import check_file, check_text, partly_checked
 from morok.dsl.checked import CheckedRule
+from morok.dsl.compiled import Generated
 from morok.errors import LedgerError
 from morok.ir.dtype import DType, dtypes
 from morok.ir.op import Op
 from morok.prove import api, ledger
 from morok.prove.workers import judge
-from morok.rewrite import folders
+from morok.rewrite import folders, matchers
+from morok.rewrite.ruleset import RuleSet
 from morok.tools.cli import main
 
 TEXT = """group g
@@ -317,6 +319,24 @@ def test_code_has_a_name_of_its_own() -> None:
     (edited,) = (r for r in check_text(text).rules() if r.name.endswith("exp2_f32"))
     other = subject(edited, edited.instances[0])
     assert measured_code.code_digest(other) != measured_code.code_digest(s)
+
+
+def test_what_lowers_an_op_beside_a_rule_is_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each measured rule was compiled once more for each rule of its file, which took most of `morok prove --frozen`."""
+    made: list[tuple[tuple[str, ...], frozenset[str]]] = []
+    generate = matchers._generate
+
+    def generated(rules: RuleSet, flags: frozenset[str], counting: bool = False) -> Generated:
+        if rules.unproved:
+            made.append((rules.names, flags))
+        return generate(rules, flags, counting)
+
+    monkeypatch.setattr(matchers, "_generate", generated)
+    checked = [r for r in check_text(FILE.read_text(encoding="utf-8")).rules() if r.syntax.within is not None]
+    for rule in checked[:3]:
+        assert measured_code.code_digests(rule)
+    assert len(made) == 2 * (len(checked) + 3)  # in both builds: each companion, and each of the three
+    assert all(len(names) == 1 for names, _ in made)
 
 
 @pytest.mark.sampled(3)
