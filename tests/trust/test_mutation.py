@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -172,6 +173,19 @@ def test_a_changed_rule_is_mutated_whole_and_the_others_by_a_sample(tmp_path: Pa
     assert rules[2].name not in {r.name for r, _ in planned.sample}
     assert planned == mutation_record.plan(rules, record, 5, "seed")
     assert planned != mutation_record.plan(rules, record, 5, "another seed")
+
+
+def test_branches_that_change_neighbouring_rules_merge(tmp_path: Path) -> None:
+    entries = {r.name: mutation_record.entry(r, []) for r in list(check_file(TRUE).rules())[:4]}
+    first, second = sorted(entries)[1:3]
+    changed = {"base": {}, "ours": {first: "another"}, "theirs": {second: "a third"}}
+    for side, digests in changed.items():
+        said = {n: replace(e, digest=digests.get(n, e.digest)) for n, e in entries.items()}
+        mutation_record.write_record(tmp_path / side, said)
+    merged = subprocess.run(["git", "merge-file", "ours", "base", "theirs"], cwd=tmp_path)
+    assert merged.returncode == 0
+    record = mutation_record.read_record(tmp_path / "ours")
+    assert (record[first].digest, record[second].digest) == ("another", "a third")
 
 
 def test_a_run_that_is_interrupted_goes_on_where_it_ended(tmp_path: Path) -> None:

@@ -70,9 +70,11 @@ def write_record(path: Path, entries: Mapping[str, Entry]) -> None:
 
 
 def _write(path: Path, rows: Mapping[str, Mapping[str, Any]]) -> None:
-    """Rows by name, a line each, with the checksum by which they are known when they are read."""
+    """Rows by name, a line each, with the checksum by which they are known when they are read. Empty lines stand between them, so
+    that branches which edit different rules merge.
+    """
     lines = (f"{json.dumps(name)}: {json.dumps({**row, CHECK: checksum(name, row)})}" for name, row in rows.items())
-    atomic.write(path, ("{\n" + ",\n".join(lines) + "\n}\n").encode())
+    atomic.write(path, ("{\n" + ",\n\n".join(lines) + "\n}\n").encode())
 
 
 def checksum(name: str, row: Mapping[str, Any]) -> str:
