@@ -6,7 +6,9 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final
 
-from morok.dialect import NOT_CONST, OperandInfo, OpInfo
+from morok.caller import caller
+from morok.dialect import NOT_CONST, OperandInfo, OpInfo, built_in
+from morok.errors import DialectError
 from morok.ir.cell import NO_FACTS, facts_of
 from morok.ir.definedness import defined
 from morok.ir.divisors import excludes_overflow, excludes_zero
@@ -132,7 +134,6 @@ def _inside(node: UOp) -> UOp:
 class _Morok:
     """The built-in dialect. Its parts are read-only: what has been proved of them cannot become another."""
 
-    __slots__ = ("__weakref__",)
     name = "morok"
     ops: Mapping[str, OpInfo] = MappingProxyType({e.name: _info(e) for e in TABLE.entries.values()})
     dtypes: Mapping[str, Hashable] = MappingProxyType(dict(BY_NAME))
@@ -240,6 +241,12 @@ class _Morok:
         }
     )
     theory = "morok.prove.semantics:MorokTheory"
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if built_in(self):
+            hint = "change a copy, `copy.copy(dialect)`, with a name of its own"
+            raise DialectError(f"{name} of dialect morok cannot be replaced", place=caller(), hint=hint)
+        object.__setattr__(self, name, value)
 
     def read(self, said: str) -> UOp:
         from morok.ir.expression_parser import parse  # lazy: loads lark, and only examples are text
