@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from morok.dsl import syntax as S
 from morok.dsl.check import check_text
 from morok.dsl.format import WIDTH, format_file, format_rule, format_text
+from morok.dsl.lexer import MAX_NAME
 from morok.dsl.parse import parse_text
 from morok.dsl.syntax_text import quote
 from morok.errors import RuleError
@@ -318,7 +319,7 @@ NESTED = [
 @pytest.mark.sampled(8)
 @pytest.mark.parametrize("text", NESTED, ids=lambda t: t[:12])
 def test_names_of_every_length(text: str) -> None:
-    for length in range(1, 120):
+    for length in range(1, MAX_NAME + 1):
         _formatted("group g\n\n" + re.sub(r"\bN\b", "n" * length, text) + "\n")
 
 

@@ -106,7 +106,7 @@ def test_arguments_too_long_to_be_read_are_an_error_of_ours(tmp_path: Path) -> N
             except (TypeError, ValueError):
                 print(end="refused ")
     """
-    ran = limited(resource.RLIMIT_AS, 3 << 30, "-c", textwrap.dedent(text), folder=tmp_path)
+    ran = limited(resource.RLIMIT_AS, 3 << 29, "-c", textwrap.dedent(text), folder=tmp_path)
     assert (len(ran.stdout.split()), ran.returncode) == (10, 0), ran.stderr
 
 
