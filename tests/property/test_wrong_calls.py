@@ -12,8 +12,15 @@ import pytest
 HERE = Path(__file__).parent
 
 
-@pytest.mark.long
-@pytest.mark.parametrize(("campaign", "count"), [("wrong_calls.py", 1500), ("wrong_nodes.py", 8000)])
+@pytest.mark.parametrize(
+    ("campaign", "count"),
+    [
+        ("wrong_calls.py", 150),
+        ("wrong_nodes.py", 500),
+        pytest.param("wrong_calls.py", 1500, marks=pytest.mark.long),
+        pytest.param("wrong_nodes.py", 8000, marks=pytest.mark.long),
+    ],
+)
 def test_calls_of_chance_end_in_errors_of_ours(campaign: str, count: int, tmp_path: Path) -> None:
     """In a process of its own, which may crash, and has not all memory: its findings are what it prints."""
     last = tmp_path / "last"
