@@ -154,7 +154,7 @@ def float_or(dtype: Any) -> DType:
 
 def full(shape: Shape, value: Any, dtype: Any, device: str) -> UOp:
     """A node of `shape` with `value` in every place, without memory."""
-    if python_number(value) is None and not hasattr(value, "dtype"):
+    if python_number(value) is None and not isinstance(value, complex) and not hasattr(value, "dtype"):
         raise DTypeError(f"full() of {type(value).__name__}", place=caller(), expected="a number")
     return expanded(from_data(value, dtype, device), shape)
 

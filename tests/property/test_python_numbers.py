@@ -483,3 +483,9 @@ def test_numbers_beyond_a_dtype_are_infinite_whatever_numpy_is_told(how: str) ->
         warnings.simplefilter("error")
         for _ in range(3):
             assert make[how]().tolist() == [math.inf, 0.0]
+
+
+def test_a_complex_number_is_named_wherever_it_is_given() -> None:
+    for use in (lambda: Tensor(1j), lambda: Tensor.full((2,), 1j)):
+        with pytest.raises(DTypeError, match="1j is complex"):
+            use()
