@@ -73,7 +73,7 @@ _TEXT: Final = {
         Where t where the condition holds, else f; the other branch need not have a value
     """,
     "Types": """
-        Cast the number in another dtype: integers wrap, floats round, or truncate to integers: undefined for NaN and out of range
+        Cast the number in another dtype: integers wrap, floats round or truncate; a float or index that does not fit is undefined
         Bitcast the same bits in another dtype
         Precast a mark that a cast may not be folded past; scheduling drops it, and in a kernel by hand it takes no vectors
     """,
