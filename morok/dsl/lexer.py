@@ -220,9 +220,8 @@ class _Brackets:
     def read(self, sign: str) -> str:
         """The limit that a sign is beyond: "TOO_DEEP", "TOO_MANY", or none, ""."""
         if sign in OPEN:
-            self.items.append(
-                1 if sign != "{" else 0
-            )  # fields are few, and a block holds rules, and what they name with `let`
+            # fields are few, and a block holds rules, and what they name with `let`
+            self.items.append(0 if sign == "{" else 1)
         elif sign in ("~>", "=>"):
             self.items.clear()  # an arrow stands in no bracket: one that is still open was forgotten
         elif self.items and sign in ")]}":

@@ -171,8 +171,9 @@ def _across(s: Scheduler, loops: _Loops) -> bool:
     width = _strip_width(s, accesses, across, loops.reduced) if loops.reduced else 0
     if not width or not _strip(s, across, width, loops.lanes):
         upcast(s, across, loops.lanes, COLUMN_VECTORS if loops.reduced else STREAM_VECTORS)
-    for r in [] if loops.reduced else _across_others(s, loops, across):
-        upcast(s, r, loops.lanes, STREAM_VECTORS)
+    if not loops.reduced:
+        for r in _across_others(s, loops, across):
+            upcast(s, r, loops.lanes, STREAM_VECTORS)
     return True
 
 

@@ -225,9 +225,8 @@ def remember(state: RewriteState, trail: Trail, node: Node, final: Node) -> None
     """Record the final form for a node and for all its earlier forms."""
     done = state.done
     done[node] = final
-    if len(trail) > 2:
-        for form in trail[2::2]:
-            done[form] = final
+    for form in trail[2::2]:
+        done[form] = final
     key = state.memo_key
     if key is not None:
         recall(node)[key] = ref(final)

@@ -96,7 +96,7 @@ def test_rules_that_are_others_once_they_are_compiled_are_refused(file: Path) ->
 @pytest.mark.parametrize("alone", [False, True], ids=["set", "rule"])
 @pytest.mark.parametrize("change", ["entry", "evaluator", "fact"])
 def test_rules_do_not_fire_once_their_dialect_has_changed_in_place(file: Path, change: str, alone: bool) -> None:
-    """What a rule evaluates is what it was proved for: a matcher made after a change would have what there is then."""
+    """A rule evaluates what it was proved for: a matcher made after a change would have what there is then."""
     made = mistaken.dialect()
     made.ops = dict(made.ops)
     rules = load_rules(saying(file, made, "f: Neg(@const(c)) ~> eval(Neg, c)"))

@@ -67,7 +67,7 @@ def test_declarations_are_values() -> None:
 
 
 def test_declarations_are_read_only() -> None:
-    """What has been proved of an op stays what the op is."""
+    """An op stays as it was when rules about it were proved."""
     info = OpInfo("Add", "add", (X, Y), fields=("k",), domains={"T": ("f32",)}, field_kinds={"k": "int"})
     changed: Any
     for changed in (info.domains, info.field_kinds):

@@ -1,4 +1,4 @@
-"""What the bench counts as the time of a compiler: the making of code, and nothing of its running. What reaches a figure."""
+"""The bench: a compiler's time is the making of code, and nothing of its running; and when a figure is reached."""
 
 from __future__ import annotations
 
