@@ -88,12 +88,10 @@ class CutStores:
 
 @helper
 def cut_point(body: UOp, r: UOp, found: CutStores) -> int | None:
-    """An iteration of `r` at which a condition in the store `body` changes its result; None if `r` is left whole. The middle one
-    of several: each piece keeps half of the conditions, where behind the first one piece would keep all but one.
-    """
+    """The first iteration of `r` at which a condition in the store `body` changes its result; None if `r` is left whole."""
     storage = stored_to(body)
     points = cut_points(body, r) if storage is not None and (storage, r.arg[0]) in found.chosen else []
-    return points[len(points) // 2] if points else None
+    return points[0] if points else None
 
 
 @helper

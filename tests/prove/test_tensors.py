@@ -104,6 +104,7 @@ OF_ONE_RANK = (
     "marks",
     "gated_places",
     "perhaps_nowhere",
+    "written_ranks",
 )  # most of whose patterns say how many axes there are
 
 
