@@ -82,7 +82,7 @@ def index(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
 
 def _within(r: Reading, operand: Indexed, more: list[Items | Vector]) -> Vector:
     """A place within a place: that at the indices of both, those of its operand first (docs/ops.md)."""
-    kind, buffer, indices = ["Index", r.element(operand.written)], operand.buffer, (*operand.indices, *more)
+    kind, buffer, indices = ["Index", r.element(_storage(r, operand.written))], operand.buffer, (*operand.indices, *more)
     made = _index_of_any_rank(r, kind, buffer, behind(r.setting, indices), [])
     return _of_elements_of(r, replace(made, indexed=replace(operand, indices=indices)), buffer, operand.written)
 
@@ -94,18 +94,25 @@ def _of_elements_of(r: Reading, place: Vector, buffer: Vector, written: Any) -> 
 
 def _of_numbers(r: Reading, buffer: Any) -> bool:
     """True if the elements of storage are numbers: a pointer named by a rule points to numbers, others maybe to vectors."""
+    return not r.built_in or bool(getattr(r.type(_storage(r, buffer)), "pointer", False))
+
+
+def _storage(r: Reading, buffer: Any) -> Any:
+    """The storage that a node is, behind the effects that it waits for."""
     match buffer:
+        case _ if not r.built_in:
+            return buffer
         case S.POp(ops=("After",), args=(first, *_)) | S.ECall(name="After", args=(first, *_)):
-            return _of_numbers(r, first)
+            return _storage(r, first)
         case S.PStruct(op="After") | S.EStruct(op="After"):
-            return _of_numbers(r, r.parts("After", buffer)["passthrough"])
-    return not r.built_in or bool(getattr(r.type(buffer), "pointer", False))
+            return _storage(r, r.parts("After", buffer)["passthrough"])
+    return buffer
 
 
 def _indexed(r: Reading, parts: Parts, buffer: Vector, gate: Vector | None) -> Vector:
     """A place of a buffer for every lane."""
     found = r.many(parts["indices"])
-    kind = ["Index", r.element(parts["buffer"])] + (["gated"] if gate is not None else [])
+    kind = ["Index", r.element(_storage(r, parts["buffer"]))] + (["gated"] if gate is not None else [])
     rest = [] if gate is None else [gate]
     if any(isinstance(i, Items) for i in found):
         made = _index_of_any_rank(r, kind, buffer, behind(r.setting, found), rest)
