@@ -11,6 +11,7 @@ import builtins
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final
 
 from morok.dialect import Dialect, OpInfo
@@ -214,8 +215,7 @@ def _template(dialect: Dialect, key: str, template: Any) -> Iterator[Mistake]:
         return
     expected = f"a Python expression of {', '.join('{' + h + '}' for h in holes)}"
     try:
-        made = template.format(**{h: f"hole_{h}" for h in holes})
-        tree = ast.parse(made, mode="eval")
+        free = _free_names(template.format(**{h: f"hole_{h}" for h in holes}))
     except (KeyError, IndexError, ValueError, AttributeError) as problem:
         yield Mistake(
             op, field, f"{template!r} cannot be filled in: {type(problem).__name__} {problem}", expected, facts=fact
@@ -226,15 +226,21 @@ def _template(dialect: Dialect, key: str, template: Any) -> Iterator[Mistake]:
         return
     if key in _LOOSE:
         return
-    bound = {a.arg for n in ast.walk(tree) if isinstance(n, ast.arguments) for a in n.args}
-    bound |= {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-    names = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)} - bound
     given = {*getattr(dialect, "names", {}), "_d", *(f"hole_{h}" for h in holes)}
-    unknown = sorted(n for n in names if n not in given and not _builtin(n))
+    unknown = sorted(n for n in free if n not in given and not _builtin(n))
     if unknown:
         yield Mistake(
             op, field, f"{', '.join(unknown)} in {template!r} is known to nobody", "names that `names` has", facts=fact
         )
+
+
+@lru_cache(maxsize=1024)  # templates are few, and asked of for each rule file
+def _free_names(text: str) -> frozenset[str]:
+    """The names that a Python expression reads and does not bind. SyntaxError if the text is none."""
+    nodes = list(ast.walk(ast.parse(text, mode="eval")))
+    bound = {a.arg for n in nodes if isinstance(n, ast.arguments) for a in n.args}
+    bound |= {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    return frozenset(n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)) - bound
 
 
 def _builtin(name: str) -> bool:

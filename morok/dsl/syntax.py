@@ -6,7 +6,8 @@ Every node has a `span`, which takes no part in comparisons, so that two rules w
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from functools import lru_cache
 from typing import Any
 
 
@@ -443,11 +444,20 @@ def ops_named(*trees: Any) -> frozenset[str]:
 def children(node: Any) -> list[Any]:
     """The syntax nodes directly below `node`, in the order in which they were written."""
     found: list[Any] = []
-    for name in node.__dataclass_fields__:
+    for name in _parts_of(type(node)):
         value = getattr(node, name)
-        for item in value if isinstance(value, tuple) else (value,):
-            if isinstance(item, Syntax) and not isinstance(item, Span):
-                found.append(item)
-            elif isinstance(item, tuple):  # EStruct's (name, expression) pairs
-                found.extend(i for i in item if isinstance(i, Syntax))
+        if isinstance(value, Syntax):
+            found.append(value)
+        elif isinstance(value, tuple):
+            for item in value:
+                if isinstance(item, Syntax):
+                    found.append(item)
+                elif isinstance(item, tuple):  # EStruct's (name, expression) pairs
+                    found.extend(i for i in item if isinstance(i, Syntax))
     return found
+
+
+@lru_cache(maxsize=256)
+def _parts_of(kind: type) -> tuple[str, ...]:
+    """The fields of a syntax node that may hold syntax nodes: all but its place."""
+    return tuple(f.name for f in fields(kind) if f.name != "span")

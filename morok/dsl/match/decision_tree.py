@@ -41,15 +41,18 @@ class Candidate:
 
     def testable(self) -> list[Constraint]:
         """The constraints that can be tested now: they wait for no open constraint, and for no sequence's end."""
-        return [
-            c for i, c in enumerate(self.open) if not c.ends and not any(_waits(c, other) for other in self.open[:i])
-        ]
+        found: list[Constraint] = []
+        above: list[Constraint] = []
+        for c in self.open:
+            if not c.ends and not any(_waits(c, other) for other in above):
+                found.append(c)
+            if c.guards:
+                above.append(c)
+        return found
 
 
 def _waits(c: Constraint, other: Constraint) -> bool:
-    """True if a constraint can be tested only behind another: that one is about nodes above its own."""
-    if not other.guards:
-        return False
+    """True if a constraint can be tested only behind another, which guards: that one is about nodes above its own."""
     if other.op is not None and other.paths[0] in c.values:
         return True
     return any(len(q) < len(p) and p[: len(q)] == q for q in other.paths for p in c.paths)
