@@ -68,7 +68,7 @@ def from_data(data: Any, dtype: Any, device: str, floats: DType = DEFAULT_FLOAT)
         return from_array(data, wanted, device)
     if isinstance(data, (list, tuple, range)):
         return from_array(_as_array(data, wanted, floats), wanted, device)
-    if any(hasattr(data, name) for name in ("__array__", "__array_interface__", "__dlpack__")):
+    if is_array_of_a_library(data):
         return from_array(foreign_array(data), wanted, device)
     if isinstance(data, complex):
         raise DTypeError(
@@ -240,6 +240,11 @@ def contiguous(self: AnyTensor, *opts: Opt) -> AnyTensor:
 
 # The errors of libraries that do not export an array.
 REFUSALS: Final = (BufferError, RuntimeError, TypeError, ValueError, AttributeError)
+
+
+def is_array_of_a_library(data: Any) -> bool:
+    """True if an object offers its elements by a protocol for arrays."""
+    return any(hasattr(data, name) for name in ("__array__", "__array_interface__", "__dlpack__"))
 
 
 def foreign_array(data: Any) -> Array:

@@ -49,11 +49,24 @@ def getitem(self: AnyTensor, key: Any) -> AnyTensor:
 
     A mask is computed at once, since the shape of the result depends on it.
     """
-    parts = list(key) if isinstance(key, tuple) else [key]
+    parts = index_parts(key)
     if any(is_array(p) for p in parts):
         return _chosen_by_arrays(self, parts)
     chosen = basic_index(self, parts)
     return self._same() if chosen is self else chosen
+
+
+def index_parts(key: Any) -> list[Any]:
+    """The parts of an index, with another library's array as an ndarray. DTypeError if the library refuses."""
+    parts = list(key) if isinstance(key, tuple) else [key]
+    return [creation.foreign_array(p) if _is_foreign(p) else p for p in parts]
+
+
+def _is_foreign(part: Any) -> bool:
+    """True for an array with axes that is neither a tensor nor an ndarray itself."""
+    if part is None or part is Ellipsis or isinstance(part, (int, slice, Lazy, list, UOp)) or type(part) is np.ndarray:
+        return False
+    return creation.is_array_of_a_library(part) and getattr(part, "ndim", 1) != 0
 
 
 def _chosen_by_arrays(t: AnyTensor, parts: list[Any]) -> AnyTensor:
@@ -337,6 +350,6 @@ def _no_index(what: str) -> PositionError:
     return PositionError(
         f"{what} is not an index",
         place=caller(),
-        expected="an integer, a slice, None, `...`, or a tensor or list of integers or bools",
+        expected="an integer, a slice, None, `...`, or a tensor, array or list of integers or bools",
         hint="where() selects by a condition",
     )

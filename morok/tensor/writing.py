@@ -28,6 +28,7 @@ from morok.tensor.indexing import (
     as_rows,
     check_mask,
     flat_places,
+    index_parts,
     is_array,
     is_mask,
     known_place,
@@ -53,7 +54,7 @@ _BOUND: Final = "bound"  # key in a node's memo: True if its graph binds a varia
 
 def with_written(x: AnyTensor, key: Any, value: Any) -> AnyTensor:
     """`x` with `value` at the elements that `key` chooses; `x` itself if it chooses none."""
-    parts = list(key) if isinstance(key, tuple) else [key]
+    parts = index_parts(key)
     given = _given_values(x, value, any(hasattr(p, "__index__") and not isinstance(p, Lazy) for p in parts))
     if len(parts) == 1 and is_mask(parts[0]) and given.ndim <= x.ndim - parts[0].ndim:
         return _where_masked(x, parts[0], given)

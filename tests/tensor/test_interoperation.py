@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from morok import Tensor, dtypes
-from morok.errors import DTypeError
+from morok.errors import DTypeError, PositionError
 
 
 class Stranger:
@@ -91,21 +91,73 @@ def test_arrays_of_ml_dtypes(kind: Any, ours: Any) -> None:
     assert Tensor(kind(1.5)).dtype is ours
 
 
+class Speaker:
+    """An array that offers its elements through DLPack alone."""
+
+    def __init__(self, array: np.ndarray[Any, Any]) -> None:
+        self.array = array
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.array.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.array.__dlpack_device__()
+
+
 def test_an_array_that_speaks_dlpack_alone() -> None:
-    class Speaker:
-        def __init__(self, array: np.ndarray[Any, Any]) -> None:
-            self.array = array
-
-        def __dlpack__(self, **options: Any) -> Any:
-            return self.array.__dlpack__(**options)
-
-        def __dlpack_device__(self) -> tuple[int, int]:
-            return self.array.__dlpack_device__()
-
     x = np.arange(6.0).reshape(2, 3)
     for t in (Tensor(Speaker(x)), Tensor.from_dlpack(Speaker(x))):
         assert t.dtype is dtypes.f64
         np.testing.assert_array_equal(t.numpy(), x)
+
+
+class OfAnotherLibrary:
+    """An array with the attributes that torch's tensors have too."""
+
+    def __init__(self, values: Any) -> None:
+        self.array = np.asarray(values)
+        self.ndim, self.shape, self.dtype = self.array.ndim, self.array.shape, self.array.dtype
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        return np.asarray(self.array, dtype)
+
+    def __index__(self) -> int:
+        return int(self.array.item())
+
+
+@pytest.mark.parametrize(
+    "at",
+    [
+        [0, 2],
+        [1],
+        [-1, 0, 1],
+        [[0, 1], [2, 0]],
+        [True, False, True],
+        1,
+        np.zeros((3, 4)) > 1,
+        np.zeros(0, np.int64),
+    ],
+    ids=str,
+)
+def test_an_array_of_another_library_as_an_index(at: Any) -> None:
+    x = np.arange(12, dtype=np.float32).reshape(3, 4)
+    t, key = Tensor(x), OfAnotherLibrary(at)
+    np.testing.assert_array_equal(t[key].numpy(), x[np.asarray(at)])
+    if key.array.dtype != bool:
+        np.testing.assert_array_equal(t[..., key].numpy(), x[..., np.asarray(at)])
+    written, expected = Tensor(x.copy()), x.copy()
+    written[key] = 7
+    expected[np.asarray(at)] = 7
+    np.testing.assert_array_equal(written.numpy(), expected)
+
+
+def test_an_index_of_several_arrays_of_other_libraries() -> None:
+    x = np.arange(12, dtype=np.float32).reshape(3, 4)
+    rows, columns = [0, 2], [1, 3]
+    for key in ((OfAnotherLibrary(rows), Speaker(np.array(columns))), (Speaker(np.array(rows)), columns)):
+        np.testing.assert_array_equal(Tensor(x)[key].numpy(), x[rows, columns])
+    with pytest.raises(PositionError, match="float64 is not an index"):
+        Tensor(x)[OfAnotherLibrary([0.5])]
 
 
 class Odd(np.ndarray[Any, Any]):
