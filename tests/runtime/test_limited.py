@@ -206,6 +206,7 @@ def test_a_child_forked_while_threads_compile_and_run(threads: int) -> None:
     assert not problems
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("late", ["morok.tensor.tensor", "morok.prove.api", "morok.dsl.check", "lark"])
 def test_a_child_forked_while_a_thread_imports(late: str, pack: Path, tmp_path: Path) -> None:
     """A module that is half imported in a child stays so, and who needs it waits forever: a fork waits for the import instead."""
