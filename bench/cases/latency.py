@@ -3,7 +3,8 @@ process with cold caches. Nothing runs, so the time of no run is taken off: Moro
 function, tinygrad makes its schedule and compiles its kernels. Imports and another program, which runs before, are not counted.
 
 A peer may live in an environment of its own: BENCH_TINYGRAD names a Python that has it (BENCH_JAX likewise). One that cannot
-run its warm-up is left out: tinygrad needs a program `clang`.
+run its warm-up is left out: tinygrad needs a program `clang` (the package ziglang has one: `python -m ziglang clang`)
+and DEV=CPU.
 """
 
 from __future__ import annotations
