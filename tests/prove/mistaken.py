@@ -339,7 +339,7 @@ class Saturating:
     theory = f"{__name__}:Theory"
 
     def __init__(self) -> None:
-        self.name = f"mistaken{next(_numbers)}"
+        self.name = "mistaken"
         self.ops: Mapping[str, OpInfo] = ops()
         self.dtypes: Mapping[str, Hashable] = {"sat": "sat", "bool": "bool"}
         some = frozenset({"sat"})
@@ -379,6 +379,7 @@ def dialect(**methods: Callable[..., Any]) -> Saturating:
     """A new dialect with some methods replaced, registered."""
     kind = types.new_class("Changed", (Saturating,), exec_body=lambda scope: scope.update(methods))
     made: Saturating = kind()
+    made.name = f"mistaken{next(_numbers)}"  # here, since what the class itself refers to is part of the dialect's digest
     register(made)
     return made
 
