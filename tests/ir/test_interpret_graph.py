@@ -445,6 +445,67 @@ def test_views_that_do_not_fit_what_they_are_views_of(op: Op, sizes: tuple[int, 
         )
 
 
+def test_elements_of_views_that_do_not_fit() -> None:
+    """A place in a view has no value where the view has none, though its operand may have an element there."""
+    held = UOp.new(Op.Buffer, (UOp.new(Op.Unique, (), 1), UOp.new(Op.Device, (), "CPU")), 6, f32)
+    n = UOp.var("n", index, -10, 10)
+    for view in (
+        UOp.new(Op.Shrink, (held, UOp.const(0), n)),
+        UOp.new(Op.Pad, (held, n, UOp.const(1))),
+        UOp.new(Op.Expand, (held, n)),
+    ):
+        values, wrong = {held: [3.0, 4.0, 5.0, 6.0, 7.0, 8.0]}, -1 if view.op is Op.Pad else 9
+        assert evaluate(view.index(UOp.const(1)), {"n": 6}, values) is not None
+        with pytest.raises(ShapeError, match=view.op.name):
+            evaluate(view.index(UOp.const(1)), {"n": wrong}, values)
+
+
+@pytest.mark.parametrize("op", [Op.Shrink, Op.Pad, Op.Expand, Op.Flip, Op.Permute])
+def test_places_outside_of_views(op: Op) -> None:
+    """A part has no element beyond its ends, where what it is a part of has some."""
+    held = UOp.new(Op.Buffer, (UOp.new(Op.Unique, (), 1), UOp.new(Op.Device, (), "CPU")), 6, f32)
+    part = UOp.new(Op.Shrink, (held, UOp.const(2), UOp.const(4)))
+    rows = UOp.new(Op.Reshape, (part, UOp.const(2), UOp.const(1)))
+    views = {
+        Op.Shrink: part,
+        Op.Pad: UOp.new(Op.Pad, (part, UOp.const(0), UOp.const(0))),
+        Op.Expand: UOp.new(Op.Expand, (rows, UOp.const(2), UOp.const(2))),
+        Op.Flip: UOp.new(Op.Flip, (part,), (True,)),
+        Op.Permute: UOp.new(Op.Permute, (rows,), (1, 0)),
+    }
+    first = {Op.Expand: [UOp.const(0)], Op.Permute: [UOp.const(0)]}.get(op, [])
+    i = UOp.var("i", index, -10, 10)
+    values = {held: [3.0, 4.0, 5.0, 6.0, 7.0, 8.0]}
+    assert evaluate(views[op].index(*first, i), {"i": 1}, values) in (5.0, 6.0)
+    for outside in (-1, 2):
+        with pytest.raises(UndefinedError, match=f"index {outside} of 2"):
+            evaluate(views[op].index(*first, i), {"i": outside}, values)
+
+
+def test_an_element_is_at_one_index_for_each_axis() -> None:
+    """A view has no flat index, and neither has what is computed: storage alone has."""
+    held = UOp.new(Op.Buffer, (UOp.new(Op.Unique, (), 1), UOp.new(Op.Device, (), "CPU")), 6, f32)
+    whole = UOp.new(Op.Reshape, (held, UOp.const(2), UOp.const(3)))
+    values = {held: [3.0, 4.0, 5.0, 6.0, 7.0, 8.0]}
+    for of in (whole, -whole):
+        assert abs(evaluate(of.index(UOp.const(1), UOp.const(2)), {}, values)) == 8.0
+        with pytest.raises(IRError, match="1 indices"):
+            evaluate(of.index(UOp.const(5)), {}, values)
+    assert evaluate(held.index(UOp.const(5)), {}, values) == 8.0
+
+
+def test_tensors_behind_each_other_have_one_shape_but_for_an_axis() -> None:
+    held = UOp.new(Op.Buffer, (UOp.new(Op.Unique, (), 1), UOp.new(Op.Device, (), "CPU")), 2, f32)
+    column = UOp.new(Op.Reshape, (held, UOp.const(2), UOp.const(1)))
+    n, m = (UOp.var(name, index, -10, 10) for name in "nm")
+    joined = UOp.new(Op.Concat, tuple(UOp.new(Op.Expand, (column, UOp.const(2), k)) for k in (n, m)), 0)
+    assert tensor(joined, {held: [3.0, 4.0]}, {"n": 1, "m": 1}) == ([3.0, 4.0, 3.0, 4.0], (4, 1))
+    with pytest.raises(ShapeError, match="behind each other"):
+        tensor(joined, {held: [3.0, 4.0]}, {"n": 1, "m": 2})
+    with pytest.raises(ShapeError, match="Iota"):
+        tensor(UOp.new(Op.Iota, (n,)), {}, {"n": -1})
+
+
 def test_a_size_that_is_invalid() -> None:
     b = UOp.var("b", dtypes.bool)
     size = b.where(UOp.const(2), UOp.invalid_at())

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from morok.errors import IRError, ShapeError
-from morok.ir.interpret.concrete_views import view_of
+from morok.ir.interpret.concrete_views import shape_of_view, view_of
 from morok.ir.interpret.iteration import Frame, Loops, Task, binder
 from morok.ir.interpret.lane_values import INVALID, Pointer, Poison, known
 from morok.ir.interpret.storage import ALLOCATED, NAMED, Sources, element
@@ -174,13 +174,8 @@ class Places(Loops):
         """An element of a tensor-level expression, held in storage of its own."""
         whole = yield self.tensor(node)
         shape = list(whole.shape)
-        if len(at) == 1:
-            shape = [len(whole.flat)]
-        elif len(at) != len(shape):
-            raise IRError(
-                f"{len(at)} indices into {node.op.name}",
-                expected=f"one for each of its {len(shape)} axes, or one flat index",
-            )
+        if len(at) != len(shape):
+            raise IRError(f"{len(at)} indices into {node.op.name}", expected=f"one for each of its {len(shape)} axes")
         inside = all(0 <= i < n for i, n in zip(at, shape, strict=True))
         v = whole.flat[self._flat(at, shape, node)] if inside else Poison(f"index {at} of {shape}", node)
         return [Pointer(self.memory.temporary(node, (v,)), 0)]
@@ -210,8 +205,8 @@ class Places(Loops):
             shape = yield self.shape(node)
             if has_shape(node.src[0]) and math.prod(shape) != math.prod(below):
                 raise ShapeError(f"Reshape of {tuple(below)} to {tuple(shape)}", expected="as many elements in both")
-            outside = next((f"index {i} of {n}" for i, n in zip(at, shape, strict=True) if not 0 <= i < n), None)
-            if outside is not None or min(below, default=1) < 1:
+            outside = _outside(at, shape)
+            if outside or min(below, default=1) < 1:
                 return [Poison(outside or f"an element of shape {below}", node)]
             return index_at(row_major(0, at, shape), below, divmod)
         if len(at) != len(below):
@@ -220,8 +215,11 @@ class Places(Loops):
             )
         numbers = []
         for s in node.src[1:]:
-            numbers.append(known((self.ready(s) or (yield self.value(s)))[0][0]))
+            numbers.append(dimension((self.ready(s) or (yield self.value(s)))[0][0], s))
         view = view_of(node, below, numbers)
+        outside = _outside(at, shape_of_view(node, view, below, numbers))
+        if outside:
+            return [Poison(outside, node)]
         out = []
         for k in range(len(below)):
             i = at[view.follows(k)]
@@ -255,6 +253,11 @@ def dimension(value: Any, node: UOp) -> int:
     if size is INVALID:
         raise IRError(f"a size, {node.op.name}, is Invalid", expected="a number")
     return int(size)
+
+
+def _outside(at: list[Any], shape: Sequence[int]) -> str:
+    """The index that is not inside of a shape, in words; nothing if all are."""
+    return next((f"index {i} of {n}" for i, n in zip(at, shape, strict=True) if not 0 <= i < n), "")
 
 
 def _one_an_axis(at: list[Any], node: UOp) -> None:

@@ -103,6 +103,8 @@ def _array(node: UOp, values: dict[UOp, Array | None], graph: Places) -> Task:
         return (yield from _bufferize(node, graph))
     if op is Op.Iota:
         n = _size(src[0], values)
+        if n < 0:
+            raise ShapeError(f"an Iota of {n} numbers", expected="at least 0")
         return Array([i for (i,) in indices((n,), graph.steps)], (n,))
     below = values[src[0]] if src else None
     if below is None:
@@ -227,6 +229,12 @@ def _joined(parts: list[Array], axis: int) -> Array:
     if axis is None:
         return parts[0]
     first = parts[0].shape
+    for p in parts[1:]:
+        if (p.shape[:axis], p.shape[axis + 1 :]) != (first[:axis], first[axis + 1 :]):
+            raise ShapeError(
+                f"tensors of shapes {', '.join(str(p.shape) for p in parts)} behind each other along axis {axis}",
+                expected="one shape, but for that axis",
+            )
     lengths = [p.shape[axis] for p in parts]
 
     def element(part: int, at: Callable[[int], int]) -> tuple[Array, int]:
