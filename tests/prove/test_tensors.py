@@ -60,6 +60,9 @@ BEYOND = frozenset(
         "turned_ranges.paired",
         "turned_ranges.added",
         "turned_ranges.paired_in_target",
+        "sums_of_conditions.counted",
+        "sums_of_conditions.named",
+        "sums_of_conditions.of_sums",
     }
 )
 
