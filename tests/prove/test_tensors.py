@@ -108,6 +108,7 @@ OF_ONE_RANK = (
     "gated_places",
     "perhaps_nowhere",
     "written_ranks",
+    "made_of_invalid",
 )  # most of whose patterns say how many axes there are
 
 

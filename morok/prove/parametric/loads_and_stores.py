@@ -52,6 +52,7 @@ PART_OF: Final = smt.Function(Symbol("function", "lane in element"), INT, INT, I
 
 
 def invalid(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
+    r.setting.invalid_named = True
     return splat(laws.INVALID)
 
 

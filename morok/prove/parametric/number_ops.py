@@ -8,7 +8,7 @@ for it see to that.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from morok.prove import smt
@@ -161,6 +161,8 @@ def has_value(s: Setting, t: Expr) -> Expr:
             every = [has_value(s, x) for x in t.args]
             if t.data in _DIVISIONS:
                 every.append(smt.Not(number(s, t.args[1]).term == 0))
+            if t.data in _COMPARED:
+                every.append(_valid_if_known(s, t))
             return smt.And(*every)
     return HAS_VALUE(t)
 
@@ -179,15 +181,25 @@ def is_valid(s: Setting, t: Expr) -> Expr:
         return both(*(is_valid(s, x) for x in t.args))
     if t.head == "apply" and t.data in s.may_be_invalid:
         return VALID(t)
-    if s.may_be_invalid and _made_of(s, t, s.may_be_invalid):
+    if (s.may_be_invalid or s.invalid_named) and _made_of_invalid(s, t):
         raise Unsupported("what another op makes of what may be Invalid")
     return smt.TRUE
 
 
-def _made_of(s: Setting, t: Expr, functions: Container[Applicable]) -> bool:
-    """True if a value is made of a value of one of these functions."""
+def _valid_if_known(s: Setting, t: Expr) -> Expr:
+    """The condition that no operand is Invalid; where that is not read, an unknown."""
+    try:
+        return both(*(is_valid(s, x) for x in t.args))
+    except Unsupported:
+        return HAS_VALUE(t)
+
+
+def _made_of_invalid(s: Setting, t: Expr) -> bool:
+    """True if a value is made of Invalid, or of what may be so."""
     with s.anywhere() as place:
-        return any(x.head == "apply" and x.data in functions for x in parts_of(s, [t], place))
+        return any(
+            x is laws.INVALID or (x.head == "apply" and x.data in s.may_be_invalid) for x in parts_of(s, [t], place)
+        )
 
 
 def parts_of(s: Setting, terms: Iterable[Expr], place: Integer) -> Iterator[Expr]:

@@ -197,6 +197,7 @@ class Setting:
         self.of_numbers: set[Applicable] = set()
         self.constants: set[Expr] = set()  # the values of constants that a pattern names
         self.may_be_invalid: set[Applicable] = set()  # the functions that are variables which may be Invalid
+        self.invalid_named = False  # truth of the rule having Invalid itself
         self.said: set[tuple[Expr, ...]] = set()  # of which first items it has been said what they are, and where
         self.firsts: dict[tuple[Expr, Expr], Symbol] = {}
         self.inverses: dict[tuple[Expr, Expr], Applicable] = {}
