@@ -392,7 +392,9 @@ def float_of_number(w: W, n: Floats | Reals, a: Expr) -> Expr:
 
 
 def _float_of_integer(w: W, n: Floats, source: D | None, a: Expr) -> Expr:
-    """A function of the integer alone, whatever dtype holds it, if one does: known at numerals, else finite where that fits."""
+    """A function of the integer alone, whatever dtype holds it, if one does: known at numerals, else finite where that fits, and
+    exact where all integers of the dtype are.
+    """
     v = plain(a)
     if v is not None:
         return smt.simplify(n.converted(smt.fpRealToFP(smt.NEAREST, smt.RealVal(v), n.sort)))
@@ -400,8 +402,10 @@ def _float_of_integer(w: W, n: Floats, source: D | None, a: Expr) -> Expr:
         return smt.If(a.args[0], _float_of_integer(w, n, source, a.args[1]), _float_of_integer(w, n, source, a.args[2]))
     f: Expr = w.opaque(f"float.{n.name}", n.sort, a)
     if source is not None and w.safe_cast(source.name, n.name):
-        w.assume(smt.Not(n.is_nan(f)), smt.Not(n.is_inf(f)))
-        w.known["exact float", f.number] = (a, f)
+        held = w.arithmetic(source).fits(a)  # what has no value at the dtype may still be an integer elsewhere
+        w.assume(smt.Implies(held, smt.And(smt.Not(n.is_nan(f)), smt.Not(n.is_inf(f)))))
+        _, before = w.known.get(("exact float", f.number), (a, FALSE))
+        w.known["exact float", f.number] = a, either(before, held)
     return f
 
 
@@ -413,14 +417,12 @@ def _integer_of_float(w: W, s: Floats, a: Expr) -> Expr:
         return smt.IntVal(int(v) if math.isfinite(v) else 0)
     if a.head == "ite":
         return smt.If(a.args[0], _integer_of_float(w, s, a.args[1]), _integer_of_float(w, s, a.args[2]))
-    exact: tuple[Expr, Expr] | None = w.known.get(("exact float", a.number))
-    if exact is not None:
-        return exact[0]
     wide = smt.fpRoundToIntegral(
         smt.TO_ZERO, smt.fpFPToFP(smt.NEAREST, a, smt.FPSort(*FORMATS["f64"])) if s.name != "f64" else a
     )
     integer: Expr = w.opaque("integer", smt.IntSort(), wide)
-    return integer
+    exact: tuple[Expr, Expr] | None = w.known.get(("exact float", a.number))
+    return integer if exact is None else choose(exact[1], exact[0], integer)
 
 
 def _float_to_int(w: W, n: Bits | Integers, s: Floats | Reals, d: D, source: D, a: Term) -> Term:
