@@ -33,7 +33,8 @@ class Encoder(Clauses):
         return out
 
     def start_clauses(self, pattern: Any) -> None:
-        self.premise(either(*(lane.defined for lane in pattern.lanes)))
+        self.has_value = either(*(lane.defined for lane in pattern.lanes))
+        self.premise(self.has_value)
 
     def target(self, e: S.Expr, pattern: Any) -> Any:
         return self.node(e, pattern.dtype)

@@ -62,7 +62,9 @@ class Reading(ABC):
     calls    how many calls of extern functions were read
     meanings  what names mean in questions about nodes, other than themselves
     bounded  the bounds that are known to be on their sides of which values
+    intervals  the bounds that were asked of nodes, by the words of the questions
     needed  what must hold so that all parts of the expression that is being read have values; None outside of such
+    has_value  that the pattern has one, in some lane: a premise of the claim, and of nothing that is done at the match
     steps   what is left of the budget for going over sequences
     """
 
@@ -83,7 +85,9 @@ class Reading(ABC):
         self.calls = 0
         self.meanings: dict[str, Any] = {}
         self.bounded: set[tuple[Any, ...]] = set()
+        self.intervals: dict[Any, dict[str, Num]] = {}
         self.needed: list[Expr] | None = None
+        self.has_value: Expr = TRUE
         self.steps = Steps(MOST_STEPS)
 
     def premise(self, *conditions: Expr) -> None:

@@ -114,7 +114,20 @@ class Facts(Pointwise):
                 self.bounded.add((unknown, t.value, t.defined, t.invalid))
                 self.premise(fact)
         first: Num = numbers[0][0]
+        self.nonempty(words_of(x, self.meanings), kind, first, node)
         return first
+
+    def nonempty(self, words: Any, kind: str, bound: Num, node: Node) -> None:
+        """Learn that the bounds of one node are in order, whether or not it has a value: `prove.bounds_proofs` shows it of each op
+        of Morok's. There is nothing between the bounds of Invalid alone.
+        """
+        if words is ANY or not built_in(self.rule.dialect):
+            return
+        ends = self.intervals.setdefault(words, {})
+        new = ends.setdefault(kind, bound) is bound
+        if new and len(ends) == 2:
+            in_order = self.numbers.compare("<=", ends["vmin"], ends["vmax"])[1]
+            self.premise(either(*(t.invalid for t in node.lanes), in_order))
 
     def one_answer(self, kind: str, make: Callable[[], T], *of: S.Expr) -> T:
         """The answer to a question about nodes: the earlier one where the same nodes were asked about, else a new one."""

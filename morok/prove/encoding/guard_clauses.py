@@ -61,7 +61,9 @@ class Clauses(Patterns):
         )
 
     def helper(self, extern: S.Extern, call: S.ECall) -> list[Any]:
-        """A helper by its contract: what it requires is proved from the clauses before, what it ensures is assumed."""
+        """A helper by its contract: what it requires is proved from the clauses before, what it ensures is assumed, both where the
+        nodes that it is given have values. It is called at every match, whether or not what is matched has a value.
+        """
         arguments: dict[str, Any] = {}
         nodes: list[Node] = []
         for param, arg in zip(extern.params, call.args, strict=False):
@@ -72,6 +74,7 @@ class Clauses(Patterns):
                 nodes.append(value)
         defined = both(*(t.defined for n in nodes for t in n.lanes))
         invalid = either(*(t.invalid for n in nodes for t in n.lanes))
+        meaningless = negation(both(defined, negation(invalid)))
         self.calls += 1
         results = [self.result(extern, r, self.calls, arguments, defined, invalid) for r in extern.results]
         self.world.place = "contracts"
@@ -88,10 +91,11 @@ class Clauses(Patterns):
         )
         try:
             for i, requirement in enumerate(extern.requires):
-                claim = self.has_and_holds(requirement)
-                self.out.lemmas.append((f"{extern.name} requires #{i + 1}", tuple(self.out.premises), claim))
+                claim = either(meaningless, self.has_and_holds(requirement))
+                known = tuple(p for p in self.out.premises if p is not self.has_value)
+                self.out.lemmas.append((f"{extern.name} requires #{i + 1}", known, claim))
             for promise in extern.ensures:
-                self.premise(either(negation(both(defined, negation(invalid))), self.has_and_holds(promise)))
+                self.premise(either(meaningless, self.has_and_holds(promise)))
         finally:
             self.names, self.meanings, self.world.place = outer, meant, ""
         return results
