@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 
 from morok.errors import VerifyError
+from morok.ir.definedness import defined
+from morok.ir.divisors import excludes_overflow, excludes_zero
 from morok.ir.dtype import AddrSpace, dtypes
 from morok.ir.expression_parser import parse
 from morok.ir.op import AxisType, Op
 from morok.ir.uop import UOp, intern
-from morok.ir.verify import excludes_zero, verify
+from morok.ir.verify import verify
 
 f32, i32, index = dtypes.f32, dtypes.i32, dtypes.index
 
@@ -165,6 +167,21 @@ def test_divisors() -> None:
         verify(UOp.sink(place.store(x // y)), 19)
     with pytest.raises(VerifyError, match="divided by -1"):
         verify(UOp.sink(place.store(x // UOp.var("z", i32, -2, -1))), 19)
+
+
+def test_divisors_whose_lanes_are_moved() -> None:
+    """What stands beside a lane of a divisor before its lanes are moved says nothing of where it is then; scalars do."""
+    two = i32.vec(2)
+    x, s = UOp.var("x", two), UOp.var("s", i32)
+    asked = x.ne(i32.min).where(UOp.const(-1, two), UOp.const(2, two))
+    assert excludes_overflow(x, asked)
+    moved = UOp.new(Op.Gep, (asked,), (1, 0))
+    assert not excludes_overflow(x, moved)
+    assert not defined(x // moved)
+    by_scalar = s.ne(i32.min).where(UOp.const(-1, two), UOp.const(2, two))
+    assert excludes_overflow(s, UOp.new(Op.Gep, (by_scalar,), (1,)))
+    y = UOp.var("y", two)
+    assert excludes_zero(UOp.new(Op.Gep, (y.ne(0).where(y, y.like(1)),), (1, 0)))
 
 
 def test_the_target_has_no_such_op() -> None:
