@@ -118,7 +118,7 @@ class Facts(Pointwise):
         return first
 
     def nonempty(self, words: Any, kind: str, bound: Num, node: Node) -> None:
-        """Learn that the bounds of one node are in order, whether or not it has a value: `prove.bounds_proofs` shows it of each op
+        """Learn that the bounds of a node are in order, whether or not it has a value: `prove.bounds_proofs` shows it of each op
         of Morok's. There is nothing between the bounds of Invalid alone.
         """
         if words is ANY or not built_in(self.rule.dialect):

@@ -61,7 +61,7 @@ class Clauses(Patterns):
         )
 
     def helper(self, extern: S.Extern, call: S.ECall) -> list[Any]:
-        """A helper by its contract: what it requires is proved from the clauses before, what it ensures is assumed, both where the
+        """A helper by its contract: what it requires is proved of the clauses before, what it ensures is assumed, both where the
         nodes that it is given have values. It is called at every match, whether or not what is matched has a value.
         """
         arguments: dict[str, Any] = {}
