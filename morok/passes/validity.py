@@ -11,6 +11,7 @@ from typing import Final
 
 from morok.ir.bounds import Num, plus
 from morok.ir.conjunctions import clauses, conjunction
+from morok.ir.definedness import defined
 from morok.ir.linear_forms import terms
 from morok.ir.op import Op
 from morok.ir.sums import span
@@ -36,7 +37,7 @@ def given(c: UOp, x: UOp) -> UOp | None:
 def reduced(c: UOp) -> UOp | None:
     """A cheaper condition equal to `c`: each clause simplified under the others. None if none is, or `c` may be undefined."""
     parts = clauses(c)
-    if len(parts) < 2 or not _total(c):
+    if len(parts) < 2 or not defined(c):
         return None
     changed = False
     for i in range(len(parts) - 1, -1, -1):
@@ -59,7 +60,7 @@ def _simplified(c: UOp, x: UOp) -> UOp | None:
     known = {n: n for n in nodes if n.op in _LOOPS} | known
     back = {new: old for old, new in known.items() if new.op is Op.DefineVar}
     out: UOp = simplify(simplify(x.substitute(known)).substitute(back))
-    if not _total(out) or cost(out) >= cost(x):
+    if not defined(out) or cost(out) >= cost(x):
         return None
     return out
 
@@ -112,11 +113,6 @@ def _bound(e: UOp, low: Num, high: Num, bounds: dict[UOp, Bounds]) -> None:
 def _narrow(e: UOp, low: Num, high: Num, bounds: dict[UOp, Bounds]) -> None:
     known_low, known_high = bounds.get(e, (e.vmin, e.vmax))
     bounds[e] = max(known_low, low), min(known_high, high)
-
-
-def _total(x: UOp) -> bool:
-    """True if `x` is defined wherever its variables are: no divisor may be 0."""
-    return all(n.src[1].vmin > 0 or n.src[1].vmax < 0 for n in x.toposort() if n.op in _DIVISIONS)
 
 
 def cost(x: UOp) -> int:

@@ -85,6 +85,12 @@ def test_contracts(conditions: list[UOp], x: UOp) -> None:
 def test_what_may_be_undefined_is_left_alone() -> None:
     assert validity.given((Z > 0) & (Z < 3), (X + 40) // Z.max(1)) is None, "Z may be 0 where the gate is shut"
     assert validity.reduced((X // Z < 3) & (X < 10) & (X < 20)) is None
+    narrow, by = UOp.var("i", dtypes.index, 0, 999).cast(dtypes.u8), UOp.var("n", dtypes.u8)
+    for partial in (narrow, UOp.const(9, dtypes.u8) >> by, UOp.var("f", dtypes.f32).cast(dtypes.u8)):
+        assert validity.reduced((X + partial.cast(dtypes.index) < 3) & (X < 5)) is None, (
+            "X < 5 decides where it has no value"
+        )
+    assert validity.reduced((X + by.cast(dtypes.index) < 3) & (X < 5)) is not None
     read = BUFFER.index(X // 8).load().cast(dtypes.index)
     assert validity.given(X < 8, read) is None, "an address read from memory keeps its own index"
 
