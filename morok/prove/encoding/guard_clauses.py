@@ -15,7 +15,7 @@ from morok.prove.encoding.pattern_bindings import Patterns
 from morok.prove.kinds import Node, Truth
 from morok.prove.semantics.numbers import Num
 from morok.prove.semantics.term import Term, Unsupported, both, either, negation
-from morok.prove.smt import FALSE, TRUE, Expr
+from morok.prove.smt import TRUE, Expr
 from morok.prove.solve import QUICK_BUDGET, ask
 from morok.prove.symbol import Symbol
 
@@ -72,11 +72,10 @@ class Clauses(Patterns):
             arguments[param.name] = value
             if isinstance(value, Node):
                 nodes.append(value)
-        defined = both(*(t.defined for n in nodes for t in n.lanes))
-        invalid = either(*(t.invalid for n in nodes for t in n.lanes))
-        meaningless = negation(both(defined, negation(invalid)))
+        asked = both(*(c for n in nodes for t in n.lanes for c in (t.defined, negation(t.invalid))))
+        meaningless = negation(asked)
         self.calls += 1
-        results = [self.result(extern, r, self.calls, arguments, defined, invalid) for r in extern.results]
+        results = [self.result(extern, r, self.calls, arguments, asked) for r in extern.results]
         self.world.place = "contracts"
         outer, self.names = (
             self.names,
@@ -105,9 +104,8 @@ class Clauses(Patterns):
         truth, needed = self.reading(lambda: self.truth(condition))
         return both(needed, truth.exists, truth.value)
 
-    def result(
-        self, extern: S.Extern, r: S.Param, call: int, arguments: dict[str, Any], defined: Expr, invalid: Expr
-    ) -> Any:
+    def result(self, extern: S.Extern, r: S.Param, call: int, arguments: dict[str, Any], asked: Expr) -> Any:
+        """A result: it has a value, which is not Invalid, where the contract was `asked` for it; elsewhere it may be anything."""
         unknown = Symbol("result", extern.name, r.name, call)
         kind = r.type.name if isinstance(r.type, S.TName) else ""
         if kind in ("const", "int"):
@@ -120,9 +118,10 @@ class Clauses(Patterns):
         if kind in ("seq", "dtype"):
             raise Unsupported(f"helpers that return {kind}")
         dtype = self.result_dtype(kind, arguments)
-        term = self.world.variable(unknown, dtype)
+        term = self.world.variable(unknown, dtype, maybe_invalid=True)
         self.out.bind(unknown.label, dtype, term)
-        return Node((Term(term.value, defined, invalid if self.world.is_index(dtype) else FALSE),), dtype)
+        defined = either(asked, smt.Bool(Symbol("defined", unknown)))
+        return Node((Term(term.value, defined, both(negation(asked), term.invalid)),), dtype)
 
     def result_dtype(self, kind: str, arguments: dict[str, Any]) -> str:
         """A dtype by name, or the dtype of the node arguments where the contract names a class or a variable."""

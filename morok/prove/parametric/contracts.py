@@ -9,9 +9,10 @@ from morok.dsl import syntax as S
 from morok.prove import smt
 from morok.prove.forms import conjuncts
 from morok.prove.parametric import laws, registers, shared, threads
+from morok.prove.parametric.number_ops import is_valid
 from morok.prove.parametric.polynomials import INT, Integer, integer, within
 from morok.prove.parametric.rule_values import AxisList, Datum, Items, Seen, Vector
-from morok.prove.semantics.term import Unsupported
+from morok.prove.semantics.term import Unsupported, is_true
 from morok.prove.smt import Expr
 
 if TYPE_CHECKING:
@@ -29,7 +30,10 @@ def result(r: Reading, extern: S.Extern, arguments: list[Any], sure: bool) -> An
         r.claim(_under(r, _seen(r, extern, given, r.here), True, r.truth, needed))
     defined = _definition(extern)
     if defined is not None:
-        return _under(r, given, r.guarding, r.value, defined)
+        found = _under(r, given, r.guarding, r.value, defined)
+        if isinstance(found, Vector):
+            _always_asked(r, extern, arguments)
+        return found
     if shared.told_apart(extern):
         return shared.given(r, extern, given)
     made = tuple(_unknown(r, extern, p, given) for p in extern.results)
@@ -43,6 +47,16 @@ def result(r: Reading, extern: S.Extern, arguments: list[Any], sure: bool) -> An
                 continue
             r.setting.premise_here(premise)
     return made if len(made) > 1 else made[0]
+
+
+def _always_asked(r: Reading, extern: S.Extern, arguments: list[Any]) -> None:
+    """Unsupported of a node that has a value wherever all of several nodes have one, and elsewhere may be anything: what is made
+    of it may stand where not all of them have values. Of one node alone it is asked where that has one, if that is not Invalid.
+    """
+    nodes = [a for a in arguments if isinstance(a, Vector)]
+    valid = (is_valid(r.setting, a.at(r.here, integer(0))) for a in nodes)
+    if len(nodes) > 1 or not all(map(is_true, valid)):
+        raise Unsupported(f"{extern.name}, which gives a node of what may have no value")
 
 
 def _seen(r: Reading, extern: S.Extern, names: dict[str, Any], e: Expr) -> dict[str, Any]:
@@ -102,6 +116,7 @@ def _unknown(r: Reading, extern: S.Extern, p: S.Param, given: dict[str, Any]) ->
     if kind == "index" and threads.is_launched(extern, p.name):
         return threads.launched(r, what)
     if kind == "index":
+        _always_asked(r, extern, list(given.values()))
         return r.opaque(r.setting.symbol(what), integer(1))
     raise Unsupported(f"{extern.name}, which gives a node")
 
