@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
-from functools import lru_cache
 from typing import Any
 
 
@@ -444,7 +443,7 @@ def ops_named(*trees: Any) -> frozenset[str]:
 def children(node: Any) -> list[Any]:
     """The syntax nodes directly below `node`, in the order in which they were written."""
     found: list[Any] = []
-    for name in _parts_of(type(node)):
+    for name in _parts_of(node.__class__):
         value = getattr(node, name)
         if isinstance(value, Syntax):
             found.append(value)
@@ -457,7 +456,12 @@ def children(node: Any) -> list[Any]:
     return found
 
 
-@lru_cache(maxsize=256)
-def _parts_of(kind: type) -> tuple[str, ...]:
+_parts: dict[type[Syntax], tuple[str, ...]] = {}
+
+
+def _parts_of(kind: type[Syntax]) -> tuple[str, ...]:
     """The fields of a syntax node that may hold syntax nodes: all but its place."""
-    return tuple(f.name for f in fields(kind) if f.name != "span")
+    found = _parts.get(kind)
+    if found is None:
+        found = _parts[kind] = tuple(f.name for f in fields(kind) if f.name != "span")
+    return found

@@ -379,7 +379,9 @@ def dialect(**methods: Callable[..., Any]) -> Saturating:
     """A new dialect with some methods replaced, registered."""
     kind = types.new_class("Changed", (Saturating,), exec_body=lambda scope: scope.update(methods))
     made: Saturating = kind()
-    made.name = f"mistaken{next(_numbers)}"  # here, since what the class itself refers to is part of the dialect's digest
+    made.name = (
+        f"mistaken{next(_numbers)}"  # here, since what the class itself refers to is part of the dialect's digest
+    )
     register(made)
     return made
 

@@ -83,7 +83,11 @@ def index(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
 
 def _within(r: Reading, operand: Indexed, more: list[Items | Vector]) -> Vector:
     """A place within a place: that at the indices of both, those of its operand first (docs/ops.md)."""
-    kind, buffer, indices = ["Index", r.element(_storage(r, operand.written))], operand.buffer, (*operand.indices, *more)
+    kind, buffer, indices = (
+        ["Index", r.element(_storage(r, operand.written))],
+        operand.buffer,
+        (*operand.indices, *more),
+    )
     made = _index_of_any_rank(r, kind, buffer, behind(r.setting, indices), [])
     return _of_elements_of(r, replace(made, indexed=replace(operand, indices=indices)), buffer, operand.written)
 
