@@ -282,18 +282,17 @@ class Assignment:
         return int(self._lane_count(root))
 
     def contract_value(self, root: Node, whole: bool, lane: int) -> Any:
-        """The values of all lanes of `root` if `whole`, else the value of one lane; UNDEFINED if it has no value.
+        """The values of all lanes of `root` if `whole`, else the value of one lane, whatever the others have; UNDEFINED if it has
+        no value.
 
         A node of one lane has the same value in every lane, and one of fewer lanes repeats its last.
         """
         if whole:
             return self.lanes(root)
         if self.count(root) == 1:
-            value = self.value(root)
-        else:
-            values = self.lanes(root)
-            value = UNDEFINED if values is UNDEFINED else values[min(lane, len(values) - 1)]
-        return UNDEFINED if value != value else value  # contracts do not speak of NaN
+            return self.value(root)
+        lanes = self._lanes_of(root)
+        return self.value(lanes[min(lane, len(lanes) - 1)])
 
     def lanes(self, root: Node) -> Any:
         """The values of all lanes of `root`; UNDEFINED if one of them has none."""
@@ -390,7 +389,7 @@ class Assignment:
             return UNDEFINED
         facts = self.dialect.facts
         if getattr(self.dialect.type(node), "is_float", False):
-            return self.rng.choice((0.0, -0.0, 1.0, -1.0, math.inf, -math.inf, self.rng.uniform(-FAR, FAR)))
+            return self.rng.choice((0.0, -0.0, 1.0, -1.0, math.inf, -math.inf, math.nan, self.rng.uniform(-FAR, FAR)))
         if "vmin" not in facts:
             return self.rng.randint(-FAR, FAR)
         low, high = facts["vmin"](node), facts["vmax"](node)

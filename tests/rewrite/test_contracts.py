@@ -63,6 +63,25 @@ def test_one_value_in_every_lane():
     assert fires(declaration, rule, zero) is UOp.const(0.0, dtypes.f32)
 
 
+def test_contracts_speak_of_nan():
+    declaration = f"{HEAD}extern but_for_nan(x: f32, y: index) -> (z: index)\n    ensures z == y\n"
+    rule = "r: Where(Lt(x: f32, 0.0), 0, y: index) let z = but_for_nan(x, y) ~> Where(Lt(x, 0.0), 0, z)"
+    (extern,) = rules(rule, declaration).rules[0].externs.values()
+    x = UOp.var("f", dtypes.f32)
+    with pytest.raises(HelperContractError, match="x = nan"):
+        for seed in range(20):
+            asserted_contracts.check_call(extern, MOROK, (x, X), x.ne(x).where(X + 1, X), seed)
+
+
+def test_a_lane_has_its_value_whatever_the_others_have():
+    declaration = f"{HEAD}extern by_another_lane(x: index) -> (z: index)\n    ensures z == x\n"
+    (extern,) = rules("r: Neg(x: index) let z = by_another_lane(x) ~> Neg(z)", declaration).rules[0].externs.values()
+    x = UOp.vectorize(X, X.idiv(0))
+    other = x.gep(1, 0)
+    with pytest.raises(HelperContractError, match="z has no value where the arguments have one"):
+        asserted_contracts.check_call(extern, MOROK, (x,), other.eq(other).where(x, x))
+
+
 def loaded(gate: UOp | None) -> UOp:
     return UOp.new(Op.DefineGlobal, (), 0, dtypes.i32.ptr(8)).index(X, gate=gate).load()
 
