@@ -17,6 +17,7 @@ from morok.dsl.checked import CheckedRule
 from morok.dsl.concrete import Asked, compiled
 from morok.dsl.contract import COMPILE_TIME
 from morok.dsl.evaluation import evaluated
+from morok.dsl.functions import FUNCTIONS
 from morok.dsl.lane_count import lane_count
 from morok.dsl.special_ops import loads
 from morok.dsl.values import FAILURES, NoValue, OutOfBudget, Steps, no_value
@@ -168,12 +169,24 @@ def _check_conditions(
 ) -> None:
     asked = _NodeFacts(dialect, objects)
     for c in conditions:
+        # NaN is equal to nothing: what compares a node that is NaN says nothing of it, and all else is to hold
+        if any(k in objects and names[k] is not objects[k] and names[k] != names[k] for k in _compared(c)):
+            continue
         if not _is_satisfied(extern, c, names, asked):
             at = ", ".join(f"{k} = {v}" for k, v in names.items())
             raise HelperContractError(
                 f"helper {extern.name} breaks what it {word} (line {c.span.line}): {at}",
                 excerpt=_call_text(extern, dialect, objects),
             )
+
+
+def _compared(c: S.Syntax) -> Iterator[str]:
+    """The names of the values that a condition computes with: not of the nodes that it asks facts about."""
+    if isinstance(c, S.EName):
+        yield c.name
+    elif not (isinstance(c, S.ECall) and c.name in FUNCTIONS and FUNCTIONS[c.name].fact):
+        for part in S.children(c):
+            yield from _compared(part)
 
 
 def _is_satisfied(extern: S.Extern, c: S.Expr, names: Mapping[str, Any], asked: Asked) -> bool:

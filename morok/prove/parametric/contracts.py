@@ -10,6 +10,7 @@ from morok.prove import smt
 from morok.prove.forms import conjuncts
 from morok.prove.parametric import laws, registers, shared, threads
 from morok.prove.parametric.number_ops import is_valid
+from morok.prove.parametric.op_functions import exact
 from morok.prove.parametric.polynomials import INT, Integer, integer, within
 from morok.prove.parametric.rule_values import AxisList, Datum, Items, Seen, Vector
 from morok.prove.semantics.term import Unsupported, is_true
@@ -33,6 +34,7 @@ def result(r: Reading, extern: S.Extern, arguments: list[Any], sure: bool) -> An
         found = _under(r, given, r.guarding, r.value, defined)
         if isinstance(found, Vector):
             _always_asked(r, extern, arguments)
+            _of_one_value(r, extern)
         return found
     if shared.told_apart(extern):
         return shared.given(r, extern, given)
@@ -57,6 +59,15 @@ def _always_asked(r: Reading, extern: S.Extern, arguments: list[Any]) -> None:
     valid = (is_valid(r.setting, a.at(r.here, integer(0))) for a in nodes)
     if len(nodes) > 1 or not all(map(is_true, valid)):
         raise Unsupported(f"{extern.name}, which gives a node of what may have no value")
+
+
+def _of_one_value(r: Reading, extern: S.Extern) -> None:
+    """Unsupported of a node that is promised to equal another, where values that are equal may be two, as the zeros are, and
+    NaN is equal to none.
+    """
+    kind = getattr(extern.results[0].type, "name", "")
+    if kind != "index" and not (kind in r.rule.dialect.dtypes and exact(r, kind)):
+        raise Unsupported(f"{extern.name}, which gives a node that is equal, and may be another value")
 
 
 def _seen(r: Reading, extern: S.Extern, names: dict[str, Any], e: Expr) -> dict[str, Any]:
