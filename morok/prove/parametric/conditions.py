@@ -94,7 +94,11 @@ def _condition(r: Reading, e: S.Expr, following: bool) -> Expr:
             return smt.TRUE  # where these are variables, `Shapes` has read it
         case S.ECall(name="launched", args=(x,)):
             return loops.launched(_loops(r.value(x)).name)
-    found = r.value(e)
+    return _as_truth(r, r.value(e))
+
+
+def _as_truth(r: Reading, found: Any) -> Expr:
+    """The condition that a value is."""
     if isinstance(found, Expr) and found.sort is laws.BOOL:
         return found
     if isinstance(found, Datum) and found.dtype == "bool":
@@ -210,11 +214,9 @@ def _quantified(r: Reading, over: S.Expr, every: bool, following: bool) -> Expr:
     def holds(k: Integer, so: bool = every) -> Expr:
         was, r.premising = r.premising, following and so == every
         try:
-            condition = found.at(k)
+            condition = _as_truth(r, found.at(k))
         finally:
             r.premising = was
-        if not isinstance(condition, Expr) or condition.sort is not laws.BOOL:
-            raise Unsupported("a quantifier over no conditions")
         return condition if so else smt.Not(condition)
 
     if r.setting.trying:

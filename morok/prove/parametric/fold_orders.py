@@ -145,8 +145,8 @@ def _step_of(s: Setting, place: Integer, one: Expr, other: Expr) -> int:
 
 
 def _place_of(s: Setting, place: Integer, one: Expr, other: Expr) -> Integer | None:
-    """The place, seen from a place of the other, at which the one has the same item: where terms differ, as the two numbers there
-    say; None where nothing looks like that.
+    """The place, seen from a place of the other, at which the one has the same item: wherever terms differ, as the two numbers
+    there say; None where nothing looks like that.
     """
     if one is other:
         return None
@@ -158,8 +158,8 @@ def _place_of(s: Setting, place: Integer, one: Expr, other: Expr) -> Integer | N
         return b - rest
     if (one.head, one.data, len(one.args)) != (other.head, other.data, len(other.args)):
         return None
-    differing = [(a, b) for a, b in zip(one.args, other.args, strict=True) if a is not b]
-    return _place_of(s, place, *differing[0]) if len(differing) == 1 else None
+    first, *others = [_place_of(s, place, a, b) for a, b in zip(one.args, other.args, strict=True) if a is not b]
+    return first if first is not None and all(o is not None and o.same(first) for o in others) else None
 
 
 __all__ = ["about"]

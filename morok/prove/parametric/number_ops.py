@@ -148,7 +148,7 @@ def has_value(s: Setting, t: Expr) -> Expr:
         condition, yes, no = t.args
         return smt.If(condition, has_value(s, yes), has_value(s, no))
     if t.head == "apply":
-        if t.data is laws.NUMBER or t.data is laws.TRUTH:
+        if t.data is laws.NUMBER or t.data is laws.TRUTH or t.data in s.constant_lanes:
             return smt.TRUE
         if t.data is _WHERE:
             condition, yes, no = t.args

@@ -328,6 +328,7 @@ class Reading:
         dtype = self.element(p)
         if p.kind in ("vconst", "anyconst"):
             f = smt.Function(self.setting.symbol("vconst") if p.bound is None else Symbol("value", p.bound), INT, VALUE)
+            self.setting.constant_lanes.add(f)
             if p.bound is not None:
                 self.bind(p.bound, Items(self.setting.count(count), lambda k: Datum(f(k.term), dtype)))
             return Vector(count, lambda e, lane: f(lane.term), constant=True)

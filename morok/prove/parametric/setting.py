@@ -115,6 +115,7 @@ class Views:
     permuted         the permutations of axes: rank, the permutation, its inverse, and the condition under which it is one
     turned           two axes that tell whether axes have changed their order, by a shape, a permuted one, and the permutation
     flipped          the axes that are read backwards
+    boxes            the parts of tensors that are cut out, or padded: rank, where each begins along an axis, and how long it is
     """
 
     shapes: list[tuple[Expr, Integer, Callable[[Integer], Integer]]] = field(default_factory=list)
@@ -123,6 +124,7 @@ class Views:
     permuted: list[tuple[Integer, Indices, Indices, Expr]] = field(default_factory=list)
     turned: dict[tuple[Expr, Expr, int], tuple[Integer, Integer]] = field(default_factory=dict)
     flipped: list[Items] = field(default_factory=list)
+    boxes: list[tuple[Integer, Indices, Indices]] = field(default_factory=list)
 
 
 @dataclass(slots=True, eq=False)
@@ -196,6 +198,7 @@ class Setting:
         self.places: set[Applicable] = set()
         self.of_numbers: set[Applicable] = set()
         self.constants: set[Expr] = set()  # the values of constants that a pattern names
+        self.constant_lanes: set[Applicable] = set()  # those of the lanes of constants, as functions of the lane
         self.may_be_invalid: set[Applicable] = set()  # the functions that are variables which may be Invalid
         self.invalid_named = False  # truth of the rule having Invalid itself
         self.said: set[tuple[Expr, ...]] = set()  # of which first items it has been said what they are, and where
