@@ -106,6 +106,18 @@ def test_what_is_computed_of_elements_may_be_computed_of_a_fold(dtype: str, op: 
             assert repr(a) == repr(b)
 
 
+@pytest.mark.parametrize("op", OPS)
+def test_a_fold_of_what_adds_nothing_outside_of_a_box_is_that_of_the_box(op: str) -> None:
+    rng = random.Random(7)
+    for shape in (s for s in SHAPES if 0 not in s):
+        x = some_tensor(shape, rng)
+        for begin in indices(shape):
+            for end in itertools.product(*(range(b, n + 1) for b, n in zip(begin, shape, strict=True))):
+                within = {i for i in x if all(b <= k < e for b, k, e in zip(begin, i, end, strict=True))}
+                whole = folded(op, [e if i in within else OPS[op][1] for i, e in x.items()])
+                assert whole == folded(op, [e for i, e in x.items() if i in within])
+
+
 @pytest.mark.parametrize("op", ["Or", "And"])
 def test_folds_of_truths_are_combined_where_they_have_values(op: str) -> None:
     """Or and And may have a value where an operand has none: a fold does not."""

@@ -109,6 +109,8 @@ OF_ONE_RANK = (
     "perhaps_nowhere",
     "written_ranks",
     "made_of_invalid",
+    "boxes",
+    "in_row_major_order",
 )  # most of whose patterns say how many axes there are
 
 
@@ -182,6 +184,8 @@ def test_the_laws_of_row_major_places() -> None:
                 digits = _digits(shape, place)
                 assert digits == i
                 assert _flat(shape, digits) == place
+                backwards = _digits(shape, elements - 1 - place)
+                assert backwards == tuple(n - 1 - k for n, k in zip(shape, i, strict=True))
 
 
 def _flat(shape: tuple[int, ...], i: tuple[int, ...]) -> int:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Final
 
 from morok.prove import smt
-from morok.prove.parametric import kept_axes
+from morok.prove.parametric import kept_axes, laws, views
 from morok.prove.parametric.element_rules import relate
 from morok.prove.parametric.number_ops import JOINING, decided, has_value
 from morok.prove.parametric.polynomials import INT, Integer, integer, within
@@ -84,6 +84,28 @@ def _compare(s: Setting, one: tuple[Expr, Folded], other: tuple[Expr, Folded]) -
     for flags in s.views.flipped:
         if flags.length.same(other[1].kept.rank):
             _equal(s, one, other, lambda p: p, _backwards(flags, other[1].size))
+    _of_all(s, one, other)
+
+
+def _of_all(s: Setting, one: tuple[Expr, Folded], other: tuple[Expr, Folded]) -> None:
+    """Folds of all elements of tensors of several shapes: as these are in row-major order."""
+    (t, f), (u, g) = one, other
+    ranks = f.kept.rank, g.kept.rank
+    reshaped = any(t.head == "apply" and t.data is laws.SIZE for t in s.terms())
+    if ranks[0].same(ranks[1]) or not (reshaped or all(r.known is not None for r in ranks)):
+        return
+    some = smt.Or(*(exception(s, x.kept.rank, x.kept.gone) for x in (f, g)))
+    many, its = (views.elements(s, x.kept.rank, x.size) for x in (f, g))
+    place = s.unknown("place")
+    inside = within(place, 0, integer(many))
+    s.within = (*f.within, inside)
+    here, there = (x.element(views.digits(s, x.kept.rank, x.size, place)) for x in (f, g))
+    s.within = ()
+    differ = smt.And(inside, smt.Not(here == there))
+    s.instance(
+        "Folds of all elements of tensors that have the same ones in row-major order are one.",
+        smt.Or(some, smt.Not(many == its), differ, t == u),
+    )
 
 
 def _moved(to: Indices) -> Callable[[Indices], Indices]:
@@ -168,6 +190,9 @@ def _taken_apart(s: Setting, t: Expr, f: Folded) -> bool:
     for rank, axis, starts in () if f.part or chosen_folds else s.views.cuts:
         if rank.same(f.kept.rank):
             _cut(s, t, f, axis, starts)
+    for rank, begin, length in () if f.part else s.views.boxes:
+        if rank.same(f.kept.rank) and not _all_of(s, f, length):
+            _in_a_box(s, t, f, begin, length)
     apart = len(s.laws) > before
     if element.head == "ite" and chosen_folds:
         _of_what_adds_nothing(s, t, f)
@@ -363,6 +388,35 @@ def _cut(s: Setting, t: Expr, f: Folded, axis: Integer, starts: list[Integer]) -
     s.instance(
         "A fold is that of its first elements, combined with that of the others.",
         smt.Implies(smt.And(there, in_order), _combination(s, t, f, parts, of_all=True)),
+    )
+
+
+def _all_of(s: Setting, f: Folded, length: Indices) -> bool:
+    """True if a box is seen to be as long as what is folded, along any axis."""
+    with s.anywhere() as axis:
+        return length(axis).same(f.size(axis))
+
+
+def _in_a_box(s: Setting, t: Expr, f: Folded, begin: Indices, length: Indices) -> None:
+    """A fold of elements that add nothing outside of a part of the tensor."""
+    kept = f.kept
+
+    def inside_of(w: Indices, p: Integer) -> Expr:
+        return smt.Implies(kept.gone(p), within(w(p) - begin(p), 0, length(p)))
+
+    def fits(p: Integer) -> Expr:
+        at_most = (begin(p) + length(p)).term <= f.size(p).term
+        return smt.Implies(kept.gone(p), smt.And(begin(p).term >= 0, at_most))
+
+    part = fold(s, f.by, kept, length, lambda at: f.element(lambda p: at(p) + begin(p)), part=True)
+    w, inside = _index(s, f)
+    outside = exception(s, kept.rank, lambda p: inside_of(w, p))
+    s.within = (*f.within, inside)
+    more = smt.And(inside, outside, smt.Not(f.element(w) == f.by.nothing))
+    s.within = ()
+    s.instance(
+        "A fold of elements that are the identity of its op outside of a box is that of the elements in the box.",
+        smt.Implies(every(s, kept.rank, fits), smt.Or(more, _one_value(s, f, t, part))),
     )
 
 

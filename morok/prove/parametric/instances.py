@@ -57,6 +57,8 @@ def close(s: Setting) -> None:
         for t in list(s.terms()):
             if t.head == "apply":
                 _about(s, t)
+        if s.views.flipped:
+            _about_backwards(s)
         if len(s.laws) == before:
             return
 
@@ -154,13 +156,21 @@ def _about_place_of(s: Setting, t: Expr) -> None:
             smt.Implies(inside, within(integer(t), 0, integer(laws.SIZE(shape)))),
         )
     with s.anywhere() as place:
-        digit = i(place).term
-    if digit.head == "apply" and digit.data is laws.DIGIT and digit.args[2] is place.term:
-        other, whole, _ = digit.args
-        s.instance(
-            "The place of the digits of a place is that place.",
-            smt.Implies(smt.And(other == shape, within(s.polynomial(whole), 0, integer(laws.SIZE(shape)))), t == whole),
-        )
+        digits = [d for d in subterms([i(place).term]) if d.head == "apply" and d.data is laws.DIGIT]
+    for d in digits:
+        if d.args[2] is place.term and not any(x is place.term for x in subterms([d.args[1]])):
+            _about_place_of_digits(s, t, d.args[:2], i)
+
+
+def _about_place_of_digits(s: Setting, t: Expr, of: tuple[Expr, ...], i: Callable[[Integer], Integer]) -> None:
+    """The row-major place of an index vector that the digits of a place may be."""
+    shape, (other, whole) = t.args[0], of
+    unlike = exception(s, s.sequences[shape][0], lambda k: i(k).term == laws.DIGIT(other, whole, k.term))
+    inside = within(s.polynomial(whole), 0, integer(laws.SIZE(shape)))
+    s.instance(
+        "The place of the digits of a place is that place.",
+        smt.Implies(smt.And(other == shape, inside), smt.Or(unlike, t == whole)),
+    )
 
 
 def _about_shapes(s: Setting) -> None:
@@ -199,6 +209,18 @@ def _about_digit(s: Setting, t: Expr) -> None:
             "The digits of the place of an index vector are its indices.",
             smt.Implies(smt.And(other == shape, there, inside), t == s.number_of(index(k)).term),
         )
+
+
+def _about_backwards(s: Setting) -> None:
+    """Digits of two places along one axis of one shape, which may be as far from the first place and from the last."""
+    digits = [t for t in s.terms() if t.head == "apply" and t.data is laws.DIGIT]
+    for one, other in itertools.combinations(digits, 2):
+        shape, _, axis = one.args
+        if shape is other.args[0] and axis is other.args[2] and one.args[1] is not other.args[1]:
+            k = s.polynomial(axis)
+            places = s.polynomial(one.args[1]), s.polynomial(other.args[1])
+            size = s.number_of(s.sequences[shape][1](k))
+            s.law(laws.digits_backwards, (shape, s.sequences[shape][0]), (k, size), places, (one, other))
 
 
 def _about_left_out(s: Setting, t: Expr) -> None:

@@ -263,6 +263,22 @@ def one_shape(a: Shape, b: Shape, unlike: tuple[Integer, Integer], none: Integer
     return smt.Implies(alike, smt.Or(shape == other, twice, empty))
 
 
+def digits_backwards(
+    shape: tuple[Expr, Integer],
+    axis: tuple[Integer, Integer],
+    places: tuple[Integer, Integer],
+    digits: tuple[Expr, Expr],
+) -> Expr:
+    """Of places that are as far from the first as from the last the digits are so, too, along every axis.
+
+    shape, axis   the shape and its rank, an axis and its size
+    """
+    (of, rank), (k, size), (one, other) = shape, axis, places
+    last = integer(SIZE(of)) - 1
+    there = smt.And(within(k, 0, rank), within(one, 0, last + 1), (one + other).term == last.term)
+    return smt.Implies(there, (integer(digits[0]) + integer(digits[1])).term == (size - 1).term)
+
+
 def permuted_elements(a: Shape, b: Shape, permuted: Expr) -> Expr:
     """Shapes of which one has the axes of the other, permuted, have as many elements."""
     return smt.Implies(permuted, SIZE(a[0]) == SIZE(b[0]))

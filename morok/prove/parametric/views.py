@@ -87,11 +87,11 @@ def _reshape(r: Reading, parts: Parts, dtype: str) -> Tensor:
     rank, size = sizes(r, found)
     if rank.known is None:
         _in_parts(r, x, rank, size, row_major.parts_of(found))
-    r.exists(_elements(s, x.rank, x.size) == _elements(s, rank, size))
+    r.exists(elements(s, x.rank, x.size) == elements(s, rank, size))
 
     def element(i: Indices, absent: Expr) -> Expr:
         place = _flat(s, rank, size, i)
-        return x.element(_digits(s, x.rank, x.size, place), absent)
+        return x.element(digits(s, x.rank, x.size, place), absent)
 
     return Tensor(rank, size, element)
 
@@ -120,7 +120,7 @@ def _in_parts(r: Reading, x: Tensor, rank: Integer, size: Indices, parts: row_ma
             s.law(laws.elements_in_parts, other, counts, tuple(n for _, n in its))
 
 
-def _elements(s: Setting, rank: Integer, size: Indices) -> Expr:
+def elements(s: Setting, rank: Integer, size: Indices) -> Expr:
     """The number of elements that a shape has."""
     if rank.known is None:
         return laws.SIZE(at_indices(s, rank, size))
@@ -149,7 +149,7 @@ def _flat(s: Setting, rank: Integer, size: Indices, i: Indices) -> Integer:
     return place
 
 
-def _digits(s: Setting, rank: Integer, size: Indices, place: Integer) -> Indices:
+def digits(s: Setting, rank: Integer, size: Indices, place: Integer) -> Indices:
     """The index vector of a place in row-major order."""
     if rank.known is None:
         shape = at_indices(s, rank, size)
@@ -267,13 +267,22 @@ def _edges(r: Reading, parts: Parts, x: Tensor) -> tuple[Indices, Indices]:
 def _shrink(r: Reading, parts: Parts, dtype: str) -> Tensor:
     x = _source(r, parts)
     begin, end = _edges(r, parts, x)
-    return _element(r, x, meanings.shrink(UNKNOWN, x.size, begin, end))
+    view = meanings.shrink(UNKNOWN, x.size, begin, end)
+    _box(r.setting, x.rank, begin, view.size)
+    return _element(r, x, view)
 
 
 def _pad(r: Reading, parts: Parts, dtype: str) -> Tensor:
     x = _source(r, parts)
     begin, end = _edges(r, parts, x)
+    _box(r.setting, x.rank, begin, x.size)
     return _element(r, x, meanings.pad(UNKNOWN, x.size, begin, end), dtype)
+
+
+def _box(s: Setting, rank: Integer, begin: Indices, size: Indices) -> None:
+    """Note a part of a tensor, outside of which elements may add nothing."""
+    if not s.trying:
+        s.views.boxes.append((rank, begin, size))
 
 
 def _flip(r: Reading, parts: Parts, dtype: str) -> Tensor:
