@@ -190,7 +190,8 @@ def _taken_apart(s: Setting, t: Expr, f: Folded) -> bool:
     for rank, axis, starts in () if f.part or chosen_folds else s.views.cuts:
         if rank.same(f.kept.rank):
             _cut(s, t, f, axis, starts)
-    for rank, begin, length in () if f.part else s.views.boxes:
+    chosen_elements = element.head == "ite" or (element.head == "apply" and element.data in s.selections)
+    for rank, begin, length in s.views.boxes if chosen_elements and not f.part else ():
         if rank.same(f.kept.rank) and not _all_of(s, f, length):
             _in_a_box(s, t, f, begin, length)
     apart = len(s.laws) > before
