@@ -18,9 +18,15 @@ from morok.ir.morok_dialect import MOROK
 from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.prove import smt
-from morok.prove.parametric import folds, kept_axes
+from morok.prove.answers import Answer
+from morok.prove.parametric import fold_laws, folds, kept_axes, laws, reductions
+from morok.prove.parametric.number_ops import has_value
 from morok.prove.parametric.polynomials import Integer, integer
-from morok.prove.parametric.rule_values import Remaining
+from morok.prove.parametric.rule_values import Folding, Remaining
+from morok.prove.parametric.sequences import listed
+from morok.prove.parametric.setting import Setting
+from morok.prove.solve import DEFAULT_BUDGET, ask
+from morok.prove.symbol import Symbol
 
 Element = int | None  # one without a value is None
 OPS: dict[str, tuple[Callable[[int, int], int], int]] = {
@@ -116,6 +122,25 @@ def test_a_fold_of_what_adds_nothing_outside_of_a_box_is_that_of_the_box(op: str
                 within = {i for i in x if all(b <= k < e for b, k, e in zip(begin, i, end, strict=True))}
                 whole = folded(op, [e if i in within else OPS[op][1] for i, e in x.items()])
                 assert whole == folded(op, [e for i, e in x.items() if i in within])
+
+
+@pytest.mark.parametrize(("rows", "columns", "one"), [(1, 3, True), (-1, -3, False)])
+def test_folds_of_all_elements_are_one_in_every_shape_that_is_one(rows: int, columns: int, one: bool) -> None:
+    """The product of two negative sizes is no number of elements: there is nothing to be folded."""
+    s = Setting()
+    add = smt.Function(Symbol("op", "Add", "i32", "i32"), laws.VALUE, laws.VALUE, laws.VALUE)
+    nothing, element = (smt.Const(Symbol("fixed", name), laws.VALUE) for name in ("nothing", "element"))
+    shapes = ((3,), (rows, columns))
+    for shape in shapes:
+        s.sides = frozenset({str(shape)})
+        sizes = listed([integer(n) for n in shape])
+        all_gone = kept_axes.last_of(integer(len(shape)), integer(0))
+        t = reductions.fold(s, Folding("Add", "i32", nothing, add), all_gone, sizes.at, lambda at: element)
+        s.premise(has_value(s, t))  # it is spoken of
+    fold_laws.about(s, {})
+    differ = smt.Not(functools.reduce(operator.eq, s.folded))
+    found = ask([*s.premises, *s.laws, differ], DEFAULT_BUDGET, None, False)
+    assert (found.answer is Answer.UNSAT) == one
 
 
 @pytest.mark.parametrize("op", ["Or", "And"])

@@ -88,13 +88,16 @@ def _compare(s: Setting, one: tuple[Expr, Folded], other: tuple[Expr, Folded]) -
 
 
 def _of_all(s: Setting, one: tuple[Expr, Folded], other: tuple[Expr, Folded]) -> None:
-    """Folds of all elements of tensors of several shapes: as these are in row-major order."""
+    """Folds of all elements of tensors of several shapes: as these are in row-major order. A target may ask for sizes that are
+    negative: the product of two of these is no number of elements.
+    """
     (t, f), (u, g) = one, other
     ranks = f.kept.rank, g.kept.rank
     reshaped = any(t.head == "apply" and t.data is laws.SIZE for t in s.terms())
     if ranks[0].same(ranks[1]) or not (reshaped or all(r.known is not None for r in ranks)):
         return
-    some = smt.Or(*(exception(s, x.kept.rank, x.kept.gone) for x in (f, g)))
+    left = smt.Or(*(exception(s, x.kept.rank, x.kept.gone) for x in (f, g)))
+    negative = smt.Or(*(_negative(s, x) for x in (f, g)))
     many, its = (views.elements(s, x.kept.rank, x.size) for x in (f, g))
     place = s.unknown("place")
     inside = within(place, 0, integer(many))
@@ -104,8 +107,13 @@ def _of_all(s: Setting, one: tuple[Expr, Folded], other: tuple[Expr, Folded]) ->
     differ = smt.And(inside, smt.Not(here == there))
     s.instance(
         "Folds of all elements of tensors that have the same ones in row-major order are one.",
-        smt.Or(some, smt.Not(many == its), differ, t == u),
+        smt.Or(left, negative, smt.Not(many == its), differ, t == u),
     )
+
+
+def _negative(s: Setting, f: Folded) -> Expr:
+    """The condition that a size of what is folded is negative."""
+    return exception(s, f.kept.rank, lambda p: f.size(p).term >= 0)
 
 
 def _moved(to: Indices) -> Callable[[Indices], Indices]:
