@@ -120,6 +120,7 @@ OF_THEIR_OWN = {  # with models of their own, below
     "number_of_items", "items_at_most", "folded_in_any_order", "turned",
     "sum_of_differences", "moved_in_turn", "in_another_order",
     "elements_in_parts", "place_in_parts", "one_shape", "permuted_elements", "digits_of_permuted", "place_of_permuted",
+    "digits_backwards",
 }  # fmt: skip
 
 
@@ -269,6 +270,30 @@ def test_the_place_in_a_shape_of_parts_is_that_of_its_parts() -> None:
         known |= {lengths[0].term: len(one), lengths[1].term: len(two)}
         assert valued(elements, known), known
         assert valued(place, known), known
+
+
+def test_digits_from_the_last_place_on_are_those_from_the_last_digits_on() -> None:
+    smt.forget()
+    MEANINGS.update({laws.SIZE: math.prod})
+    of = smt.Const(Symbol("fixed", "of"), laws.VALUE)
+    rank, k, size, one, other, first, second = (
+        smt.Int(Symbol("fixed", n)) for n in ("rank", "k", "size", "one", "other", "first", "second")
+    )
+    places = integer(one), integer(other)
+    law = laws.digits_backwards((of, integer(rank)), (integer(k), integer(size)), places, (first, second))
+
+    met = 0
+    for shape in (s for n in range(4) for s in itertools.product(range(4), repeat=n)):
+        many = math.prod(shape)
+        for axis, place, again in itertools.product(
+            range(-1, len(shape) + 1), range(-1, many + 1), range(-1, many + 1)
+        ):
+            known = {of: shape, rank: len(shape), k: axis, one: place, other: again}
+            known[size] = shape[axis] if 0 <= axis < len(shape) else 99
+            known[first], known[second] = (digit(shape, p, axis) for p in (place, again))
+            assert valued(law, known), known
+            met += valued(law.args[0], known)
+    assert met > 100
 
 
 @pytest.mark.long
