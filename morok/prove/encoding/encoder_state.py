@@ -63,6 +63,7 @@ class Reading(ABC):
     meanings  what names mean in questions about nodes, other than themselves
     bounded  the bounds that are known to be on their sides of which values
     intervals  the bounds that were asked of nodes, by the words of the questions
+    ordered_bounds  that these are in order: needed where nothing says that there is a value between them
     needed  what must hold so that all parts of the expression that is being read have values; None outside of such
     has_value  that the pattern has one, in some lane: a premise of the claim, and of nothing that is done at the match
     steps   what is left of the budget for going over sequences
@@ -86,6 +87,7 @@ class Reading(ABC):
         self.meanings: dict[str, Any] = {}
         self.bounded: set[tuple[Any, ...]] = set()
         self.intervals: dict[Any, dict[str, Num]] = {}
+        self.ordered_bounds: list[Expr] = []
         self.needed: list[Expr] | None = None
         self.has_value: Expr = TRUE
         self.steps = Steps(MOST_STEPS)

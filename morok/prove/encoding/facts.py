@@ -118,7 +118,7 @@ class Facts(Pointwise):
         return first
 
     def nonempty(self, words: Any, kind: str, bound: Num, node: Node) -> None:
-        """Learn that the bounds of a node are in order, whether or not it has a value: `prove.bounds_proofs` shows it of each op
+        """Note that the bounds of a node are in order, whether or not it has a value: `prove.bounds_proofs` shows it of each op
         of Morok's. There is nothing between the bounds of Invalid alone.
         """
         if words is ANY or not built_in(self.rule.dialect):
@@ -127,7 +127,7 @@ class Facts(Pointwise):
         new = ends.setdefault(kind, bound) is bound
         if new and len(ends) == 2:
             in_order = self.numbers.compare("<=", ends["vmin"], ends["vmax"])[1]
-            self.premise(either(*(t.invalid for t in node.lanes), in_order))
+            self.ordered_bounds.append(either(*(t.invalid for t in node.lanes), in_order))
 
     def one_answer(self, kind: str, make: Callable[[], T], *of: S.Expr) -> T:
         """The answer to a question about nodes: the earlier one where the same nodes were asked about, else a new one."""

@@ -91,7 +91,7 @@ class Clauses(Patterns):
         try:
             for i, requirement in enumerate(extern.requires):
                 claim = either(meaningless, self.has_and_holds(requirement))
-                known = tuple(p for p in self.out.premises if p is not self.has_value)
+                known = (*(p for p in self.out.premises if p is not self.has_value), *self.ordered_bounds)
                 self.out.lemmas.append((f"{extern.name} requires #{i + 1}", known, claim))
             for promise in extern.ensures:
                 self.premise(either(meaningless, self.has_and_holds(promise)))
