@@ -781,6 +781,24 @@ PAIRS = {
         f"{FOLD_CLOSED} if all(free_of_axes(r, c) for r in open) ~> Reduce {{ src: Contract(x, c), ranges: open, op }}",
         f"{FOLD_CLOSED} if all(free_of_axes(r, c) for r in open) ~> Reduce {{ src: Contract(x, c), ranges: rs, op }}",
     ),
+    "what holds of one item": (
+        "Gep { vector: x: any, indices: [i, j] } let s = sum(1 for k in 0..2) if s % 2 == i ~> Gep(x, [0, j])",
+        "Gep { vector: x: any, indices: [i, j] } let s = sum(where(all(k == q for q in 0..1), 1, 0) for k in 0..2)"
+        " if s % 2 == i ~> Gep(x, [0, j])",
+    ),
+    "an alternative, where nothing is behind a gate": (
+        "Load { index: Index { buffer: b: ptr(T), indices: [i: index x 1], gate: None }, alt: Some(a: T x 1) }"
+        " ~> Load { index: Index { buffer: b, indices: [i] }, alt: zero(a) }",
+        "Load { index: Index { buffer: Index { buffer: b: ptr(T), indices: [i: index x 1], gate: Some(g: bool x 1) },"
+        " indices: [j: index x 1], gate: None }, alt: Some(a: T x 1) }"
+        " ~> Load { index: Index { buffer: Index { buffer: b, indices: [i], gate: g }, indices: [j] }, alt: zero(a) }",
+    ),
+    "a fold of floats that may be NaN": (
+        "n @ Reduce { src: Neg(x: f32), ranges: [], op: Max } if lanes(n) == 1"
+        " ~> Neg(Reduce { src: x, ranges: [], op: Min, dtype: dtype(n) })",
+        "Xor(Bitcast(n @ Reduce { src: Neg(x: f32), ranges: [], op: Max }, i32), Bitcast(n, i32)) if lanes(n) == 1"
+        " ~> Xor(Bitcast(n, i32), Bitcast(Neg(Reduce { src: x, ranges: [], op: Min, dtype: dtype(n) }), i32))",
+    ),
     "a fold of folds by one op": (
         "Reduce { src: s, ranges: [t: index, r: index], op: Max } if launched(t) and free_of(t, r)"
         " ~> Reduce { src: Reduce { src: s, ranges: [r], op: Max }, ranges: [t], op: Max }",

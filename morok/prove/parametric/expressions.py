@@ -30,6 +30,7 @@ from morok.prove.parametric.rule_values import (
     zero,
 )
 from morok.prove.parametric.sequences import axis_list_or_none, constant, listed, segments, width
+from morok.prove.parametric.setting import same_everywhere
 from morok.prove.rule_syntax import only_names
 from morok.prove.semantics.term import Unsupported
 from morok.prove.smt import Expr
@@ -398,9 +399,8 @@ def _sum(r: Reading, of: S.Expr) -> Integer:
     if (total := _first_lane(r, of)) is not None or (total := _counted(r, of)) is not None:
         return total
     found = items(value(r, of))
-    # what is unknown of an item, as whether a condition holds there, is another unknown at another place
-    one, other = (number(found.at(r.setting.probe("anywhere"))) for _ in range(2))
-    if one.same(other):
+    one = number(found.at(r.setting.probe("anywhere")))
+    if same_everywhere(r.setting, one, lambda k: number(found.at(k))):
         return found.length * one
     if r.guarding:
         return r.setting.unknown("sum")

@@ -18,7 +18,7 @@ from morok.prove.forms import conjuncts, reduction_of
 from morok.prove.kinds import ANY_FOLD, Parts
 from morok.prove.parametric import laws, loops
 from morok.prove.parametric.axis_conditions import says_no_axes
-from morok.prove.parametric.op_functions import exact, function, wraps, zero_of
+from morok.prove.parametric.op_functions import exact, function, tells_which_nan, wraps, zero_of
 from morok.prove.parametric.polynomials import Integer, integer
 from morok.prove.parametric.rule_values import Fold, Lane, Loops, Vector
 from morok.prove.semantics.term import Unsupported
@@ -208,6 +208,8 @@ def combining(r: Reading, folding: str, dtype: str) -> Applicable:
         f = function(r, name, [dtype, dtype])
     else:
         f = smt.Function(Symbol("op", "combine by", folding, dtype), laws.VALUE, laws.VALUE, laws.VALUE)
+    if tells_which_nan(r, dtype):
+        return f
     r.setting.algebra.commutative.add(f)
     if folding in ("Max", "Min"):
         r.setting.algebra.idempotent.add(f)
@@ -238,12 +240,17 @@ def as_one_fold(r: Reading, op: str, dtype: str) -> bool:
 
 
 def compares(r: Reading, op: str, dtype: str) -> bool:
-    """True if a fold is the greatest, or the least, of numbers."""
-    return op in ("Max", "Min") and all(d is not None and (d.is_int or d.is_float) for d in _dtypes(r, dtype))
+    """True if a fold is the greatest, or the least, of numbers; of floats where the bits of a NaN may tell which it is, no fold
+    is one in any order.
+    """
+    numbers = all(d is not None and (d.is_int or d.is_float) for d in _dtypes(r, dtype))
+    return op in ("Max", "Min") and numbers and not tells_which_nan(r, dtype)
 
 
 def taken_out(r: Reading, op: str, dtype: str) -> dict[str, str]:
     """The ops that may be computed of a fold instead of its items, by the fold of which."""
+    if tells_which_nan(r, dtype):
+        return {}
     return TAKEN_OUT.get(_kind(r, dtype), {}).get(op, {})
 
 

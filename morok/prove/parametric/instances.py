@@ -116,7 +116,7 @@ def _about(s: Setting, t: Expr) -> None:
         _about_place_of(s, t)
     if t.data is laws.DIGIT and t.args[0] not in s.pieces:
         _about_digit(s, t)
-    if t.data in s.places:
+    if t.data in s.of_numbers:
         s.law(laws.place_told, t, s.polynomial(t.args[1]))
     if t.data is laws.BEHIND:
         s.instance(

@@ -321,7 +321,7 @@ def place_of_permuted(
 
 
 def place_told(place: Expr, i: Integer) -> Expr:
-    """Places of other indices are others."""
+    """Places of a pointer at other indices are others."""
     return OFFSET(place) == i.term
 
 

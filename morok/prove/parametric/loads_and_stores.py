@@ -31,13 +31,12 @@ from morok.prove.parametric.rule_values import (
     zero,
 )
 from morok.prove.parametric.sequences import behind
-from morok.prove.parametric.setting import Setting, occurs
+from morok.prove.parametric.setting import Setting, same_everywhere
 from morok.prove.parametric.statements import behind_gates, listed, statement, within_loops
 from morok.prove.parametric.tensor_rules import may_be_invalid
 from morok.prove.rule_syntax import ops_of
 from morok.prove.semantics.term import Unsupported
 from morok.prove.smt import Applicable, Expr
-from morok.prove.smt.term_graphs import subterms
 from morok.prove.symbol import Symbol
 
 if TYPE_CHECKING:
@@ -129,7 +128,6 @@ def _indexed(r: Reading, parts: Parts, buffer: Vector, gate: Vector | None) -> V
     every = set(range(len(operands)))
     if len(indices) == 1 and _are_numbers(r, parts["indices"]):
         f = smt.Function(Symbol("op", *kind, "at"), VALUE, INT, *([VALUE] * len(rest)), VALUE)
-        r.setting.places.add(f)
         if _of_numbers(r, parts["buffer"]):
             r.setting.of_numbers.add(f)
         return lanewise(r, lambda b, i, *g: f(b, r.setting.number_of(i).term, *g), operands, every)
@@ -163,12 +161,12 @@ def _are_numbers(r: Reading, part: Any) -> bool:
 def _index_of_any_rank(r: Reading, kind: list[str], buffer: Vector, indices: Items, rest: list[Vector]) -> Vector:
     """A place by any number of indices: a function of the buffer, the gate, and the vector of indices as one value."""
     f = smt.Function(Symbol("op", *kind, "of any rank"), *([VALUE] * (2 + len(rest))), VALUE)
-    anywhere = r.setting.probe("anywhere")
-    each = vector(indices.at(anywhere))
+    each = vector(indices.at(r.setting.probe("anywhere")))
     if each.uniform:
         raise Unsupported("indices of any number of lanes")
     r.exists(indices.length.term > 0)
-    count = _lanes_of_all(r, indices) if occurs(anywhere, each.count) else each.count
+    alike = same_everywhere(r.setting, each.count, lambda k: vector(indices.at(k)).count)
+    count = each.count if alike else _lanes_of_all(r, indices)
 
     def index_of(k: Integer, e: Expr, lane: Integer) -> Expr:
         x = vector(indices.at(k))
@@ -253,7 +251,7 @@ def load(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
         if at.head == "ite":
             condition, yes, no = at.args
             return smt.If(condition, loaded(yes, *otherwise), loaded(no, *otherwise))
-        there = at.head == "apply" and at.data in r.setting.places  # behind no gate
+        there = at.head == "apply" and at.data in r.setting.of_numbers  # behind no gate
         found: Expr = plain(at) if there else f(at, *otherwise)
         return found
 
@@ -441,11 +439,12 @@ def _needed(r: Reading, s: Statement) -> set[tuple[Any, ...]] | None:
 
 def _side_by_side(r: Reading, sequence: Items) -> Statement:
     """The statements of a sequence, as a group."""
-    anywhere = r.setting.probe("anywhere")
-    one = statement(sequence.at(anywhere))
+    one = statement(sequence.at(r.setting.probe("anywhere")))
     if one.loops or one.behind is not None:
         raise Unsupported("loops side by side")
-    if any(t is anywhere.term for key in _needed(r, one) or () for t in subterms(key[1:])):
+    with r.setting.anywhere() as place:
+        other = statement(sequence.at(place))
+    if _needed(r, one) != _needed(r, other):  # at another place: an item may need an unknown that names none
         raise Unsupported("stores beside each other, of which the values may be read where the others store")
     if one.count.known == 1:
         return Statement(

@@ -46,9 +46,8 @@ def function(r: Reading, op: str, dtypes: Sequence[str], to: str | None = None, 
     f = smt.Function(Symbol("op" if r.built_in else "foreign", op, *named), *([VALUE] * len(dtypes)), VALUE)
     if r.rule.dialect.ops[op].params and not staged:
         r.setting.elements.ops[f] = op, tuple(dtypes), to
-    # which NaN it is
-    told = r.built_in and "Bitcast" in ops_of(r.rule) and not (exact(r, dtypes[0]) or dtypes[0] == "index")
-    if r.rule.dialect.ops[op].commutative and len(set(dtypes)) == 1 and len(dtypes) == 2 and not told:
+    commutes = r.rule.dialect.ops[op].commutative and len(set(dtypes)) == 1 and len(dtypes) == 2
+    if commutes and not tells_which_nan(r, dtypes[0]):
         r.setting.algebra.commutative.add(f)
     return f
 
@@ -64,6 +63,11 @@ def _inexact() -> frozenset[str]:
 def exact(r: Reading, dtype: str) -> bool:
     """True if the values of a dtype are integers that wrap, or bools."""
     return all(d == "bool" or (d[0] in "iu" and d[1:].isdigit()) for d in r.rule.domains.get(dtype, (dtype,)))
+
+
+def tells_which_nan(r: Reading, dtype: str) -> bool:
+    """True if a rule looks at the bits of floats: any NaN may come of one, and the same from one node alone."""
+    return r.built_in and "Bitcast" in ops_of(r.rule) and not (exact(r, dtype) or dtype == "index")
 
 
 def wraps(r: Reading, dtype: str) -> bool:

@@ -195,7 +195,7 @@ class Setting:
         self.sequences: dict[Expr, tuple[Integer, Callable[[Integer], Expr]]] = {}
         self.parts: dict[tuple[Expr, Expr], Joined] = {}
         self.nested_items: dict[Applicable, Joined] = {}
-        self.places: set[Applicable] = set()
+        # the places of pointers: of other storage, which may be a view or a place itself, two may be one, and any nowhere
         self.of_numbers: set[Applicable] = set()
         self.constants: set[Expr] = set()  # the values of constants that a pattern names
         self.constant_lanes: set[Applicable] = set()  # those of the lanes of constants, as functions of the lane
@@ -701,6 +701,14 @@ def _told(at: Any) -> Any:
     if isinstance(at, Integer):
         return tuple([(tuple([f.number for f in factors]), c) for factors, c in at.terms.items()])
     return (at.number,) if isinstance(at, Expr) else at
+
+
+def same_everywhere(s: Setting, one: Integer, at: Callable[[Integer], Integer]) -> bool:
+    """True if a number that was read of one item of a sequence is that of any: it is read at another place, too, and is the same
+    term. That a term names no place says nothing: what is not known of an item is an unknown of its own wherever it is asked.
+    """
+    with s.anywhere() as place:
+        return at(place).same(one)
 
 
 def occurs(unknown: Integer, where: Integer) -> bool:

@@ -41,7 +41,7 @@ from morok.prove.parametric.rule_values import (
     number,
     vector,
 )
-from morok.prove.parametric.setting import occurs
+from morok.prove.parametric.setting import same_everywhere
 from morok.prove.parametric.tensor_rules import MARKS
 from morok.prove.semantics.term import Unsupported
 from morok.prove.smt import Expr
@@ -230,7 +230,7 @@ def _flattened(r: Reading, sequence: Items, single: bool) -> Vector:
         return Vector(r.setting.count(sequence.length), lambda e, lane: vector(sequence.at(lane)).at(e, integer(0)))
     if each.uniform:
         raise Unsupported("constants of any number of lanes behind one another")
-    if occurs(anywhere, each.count):
+    if not same_everywhere(r.setting, each.count, lambda k: vector(sequence.at(k)).count):
         return _ragged(r, sequence)
     n = each.count
     r.setting.law(laws.positive_product, sequence.length, n)

@@ -12,7 +12,7 @@ from morok.prove.parametric.quantified import every
 from morok.prove.parametric.row_major import parts_of, several
 from morok.prove.parametric.rule_values import Items, Tensor, Vector, vector
 from morok.prove.parametric.sequences import behind
-from morok.prove.parametric.setting import occurs
+from morok.prove.parametric.setting import same_everywhere
 from morok.prove.parametric.tensor_rules import always_read
 from morok.prove.parametric.tensors import NOWHERE, of, of_each
 from morok.prove.parametric.views import is_rank
@@ -87,9 +87,8 @@ def _lanes_of_indices(r: Reading, indices: Items, buffer: Tensor) -> Integer:
         one = vector(indices.at(k))
         return integer(1) if one.uniform else one.count
 
-    with s.anywhere() as place:
-        each = own(place)
-    if not occurs(place, each):
+    each = own(s.probe("anywhere"))
+    if same_everywhere(s, each, own):
         return each
     if length.known is not None:
         counts = [own(integer(k)) for k in range(length.known)]
