@@ -30,6 +30,8 @@ Kind = Literal[
     "dimension",  # of a tensor of which the rule says none, by its number
     "cell",  # the function from index vectors to the elements of a buffer
     "inside",  # where a buffer has elements
+    "somewhere",  # where indices into storage that may be a place, or a view, lead anywhere
+    "alias",  # where indices into such storage lead to the same place as others
     "store",  # the effect of a store to a buffer
     "after",  # a value, or whether there is one, behind effects, by the dtypes of both; storage behind some, by a number
     "product",  # a lane of a product of matrices

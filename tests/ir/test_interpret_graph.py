@@ -494,6 +494,26 @@ def test_an_element_is_at_one_index_for_each_axis() -> None:
     assert evaluate(held.index(UOp.const(5)), {}, values) == 8.0
 
 
+def test_an_index_into_a_place_has_no_value_where_what_that_says_has_none() -> None:
+    """Also where it is nowhere itself; a gate without a value is looked at where it is chosen, and else not."""
+    held = UOp.new(Op.DefineGlobal, (), 0, f32.ptr(8))
+    n, g = UOp.var("n", index, 0, 10), UOp.var("g", dtypes.bool)
+    one = UOp.const(1)
+    no_index, no_gate = one.idiv(n), one.idiv(n).lt(one)
+    values = {0: [1.0] * 8}
+    nowhere = g.where(one, UOp.invalid_at())
+    assert evaluate(held.index(one, gate=g).index(one), {"g": False}, values) == 0.0
+    for place in (
+        held.index(no_index).index(nowhere),
+        held.index(one, gate=no_gate).index(nowhere),
+        held.index(one, gate=g).index(no_index),
+        held.index(one, gate=no_gate).index(UOp.const(0)),
+    ):
+        with pytest.raises(UndefinedError):
+            evaluate(place, {"n": 0, "g": False}, values)
+        assert evaluate(g.where(place, UOp.const(2.0, f32)), {"n": 0, "g": False}, values) == 2.0
+
+
 def test_tensors_behind_each_other_have_one_shape_but_for_an_axis() -> None:
     held = UOp.new(Op.Buffer, (UOp.new(Op.Unique, (), 1), UOp.new(Op.Device, (), "CPU")), 2, f32)
     column = UOp.new(Op.Reshape, (held, UOp.const(2), UOp.const(1)))

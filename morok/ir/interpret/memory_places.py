@@ -131,7 +131,7 @@ class Places(Loops):
             bad = next((v for v in at if v.__class__ is Poison), None)
             if bad is not None:
                 return [bad] * element(node.dtype).count
-            if INVALID in at:
+            if INVALID in at and not _is_place(node):
                 return [INVALID] * element(node.dtype).count
             if op is Op.After or op is Op.Barrier:
                 yield self.execute(node)
@@ -146,9 +146,9 @@ class Places(Loops):
             elif op is Op.Index:
                 more = list(src[1:])
                 if node.arg:
-                    gate = yield self.value(more.pop())
-                    if not known(gate[thread][0]):
-                        return [INVALID] * element(node.dtype).count
+                    open_ = (yield self.value(more.pop()))[thread][0]
+                    if open_.__class__ is Poison or not open_:
+                        return [open_ or INVALID] * element(node.dtype).count
                 outer = []
                 for i in more:
                     outer.append((yield self.value(i))[thread][0])
@@ -245,6 +245,13 @@ class Places(Loops):
         del self.frames[len(self.frames) - len(ranges) :]
         held = self.memory.temporary(node, lanes, sources)
         return [Pointer(held, i) for i in range(len(lanes))]
+
+
+def _is_place(storage: UOp) -> bool:
+    """True if storage is a place itself: its own indices and gate are looked at, also where an index into it is Invalid."""
+    while storage.op in THROUGH or storage.op in (Op.After, Op.Barrier, Op.Assign):
+        storage = storage.src[0]
+    return storage.op is Op.Index
 
 
 def dimension(value: Any, node: UOp) -> int:

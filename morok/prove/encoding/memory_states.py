@@ -7,6 +7,7 @@ from collections.abc import Sequence as Seq
 from dataclasses import replace
 from typing import Any, Final
 
+from morok.dialect import built_in
 from morok.dsl import syntax as S
 from morok.prove import smt
 from morok.prove.encoding.lane_selection import Lanes
@@ -25,7 +26,7 @@ from morok.prove.encoding.structure_parts import (
 from morok.prove.kinds import Made, Node
 from morok.prove.semantics.term import Term, Unsupported, both, choose, either, is_false, is_true, negation
 from morok.prove.smt import FALSE, TRUE, Expr
-from morok.prove.symbol import Symbol
+from morok.prove.symbol import Kind, Symbol
 
 PLACE_BITS: Final = 72  # of an index as a bit vector: those of any dtype, a sign, and what the lanes of an access add
 
@@ -81,8 +82,8 @@ class Memory(Lanes):
                 places.append(Place(buffer, at_lane, valid, defined))
             else:  # further indices into what the outer ones chose
                 p = outer[0]
-                defined = both(p.defined, either(negation(p.valid), defined))
-                places.append(replace(p, indices=(*p.indices, *at_lane), valid=both(p.valid, valid), defined=defined))
+                valid, defined = both(p.valid, valid), both(p.defined, defined)
+                places.append(replace(p, indices=(*p.indices, *at_lane), valid=valid, defined=defined))
         width = self.element_lanes(places[0].buffer, len(places), at)
         places = [replace(p, lane=k) for p in places for k in range(width)]
         dtype = places[0].buffer.dtype
@@ -97,16 +98,21 @@ class Memory(Lanes):
             if len(x.lanes) != 1:
                 raise Inapplicable  # its lanes are not looked at: one stands for all
             tensor: Symbol = self.world.once(("tensor", x.term.value), lambda: self.world.symbol("tensor"))
-            return Buffer(tensor, x.dtype)
+            return Buffer(tensor, x.dtype, is_pointer=not built_in(self.rule.dialect))
         if not isinstance(x, Buffer):
             raise Unsupported("a tensor of this form")
         return x
 
     def same_place(self, p: Place, q: Place) -> Expr:
-        """A condition that two places are one element of one tensor."""
+        """A condition that two places are one element of one tensor: of a view several places may be one."""
         if p.buffer.name != q.buffer.name or len(p.indices) != len(q.indices):
             raise Unsupported("elements of two tensors")
-        return FALSE if p.lane != q.lane else both(*(i == j for i, j in zip(p.indices, q.indices, strict=True)))
+        if p.lane != q.lane:
+            return FALSE
+        same = both(*(i == j for i, j in zip(p.indices, q.indices, strict=True)))
+        if p.buffer.is_pointer:
+            return same
+        return either(same, self.of_storage("alias", p.buffer, *p.indices, *q.indices))
 
     def element_lanes(self, buffer: Buffer, places: int, at: S.Syntax) -> int:
         """The number of lanes of an element: of storage of which nothing says that it has numbers, as many as a pattern's Index
@@ -114,7 +120,7 @@ class Memory(Lanes):
         """
         while buffer.behind is not None:
             buffer = buffer.behind.before
-        if buffer.of_numbers:
+        if buffer.is_pointer:
             return 1
         if buffer.name not in self.widths:
             ty = self.type_or_none(at)
@@ -162,10 +168,8 @@ class Memory(Lanes):
         """The element at a place, once more effects are done: an access outside the buffer has no value, one at an Invalid place
         is `other`.
         """
-        cell, other = self.cell(p, dtype, effects), self.later(other, dtype, effects)
-        return Term(
-            choose(p.valid, cell.value, other.value), both(p.defined, choose(p.valid, cell.defined, other.defined))
-        )
+        cell, other, there = self.cell(p, dtype, effects), self.later(other, dtype, effects), self.somewhere(p)
+        return Term(choose(there, cell.value, other.value), both(p.defined, choose(there, cell.defined, other.defined)))
 
     def cell(self, p: Place, dtype: str, effects: Effects) -> Term:
         """The element at a place, behind a store what this stores."""
@@ -185,14 +189,22 @@ class Memory(Lanes):
 
     def hit(self, at: Place, p: Place) -> Expr:
         """The condition that a place of some storage is another one, whatever is done between."""
-        return both(at.valid, self.same_place(at, replace(p, buffer=at.buffer)))
+        return both(self.somewhere(at), self.same_place(at, replace(p, buffer=at.buffer)))
 
     def within(self, p: Place) -> Expr:
-        if p.buffer.behind is not None and not p.buffer.behind.unknown:
-            return self.within(replace(p, buffer=p.buffer.behind.before))
-        return smt.Function(
-            Symbol("inside", p.buffer.name, len(p.indices)), *(i.sort for i in p.indices), smt.BoolSort()
-        )(*p.indices)
+        return self.of_storage("inside", p.buffer, *p.indices)
+
+    def somewhere(self, p: Place) -> Expr:
+        """The condition that a place is one: storage that is no pointer may be a place behind a gate, or a view with a margin."""
+        return p.valid if p.buffer.is_pointer else both(p.valid, self.of_storage("somewhere", p.buffer, *p.indices))
+
+    def of_storage(self, what: Kind, b: Buffer, *indices: Expr) -> Expr:
+        """A condition on indices into storage, of which nothing else is known: that of the storage before any store."""
+        while b.behind is not None and not b.behind.unknown:
+            b = b.behind.before
+        function = smt.Function(Symbol(what, b.name, len(indices)), *(i.sort for i in indices), smt.BoolSort())
+        holds: Expr = function(*indices)
+        return holds
 
     def op_load(self, parts: dict[str, Any], at: S.Syntax) -> Node:
         place = self.value_of(parts["index"])
@@ -229,7 +241,7 @@ class Memory(Lanes):
             raise Unsupported("a store of what may be Invalid")
         self.world.exact = False  # two statements that store differently may leave the same behind
         effect = self.stores(places, values)
-        known = both(*(both(p.defined, either(negation(p.valid), self.within(p))) for p in places))
+        known = both(*(both(p.defined, either(negation(self.somewhere(p)), self.within(p))) for p in places))
         node = Node((Term(effect, known),), "void")
         self.stored[id(node)] = places, values
         self.kept.append(node)
@@ -246,7 +258,7 @@ class Memory(Lanes):
                 *p.indices, v.value
             )
             none = smt.Function(Symbol("store", p.buffer.name, *p.part, "no value"), *at, ELEMENT)(*p.indices)
-            done.append(choose(p.valid, choose(v.defined, some, none), NOTHING))
+            done.append(choose(self.somewhere(p), choose(v.defined, some, none), NOTHING))
         return self.in_turn(done)
 
     def with_values_of(self, pattern: Node, target: Node) -> Node:
@@ -338,7 +350,7 @@ class Memory(Lanes):
             raise Unsupported("storage after a store into another")
         before, beside = b, _since(b, _done(own))
         if _done(b) <= _done(own):
-            if _done(own) != _done(b) and not all(is_true(p.valid) for p in places):
+            if _done(own) != _done(b) and not all(is_true(self.somewhere(p)) for p in places):
                 raise Unsupported("storage after a store that may have no place, and waits for others")
             before, beside = own, ()
         if beside is None or not _done(own) <= _done(before):

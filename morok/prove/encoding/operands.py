@@ -101,7 +101,7 @@ class Operands(Freedom):
         if self.inside and name.label not in self.varies:
             self.varies[name.label] = self.inside
         if ty.pointer or ty.place:
-            return Buffer(name, dtype, of_numbers=ty.pointer or not built_in(self.rule.dialect))
+            return Buffer(name, dtype, is_pointer=ty.pointer or not built_in(self.rule.dialect))
         if dtype in OPAQUE:
             lanes = [Symbol("lane", name, i) for i in range(self.lanes_of(ty))]
             node = Node(tuple(Term(smt.Const(n, ELEMENT), smt.Bool(Symbol("defined", n))) for n in lanes), dtype)

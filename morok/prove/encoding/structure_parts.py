@@ -31,14 +31,17 @@ def some_function(name: Symbol, result: smt.Sort, *arguments: tuple[str, Expr]) 
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """Storage: where `inside` holds of an index vector there is an element. `behind` is what it is once a statement is done;
-    `of_numbers` says that no element is a vector, so that several lanes at a place go on with the elements behind it.
+    """Storage: where `inside` holds of an index vector there is an element.
+
+    behind      what it is once a statement is done
+    is_pointer  True if no element is a vector, so that several lanes at a place go on with the elements behind it, and no two
+                places are one. Other storage may be a view, or a place behind a gate.
     """
 
     name: Symbol
     dtype: str
     behind: Stored | None = None
-    of_numbers: bool = True
+    is_pointer: bool = True
 
 
 @dataclass(frozen=True, slots=True)
