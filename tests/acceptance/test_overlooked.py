@@ -169,6 +169,7 @@ def test_stage_12_limits() -> None:
     wide = Scheduler(K.elementwise(1 << 16), K.GPU)
     with pytest.raises(OptError, match="2048 threads in a block"):
         wide.apply(Opt(OptOp.LOCAL, 0, 2048))
+    wide.apply(Opt(OptOp.LOCAL, 0, 1024))  # as many as a block may have
     i, j = K.loop(40, 0), UOp.range(2048, 1, AxisType.Local, True)
     threads = K.kernel(K.buffer(0, 81920).index(i * 2048 + j).store(UOp.const(1.0)).end(i, j))
     with pytest.raises(LoweringError, match="2048 threads in a block"):

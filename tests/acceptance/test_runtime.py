@@ -159,6 +159,15 @@ def test_independent_kernels_run_at_the_same_time() -> None:
         assert any(overlaps() for _ in range(2000))  # on a busy machine the second worker may be kept waiting for long
 
 
+def test_a_plan_returns_the_first_tensor_where_that_is_stored_already() -> None:
+    """Whether or not the others read it."""
+    x = data(8, 8).realize()
+    for other in (data(4, seed=1) * 2, x + 1):
+        plan = Tensor.prepare_batch([x, other])
+        np.testing.assert_array_equal(plan.execute().numpy().reshape(8, 8), x.numpy())
+        assert len(set(map(id, plan.buffers))) == len(plan.buffers)
+
+
 def test_execution_plan() -> None:
     plan = (data(8, 8).sum(0).contiguous() + data(8, 8, seed=1).sum(1).contiguous()).prepare()
     assert isinstance(plan, ExecutionPlan)
