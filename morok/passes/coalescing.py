@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import itertools
 import math
+import operator
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, Final
 
 from morok.ir.conjunctions import clauses
@@ -20,7 +23,7 @@ from morok.ir.op import Op
 from morok.ir.places import storage
 from morok.ir.uop import UOp
 from morok.passes.access_widths import access_widths, accesses
-from morok.passes.affine import Linear, lane_offsets
+from morok.passes.affine import Linear, lane_offsets, linear
 from morok.passes.target import Target
 
 WARP: Final = 32  # threads
@@ -29,6 +32,10 @@ MOST_TRIED: Final = 4  # thread ranges whose orders are all tried: 24 orders
 FAR: Final = 1 << 20  # assumed distance, in elements, of unknown places
 MANY: Final = 1 << 16  # assumed length of a loop without a bound
 
+POINTS: Final = 64  # most places in the launch, and iterations, at which the gates of an access are evaluated
+
+Mask = int  # threads of a block: bit k is the k-th
+Point = Mapping[UOp, int]  # values of ranges
 Order = tuple[int, ...]
 Lanes = tuple[Any, ...]
 
@@ -36,6 +43,15 @@ Lanes = tuple[Any, ...]
 Offsets = tuple[int | None, ...]
 Accesses = dict[Offsets, Counter[int]]  # the number of accesses of all blocks, by the base of the offsets modulo SECTOR
 
+NOWHERE: Final[Point] = MappingProxyType({})
+_COMPARISONS: Final = {
+    Op.Lt: operator.lt,
+    Op.Le: operator.le,
+    Op.Gt: operator.gt,
+    Op.Ge: operator.ge,
+    Op.Eq: operator.eq,
+    Op.Ne: operator.ne,
+}
 _REARRANGED: Final = frozenset({Op.Vectorize, Op.Gep, Op.Cat})
 _FROM_OPERANDS: Final = _REARRANGED | {Op.Const, Op.VConst}
 
@@ -79,8 +95,41 @@ def cost(order: Order, sizes: Sequence[int], found: Accesses) -> int:
     return total
 
 
+@dataclass(slots=True)
+class Comparison:
+    """A comparison with 0 of a sum: each thread's part, the `others`, which all threads share, and a constant of each lane."""
+
+    compare: Callable[[int, int], bool]
+    threads: Sequence[int]
+    others: Mapping[UOp, int]
+    lanes: tuple[int, ...]
+    found: dict[int, tuple[Mask, ...]] = field(default_factory=dict)
+
+    def at(self, base: int) -> tuple[Mask, ...]:
+        """The threads for which it holds, by lane, where the `others` add up to `base`."""
+        known = self.found.get(base)
+        if known is None:
+            known = self.found[base] = tuple(
+                [_mask([self.compare(at + base + k, 0) for at in self.threads]) for k in self.lanes]
+            )
+        return known
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A clause of a gate, with the ranges besides those of threads that it depends on. Which threads pass is known once for all
+    (`always`, by lane), by a comparison of sums, or is the same for all threads.
+    """
+
+    clause: UOp
+    ranges: tuple[UOp, ...]
+    compared: Comparison | None = None
+    always: tuple[Mask, ...] | None = None
+
+
 class _Block:
-    """The accesses of a block's threads, numbered along `ranges`, the first slowest; other ranges are assumed at their middle."""
+    """The accesses of a block's threads, numbered along `ranges`, the first slowest. Gates are evaluated for all blocks and
+    iterations; in other places that are no sums, ranges are assumed at their middle."""
 
     def __init__(self, ranges: Sequence[UOp], nodes: Sequence[UOp], target: Target) -> None:
         self.ranges = ranges
@@ -102,39 +151,108 @@ class _Block:
         apart = not all(map(_is_uniform, gates))  # lanes with different gates need separate accesses
         size = place.dtype.scalar().itemsize
         # along these only the first thread stores
-        idle = [user.op is Op.Store and r not in place.ranges for r in self.ranges]
-        passing = self.passing(gates, index.dtype.count)
+        first = self.first([user.op is Op.Store and r not in place.ranges for r in self.ranges])
+        conditions = [c for gate in gates for clause in clauses(gate) if (c := self.condition(clause)) is not None]
+        ranges = list(dict.fromkeys(r for c in conditions for r in c.ranges))
+        each = max(1, times // math.prod([_length(r) for r in ranges]))  # iterations and blocks at one point
         sums = lane_offsets(index)
+        total, lanes = sums or (Linear({}, 0), tuple(range(index.dtype.count)))
+        terms = [(t, c * size) for t, c in total.terms.items() if not self.varies(t)]
+        at_points = [t for t in terms if ranges and all(r in ranges for r in t[0].ranges)]
+        passing = self.passing(conditions, ranges, at_points, index.dtype.count)
         if sums is None:
-            for lane, let in zip(zip(*self.values(index), strict=True), passing, strict=True):
-                offsets = self.taking_part([at * size if isinstance(at, int) else None for at in lane], idle, let)
-                self.found.setdefault(offsets, Counter())[0] += times
+            for lane, of_threads in enumerate(zip(*self.values(index), strict=True)):
+                places = [at * size if isinstance(at, int) else None for at in of_threads]
+                for (masks, _), n in passing.items():
+                    self.count(places, masks[lane] & first, Counter({0: n * each}), 0)
             return
-        total, lanes = sums
         widths = [1] if apart else access_widths(self.target, place.dtype)
         alignment = total.factor if self.target.aligned else None
-        elements = [n * size for n in self.offsets(total)]
-        starts = _starts([(t, c * size) for t, c in total.terms.items() if not self.varies(t)], times)
+        elements = [at * size for at in self.offsets(total)]
+        starts = _starts([t for t in terms if t not in at_points], each)
         for begin, _ in accesses(widths, sorted(set(lanes)), alignment):
-            let = [any(t) for t in zip(*[p for at, p in zip(lanes, passing, strict=True) if at == begin], strict=True)]
-            count = self.found.setdefault(self.taking_part(elements, idle, let), Counter())
-            for start, n in starts.items():
-                count[(start + begin * size) % SECTOR] += n
+            of_lanes = [k for k, at in enumerate(lanes) if at == begin]
+            for (masks, start), n in passing.items():
+                let = 0
+                for k in of_lanes:
+                    let |= masks[k]
+                shifted = Counter({at: m * n for at, m in starts.items()})
+                self.count(elements, let & first, shifted, start + begin * size)
 
-    def passing(self, gates: Sequence[UOp], lanes: int) -> list[list[bool]]:
-        """By lane and thread: False if a condition that depends on threads alone masks the access."""
-        known = [c for gate in gates for c in clauses(gate) if self.ranges_alone(c)]
-        found = [[True] * math.prod(self.sizes) for _ in range(lanes)]
-        for condition in known:
-            of_threads = self.values(condition)
-            for k, lane in enumerate(found):
-                for thread, values in enumerate(of_threads):
-                    lane[thread] = lane[thread] and bool(values[k % len(values)])
+    def count(self, offsets: Sequence[int | None], let: Mask, starts: Counter[int], more: int) -> None:
+        """Add accesses by the threads of `let` to `found`, whose bases are `more` behind `starts`."""
+        if not let:
+            return
+        count = self.found.setdefault(tuple([at if let >> k & 1 else None for k, at in enumerate(offsets)]), Counter())
+        for start, n in starts.items():
+            count[(start + more) % SECTOR] += n
+
+    def first(self, idle: Sequence[bool]) -> Mask:
+        """The threads that are the first along each idle range."""
+        return _mask([not any(i and off for i, off in zip(t, idle, strict=True)) for t in self.threads()])
+
+    def passing(
+        self, conditions: Sequence[Condition], ranges: Sequence[UOp], terms: Sequence[tuple[UOp, int]], lanes: int
+    ) -> Counter[tuple[tuple[Mask, ...], int]]:
+        """At how many values of `ranges` the conditions let these threads pass, by lane, where `terms` add up to this offset
+        modulo SECTOR.
+        """
+        found = Counter[tuple[tuple[Mask, ...], int]]()
+        everyone = (1 << math.prod(self.sizes)) - 1
+        for point, n in _points(ranges):
+            masks = [everyone] * lanes
+            for c in conditions:
+                of_lanes = self.threads_of(c, point)
+                masks = [m & of_lanes[k % len(of_lanes)] for k, m in enumerate(masks)]
+            found[tuple(masks), sum(c * self.value(t, point) for t, c in terms) % SECTOR] += n
         return found
 
-    def ranges_alone(self, condition: UOp) -> bool:
-        """True if a condition depends on the thread ranges and constants alone."""
-        return all(n in self.ranges or n.op in _FROM_OPERANDS or n.entry.pointwise for n in condition.toposort())
+    def condition(self, clause: UOp) -> Condition | None:
+        """A clause of a gate; None if which threads pass it is not known from ranges, or takes long to find out."""
+        if not all(n.op is Op.Range or n.op in _FROM_OPERANDS or n.entry.pointwise for n in clause.toposort()):
+            return None
+        ranges = tuple([r for r in clause.ranges if r not in self.ranges])
+        if not self.varies(clause):
+            return Condition(clause, ranges)
+        if not ranges:
+            return Condition(clause, ranges, always=self.masks(self.values(clause)))
+        compare = _COMPARISONS.get(clause.op)
+        sums = lane_offsets(clause.src[0] - clause.src[1]) if compare is not None else None
+        if compare is None or sums is None:
+            return None
+        own, others = dict[UOp, int](), dict[UOp, int]()
+        total = _without_casts(sums[0])
+        lanes = tuple([k + total.constant for k in sums[1]])
+        for term, c in total.terms.items():
+            if not self.varies(term):
+                others[term] = c
+            elif all(r in self.ranges for r in term.ranges):
+                own[term] = c
+            else:
+                return None
+        return Condition(clause, ranges, Comparison(compare, self.offsets(Linear(own, 0)), others, lanes))
+
+    def threads_of(self, condition: Condition, point: Point) -> tuple[Mask, ...]:
+        """The threads that a condition lets pass at a point, by lane."""
+        if condition.always is not None:
+            return condition.always
+        if condition.compared is None:
+            (lanes,) = self.values(condition.clause, [(0,) * len(self.sizes)], point)
+            return tuple([-1 if v else 0 for v in lanes])
+        compared = condition.compared
+        return compared.at(sum(c * self.value(t, point) for t, c in compared.others.items()))
+
+    def value(self, term: UOp, point: Point) -> int:
+        """The value of a scalar at a point."""
+        known = point.get(term)
+        if known is not None:
+            return known
+        ((found,),) = self.values(term, [(0,) * len(self.sizes)], point)
+        return int(found)
+
+    def masks(self, of_threads: Sequence[Lanes]) -> tuple[Mask, ...]:
+        """The threads for which a condition holds, by lane."""
+        return tuple([_mask(map(bool, lane)) for lane in zip(*of_threads, strict=True)])
 
     def varies(self, term: UOp) -> bool:
         """True if a term's value may differ between threads."""
@@ -156,33 +274,27 @@ class _Block:
                 ]
         return found
 
-    def taking_part(
-        self, offsets: Sequence[int | None], idle: Sequence[bool], passing: Sequence[bool]
-    ) -> tuple[int | None, ...]:
-        """The offsets, with None for threads that are masked, or are not the first along an idle range."""
-        if any(idle):
-            first = [not any(i and off for i, off in zip(t, idle, strict=True)) for t in self.threads()]
-            passing = [a and b for a, b in zip(passing, first, strict=True)]
-        return tuple([at if takes else None for at, takes in zip(offsets, passing, strict=True)])
-
     def threads(self) -> Iterator[tuple[int, ...]]:
         return itertools.product(*map(range, self.sizes))
 
-    def values(self, node: UOp) -> list[Lanes]:
-        """The lanes of a node of dtype index for each thread; `far_apart` if they depend on memory."""
+    def values(
+        self, node: UOp, threads: Sequence[tuple[int, ...]] | None = None, point: Point = NOWHERE
+    ) -> list[Lanes]:
+        """The lanes of a node for each thread, of all or of these; `far_apart` if they depend on memory."""
         from morok.ir.interpret.lane_values import INVALID, scalar_value  # lazy: few places are no sums
 
+        every = list(self.threads()) if threads is None else threads
         done: dict[UOp, list[Lanes]] = {}
         for n in node.toposort():
             if n in self.ranges:
                 axis = self.ranges.index(n)
-                done[n] = [(t[axis],) for t in self.threads()]
+                done[n] = [(t[axis],) for t in every]
             elif n.op is Op.Range or n.op is Op.DefineVar:
-                done[n] = [(_middle(n),)] * math.prod(self.sizes)
+                done[n] = [(point.get(n, _middle(n)),)] * len(every)
             elif n.op is Op.Const or n.op is Op.VConst:
-                done[n] = [n.arg if n.op is Op.VConst else (n.arg,) * n.dtype.count] * math.prod(self.sizes)
+                done[n] = [n.arg if n.op is Op.VConst else (n.arg,) * n.dtype.count] * len(every)
             elif n.op is Op.Invalid:
-                done[n] = [(INVALID,) * n.dtype.count] * math.prod(self.sizes)
+                done[n] = [(INVALID,) * n.dtype.count] * len(every)
             elif n.entry.pointwise or n.op in _REARRANGED:
                 done[n] = [scalar_value(n, list(lanes)) for lanes in zip(*[done[s] for s in n.src], strict=True)]
             else:
@@ -208,6 +320,36 @@ def _starts(terms: Sequence[tuple[UOp, int]], times: int) -> Counter[int]:
         found = more
     scale = max(1, times // found.total())
     return Counter({start: count * scale for start, count in found.items()})
+
+
+def _points(ranges: Sequence[UOp]) -> Iterator[tuple[dict[UOp, int], int]]:
+    """Values of ranges, each with the number of values that it stands for: all there are, or POINTS of them."""
+    counts = [_length(r) for r in ranges]
+    while math.prod(counts) > POINTS:
+        most = counts.index(max(counts))
+        counts[most] = -(-counts[most] // 2)
+    parts = [
+        [range(k * _length(r) // n, (k + 1) * _length(r) // n) for k in range(n)]
+        for r, n in zip(ranges, counts, strict=True)
+    ]
+    for chosen in itertools.product(*parts):
+        yield {r: p[len(p) // 2] for r, p in zip(ranges, chosen, strict=True)}, math.prod(map(len, chosen))
+
+
+def _without_casts(total: Linear) -> Linear:
+    """A sum in which casts of indices to integers are replaced by the indices' own sums."""
+    found, constant = dict[UOp, int](), total.constant
+    for term, c in total.terms.items():
+        inner = linear(term.src[0]) if term.op is Op.Cast and term.src[0].dtype.is_index else Linear({term: 1}, 0)
+        constant += c * inner.constant
+        for t, k in inner.terms.items():
+            found[t] = found.get(t, 0) + c * k
+    return Linear(found, constant)
+
+
+def _mask(passes: Iterable[bool]) -> Mask:
+    """The threads that pass, of all in order."""
+    return sum(1 << k for k, takes in enumerate(passes) if takes)
 
 
 def _length(r: UOp) -> int:

@@ -88,10 +88,12 @@ class CutStores:
 
 @helper
 def cut_point(body: UOp, r: UOp, found: CutStores) -> int | None:
-    """The first iteration of `r` at which a condition in the store `body` changes its result; None if `r` is left whole."""
+    """An iteration of `r` at which a condition in the store `body` changes its result, as many of these before as after it: both
+    pieces are then cut with half of the conditions each. None if `r` is left whole.
+    """
     storage = stored_to(body)
     points = cut_points(body, r) if storage is not None and (storage, r.arg[0]) in found.chosen else []
-    return points[0] if points else None
+    return points[len(points) // 2] if points else None
 
 
 @helper

@@ -78,6 +78,7 @@ DECOMPOSITIONS: Final = 18
 PRE: Final = ("group_for_reduce", "pre_expander")
 EXPAND: Final = (*SYMBOLIC_SIMPLE, "gep_pushing", "recollect", "take_lanes", "expander")
 MERGE: Final = ("merge_ranges", *SYMBOLIC)  # SYMBOLIC recombines the quotient and the remainder of a merged range
+CUT: Final = ("split_store", "where_bound")  # each piece loses what its bounds exclude before it is cut again
 LOWER: Final = ("lower_gates", "lower_index", "nested_ends")
 FOLDS: Final = ("bool_folds", "accumulators", "horizontal_folds", "tensor_cores", "gep_pushing", "recollect")
 GPU_DIMS: Final = ("gpudims", "dead_loop", "after_simplification")
@@ -92,7 +93,7 @@ STAGES: Final[tuple[Stage, ...]] = (
     Stage(3,  "Split ranges",         ("split_ranges",),                       DOWN, context=steps.range_ids),
     Stage(4,  "Initial symbolic",     SYMBOLIC,                                DOWN, steps.flatten_ranges),
     Stage(5,  "Simplify ranges",      MERGE,                                   DOWN, steps.flatten_ranges, context=steps.merging),
-    Stage(6,  "Split store",          ("split_store",),                        DOWN, steps.number_by_nesting,
+    Stage(6,  "Split store",          CUT,                                     DOWN, steps.number_by_nesting,
           context=steps.cut_stores, finish=steps.set_apart),
     Stage(7,  "Apply opts",           (),                                      "-",  steps.apply_opts),
     Stage(8,  "Post-opt symbolic",    SYM,                                     DOWN),

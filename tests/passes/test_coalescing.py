@@ -75,6 +75,15 @@ PROGRAMS: dict[str, Callable[[], Tensor]] = {
     "one of three, by columns": lambda: Tensor.stack([f(33, 40), f(33, 40), f(33, 40)], 1) * 2,
     "two beside each other": lambda: Tensor.concat([f(40, 3), f(40, 2)], 1) + 1,
     "a triangle": lambda: f(24, 40).tril() + 1,
+    "two above each other, one turned": lambda: Tensor.concat([f(50, 37, dtype="u8"), f(37, 7, dtype="u8").T], 0) + 1,
+    "a triangle of columns, and rows": lambda: f(67, 9, dtype="u8").T.tril(-4) + f(9, 67, dtype="u8"),
+    "a triangle of columns of halves": lambda: f(35, 26, dtype="f16").T.tril(-13) + f(26, 35, dtype="f16"),
+    "more rows, and more columns": lambda: (
+        f(7, 54, dtype="u8").pad([(18, 17), (0, 0)]) + f(54, 7, dtype="u8").T.pad([(18, 17), (0, 0)])
+    ),
+    "columns in a margin": lambda: f(13, 29).pad([(13, 15), (27, 10)]).T.pad([(3, 1), (0, 5)]).contiguous(),
+    "margins on different sides": lambda: f(5, 31).pad([(10, 15), (9, 13)]) + f(31, 5).T.pad([(15, 10), (13, 9)]),
+    "product of a matrix in a margin": lambda: f(31, 3).pad([(6, 13), (4, 4)]) @ f(11, 39),
     "rows by number": lambda: f(50, 32)[indices(20, 50)] + 1,
 }
 

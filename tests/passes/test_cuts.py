@@ -63,6 +63,10 @@ STORED: dict[str, tuple[Callable[[], Tensor], int]] = {
         2,
     ),
     "gelu, variance": (lambda: tensor(512, 512).gelu().var(1), 3),
+    "gelu, distances of pairs": (
+        lambda: (lambda x: (x.unsqueeze(0) - x[:8].unsqueeze(1)).abs().sum(2))(tensor(98, 32).gelu()),
+        2,
+    ),
     "gelu, gather": (lambda: tensor(512, 1024).gelu()[Tensor(np.arange(1024) // 2)], 2),
     "pad, sum": (lambda: tensor(510, 1022).pad(((1, 1), (1, 1))).sum(1), 2),
     "a concat where no vector begins, sum": (lambda: tensor(300, 350).cat(tensor(300, 350), axis=1).sum(1), 2),
@@ -144,6 +148,8 @@ MERGED: dict[str, Callable[[], Tensor]] = {
     "upsampled, and a pool": lambda: upsampled(image(16, 28)).avg_pool2d(2),
     "upsampled, and a convolution": lambda: upsampled(image(16, 28)).conv2d(filters(16), padding=1),
     "upsampled, and a map": lambda: upsampled(image(16, 28)) * 2 + 1,
+    "a long scan of rows": lambda: tensor(2, 40000).cumsum(1),
+    "a long scan of columns": lambda: tensor(40000, 2).cummax(0),
     "a function of a little": lambda: tensor(8, 16).exp() @ tensor(16, 8),
 }
 

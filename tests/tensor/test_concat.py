@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 from interpreted import compute
 
 from morok import Tensor, UOp, Variable, dtypes
+from morok.codegen.machines import host
 from morok.errors import IRTypeError
 from morok.ir.op import Op
+from morok.passes.pipeline import lower
 from morok.tensor import schedule
 from tests.codegen.cuda_runner import Program, build
 
@@ -143,6 +145,20 @@ def test_each_part_is_copied_in_vectors(widths: list[int]) -> None:
     (kernel,) = t.prepare().kernels
     assert not kernel.kernel.rendered.scalar_loops
     same(t, np.concatenate(arrays, 1))
+
+
+def test_each_part_has_its_own_source_alone() -> None:
+    """Loop nests of twice as many parts are twice as much when they are cut, not four times: compiling would take long."""
+    sizes = []
+    for count in (7, 14):
+        (step,) = Tensor.concat([Tensor(data(4, 1 + k, seed=k)) for k in range(count)], 1).schedule()
+
+        def keep(number: int, name: str, before: Any, after: Any) -> None:
+            if name == "Split store":
+                sizes.append(len(after.toposort()))
+
+        lower(step.ast, host(), keep)
+    assert sizes[1] < 3 * sizes[0]
 
 
 @pytest.mark.long

@@ -16,7 +16,7 @@ from morok.passes import index_maps
 from morok.passes.index_maps import ZERO, Indices
 from morok.passes.rangeify.cost import CALLS, CPU, GATED, GPU, HEAVY, Weights
 from morok.passes.rangeify.cuts import Cuts
-from morok.passes.rangeify.early import picks_one
+from morok.passes.rangeify.early import continues, picks_one
 from morok.passes.rangeify.row_buffers import row_of
 from morok.passes.rangeify.state import MOVEMENT, STORAGE, Demand, State, count, enlarges, is_leaf, new_range, spreads
 
@@ -88,17 +88,17 @@ def _assign(state: State, forced: set[UOp], weights: Weights) -> Cuts:
                 _store(state, node, cuts, loops)
             else:
                 for demand in demands:
-                    _descend(state, demand, loops)
+                    _descend(state, demand, cuts, loops)
         elif state.nested and _once_a_row(state, node, demands):
-            _descend(state, demands[0], loops)
+            _descend(state, demands[0], cuts, loops)
         elif state.nested and (row := _row(state, node, demands, weights)) is not None:
             state.rows[node] = row
-            _descend(state, row, loops)
+            _descend(state, row, cuts, loops)
         elif cuts.worth_storing(node, demands):
             _store(state, node, cuts, loops)
         else:
             for demand in demands:
-                _descend(state, demand, loops)
+                _descend(state, demand, cuts, loops)
         waiting = (0 if node in state.stored else behind.get(node, 0)) + (node.op is Op.ReduceAxis)
         for operand in node.src:
             behind[operand] = max(behind.get(operand, 0), waiting)
@@ -117,7 +117,7 @@ def _store(state: State, node: UOp, cuts: Cuts, loops: dict[tuple[UOp, int, int,
     own = Demand(node, indices, (), node, count(shape), 0, False)
     state.stored[node] = own
     cuts.loops[node] = [i for i in indices if i is not ZERO]
-    _descend(state, own, loops)
+    _descend(state, own, cuts, loops)
 
 
 def _once_a_row(state: State, node: UOp, demands: list[Demand]) -> bool:
@@ -137,7 +137,7 @@ def _once_a_row(state: State, node: UOp, demands: list[Demand]) -> bool:
     return True
 
 
-def _descend(state: State, demand: Demand, loops: dict[tuple[UOp, int, int, int | UOp], UOp]) -> None:
+def _descend(state: State, demand: Demand, cuts: Cuts, loops: dict[tuple[UOp, int, int, int | UOp], UOp]) -> None:
     """Translate a demand on a node to demands on its operands."""
     node = demand.node
     op = node.op
@@ -168,6 +168,8 @@ def _descend(state: State, demand: Demand, loops: dict[tuple[UOp, int, int, int 
         source = _demand_on(
             state, node.src[0], tuple(inner), demand.gates, demand, times=times, deeper=1, folds=int(not picks)
         )
+        if source is not None:
+            source.tiled = demand.tiled if picks else node in cuts.weights.tiles or continues(node)
         demand.sources = [source]
     elif op is Op.Concat:
         demand.sources = [
@@ -203,7 +205,9 @@ def _demand_on(
     runs, depth, folds, repeated = by.runs * times, by.depth + deeper, by.folds + folds, by.repeated or repeated
     around = frozenset(r for i in by.indices for r in i.ranges) if deeper else by.around
     if found is None:
-        found = Demand(node, indices, gates, by.kernel, runs, depth, repeated, around, by.shared, by.filling, folds)
+        found = Demand(
+            node, indices, gates, by.kernel, runs, depth, repeated, around, by.shared, by.filling, folds, by.tiled
+        )
         table[indices, gates] = found
         return found
     found.filling = found.filling and by.filling

@@ -208,7 +208,7 @@ class Cuts:
             return d.runs / max(repeats, 1.0), in_vectors, False
         # for statistics of a row without the loop along the row
         idle = [r for r in own if r in d.around and r not in known]
-        if not idle:
+        if not idle or not d.tiled:
             return d.runs, in_vectors or _along(d.indices) >= VECTOR // 2, False
         return d.runs / min(_lengths(idle), machine.columns if in_vectors else machine.rows), in_vectors, True
 

@@ -166,7 +166,10 @@ def picks_one(node: UOp) -> bool:
 def continues(node: UOp) -> bool:
     """True if a fold is over the elements up to a position (a scan): the loop over positions carries its value."""
     value = node.src[0]
-    return value.op is Op.Where and value.src[0].op in (Op.Le, Op.Lt) and all(map(_is_position, value.src[0].src))
+    if value.op is not Op.Where:
+        return False
+    condition = beneath(value.src[0], CASTS_AND_VIEWS)  # of several axes it is repeated along the others
+    return condition.op in (Op.Le, Op.Lt) and all(map(_is_position, condition.src))
 
 
 def _is_position(x: UOp) -> bool:
