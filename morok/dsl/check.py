@@ -462,21 +462,13 @@ class _RuleChecker:
     def _made(self, rule: S.Rule, expressions: Expressions) -> CheckedRule:
         r = self.resolver
         namer = Namer(r.types)
-        kept = set()  # ids of the nodes that the rule keeps alive: Python may reuse the ids of others
-        todo: list[S.Syntax] = [rule]
-        while todo:
-            kept.add(id(node := todo.pop()))
-            todo += S.children(node)
+        kept = set(map(id, S.walk(rule)))  # the nodes that the rule keeps alive: Python may reuse the ids of others
         types: dict[int, Ty] = {id(node): namer.ty(t) for node, t in r.typed if id(node) in kept}
-        domains: dict[str, tuple[str, ...]] = {}
-        for root, name in namer.elements.items():
-            domains[name] = r.universe.members(r.types.masks[root])
         bindings = {}
         for n, b in r.bound.items():
             ty = namer.ty(b.value.type) if b.value.type is not None and b.value.kind != "dtype" else None
             bindings[n] = Binding(n, b.value.sort, ty, b.invalid_ok, b.constant)
-        for root, name in namer.elements.items():
-            domains.setdefault(name, r.universe.members(r.types.masks[root]))
+        domains = {name: r.universe.members(r.types.masks[root]) for root, name in namer.elements.items()}
         return CheckedRule(
             f"{self.file.pack}.{self.own}" if self.file.pack else self.own,
             self.own,
@@ -512,14 +504,14 @@ class _RuleChecker:
                 f"at most {MAX_INSTANCES:,}",
                 "annotate its variables",
             )
-        names = list(domains)
-        pairs = [(namer.element(a.elem), namer.element(b.elem)) for a, b in r.same_width]
-        widths = {n: getattr(self.dialect.dtypes[n], "bits", None) for n in r.universe.names} if pairs else {}
-        made = []
-        for choice in itertools.product(*domains.values()):
-            at = dict(zip(names, choice, strict=True))
-            if all(widths.get(at.get(a, a)) == widths.get(at.get(b, b)) for (a, _), (b, _) in pairs):
-                made.append(Instance(at))
+        choices = [dict(zip(domains, choice, strict=True)) for choice in itertools.product(*domains.values())]
+        pairs = [(namer.element(a.elem)[0], namer.element(b.elem)[0]) for a, b in r.same_width]
+        if pairs:
+            widths = {n: getattr(self.dialect.dtypes[n], "bits", None) for n in r.universe.names}
+            choices = [
+                at for at in choices if all(widths.get(at.get(a, a)) == widths.get(at.get(b, b)) for a, b in pairs)
+            ]
+        made = tuple(map(Instance, choices))
         if not made:
             r.fail("no choice of dtypes fits this rule", self.rule)
-        return tuple(made)
+        return made

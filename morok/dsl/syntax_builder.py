@@ -88,9 +88,6 @@ class Builder(Transformer[Tok, Any]):
             tuple(groups),
         )
 
-    def heads(self, c: Children) -> S.File:
-        return self.file(c)
-
     def rules(self, c: Children) -> tuple[S.Rule, ...]:
         return tuple(c)
 
@@ -115,10 +112,6 @@ class Builder(Transformer[Tok, Any]):
     def ends(self, c: Children) -> S.Ends:
         return S.Ends(tuple(t.value for t in c[:-1]), str(c[-1]), span=c[0].span)
 
-    def context(self, c: Children) -> Tok:
-        name: Tok = c[0]
-        return name
-
     def template(self, c: Children) -> S.Template:
         head: S.Template = c[0]
         return S.Template(head.variable, head.kind, head.ops, tuple(c[1:]), span=head.span)
@@ -133,10 +126,7 @@ class Builder(Transformer[Tok, Any]):
             )
         return S.Template(c[0].value, c[1].value, c[2], (), span=c[0].span)
 
-    def every_op(self, c: Children) -> tuple[str, ...]:
-        return ()
-
-    def listed_ops(self, c: Children) -> tuple[str, ...]:
+    def names(self, c: Children) -> tuple[str, ...]:
         return tuple(t.value for t in c)
 
     def doc(self, c: Children) -> _Doc:
@@ -155,15 +145,8 @@ class Builder(Transformer[Tok, Any]):
             span=c[0].span,
         )
 
-    def params(self, c: Children) -> _Args:
-        return _Args(c)
-
     def param(self, c: Children) -> S.Param:
         return S.Param(c[0].value, c[1], span=_span(c[0], c[1]))
-
-    def partial(self, c: Children) -> Tok:
-        mark: Tok = c[0]
-        return mark
 
     def requires(self, c: Children) -> Any:
         return _Contract("requires", c[0])
@@ -194,10 +177,6 @@ class Builder(Transformer[Tok, Any]):
             span=_span(name, next((i for i in reversed(rest) if isinstance(i, S.Example)), target)),
         )
 
-    def rule_name(self, c: Children) -> Tok:
-        name: Tok = c[0]
-        return name
-
     def guard(self, c: Children) -> list[S.If]:
         return [S.If(c[0], span=c[0].span)]
 
@@ -209,10 +188,6 @@ class Builder(Transformer[Tok, Any]):
 
     def bind_many(self, c: Children) -> S.Let:
         return S.Let(tuple(t.value for t in c[:-1]), c[-1], span=_span(c[0], c[-1]))
-
-    def arrow(self, c: Children) -> Tok:
-        mark: Tok = c[0]
-        return mark
 
     def within(self, c: Children) -> float:
         bound, unit = c
@@ -255,22 +230,10 @@ class Builder(Transformer[Tok, Any]):
         type_ = next((i for i in c[1:] if isinstance(i, S.TypeSyntax)), None)
         return S.PConst(kind, name, type_, span=_span(c[0], c[-1]))
 
-    def value_name(self, c: Children) -> Tok:
-        name: Tok = c[0]
-        return name
-
-    def typed(self, c: Children) -> S.TypeSyntax:
-        type_: S.TypeSyntax = c[0]
-        return type_
-
     def literal(self, c: Children) -> S.PLiteral:
         value = _number(c[-1])
         text = "".join(t.value for t in c)
         return S.PLiteral(-value if len(c) == 2 else value, text, span=_span(c[0], c[-1]))
-
-    def literal_pattern(self, c: Children) -> S.PLiteral:
-        pattern: S.PLiteral = c[0]
-        return pattern
 
     def _op(self, names: tuple[str, ...], c: Children, commutative: bool) -> S.POp:
         args: _Args = c[1]
@@ -317,19 +280,12 @@ class Builder(Transformer[Tok, Any]):
         named = tuple(f for f in fields if not isinstance(f, Tok))
         return S.PStruct(c[0].value, named, bool(rest), span=_span(c[0], _end(fields, c[0])))
 
-    def fields(self, c: Children) -> _Args:
-        return _Args(c)
-
     def field_name(self, c: Children) -> S.PField:
         return S.PField(c[0].value, None, span=c[0].span)
 
     def field_pattern(self, c: Children) -> S.PField:
         value = c[1]
         return S.PField(c[0].value, value, span=_span(c[0], c[0] if value.span == S.NOWHERE else value))
-
-    def rest(self, c: Children) -> Tok:
-        mark: Tok = c[0]
-        return mark
 
     def absent(self, c: Children) -> S.PNone:
         return S.PNone()
@@ -403,16 +359,8 @@ class Builder(Transformer[Tok, Any]):
     def number(self, c: Children) -> S.ENumber:
         return S.ENumber(_number(c[0]), c[0].value, span=c[0].span)
 
-    def number_expr(self, c: Children) -> S.ENumber:
-        made: S.ENumber = c[0]
-        return made
-
     def none(self, c: Children) -> S.ENone:
         return S.ENone()
-
-    def some(self, c: Children) -> S.Expr:
-        inner: S.Expr = c[0]
-        return inner
 
     def call(self, c: Children) -> S.ECall:
         return S.ECall(c[0].value, tuple(c[1]), span=_span(c[0], _end(c[1], c[0])))
@@ -425,9 +373,6 @@ class Builder(Transformer[Tok, Any]):
 
     def spread(self, c: Children) -> S.ESpread:
         return S.ESpread(c[0], span=c[0].span)
-
-    def struct_fields(self, c: Children) -> _Args:
-        return _Args(c)
 
     def struct_field(self, c: Children) -> tuple[str, S.Expr]:
         return c[0].value, c[1] if len(c) > 1 else S.EName(c[0].value, span=c[0].span)
@@ -446,9 +391,6 @@ class Builder(Transformer[Tok, Any]):
     def comprehension(self, c: Children) -> _Loop:
         condition = c.pop().value if isinstance(c[-1], _Contract) else None
         return _Loop(S.EComprehension(c[0], c[1], c[2], condition, span=_span(c[0], c[2])))
-
-    def loop_names(self, c: Children) -> tuple[str, ...]:
-        return tuple(t.value for t in c)
 
     def condition(self, c: Children) -> Any:
         return _Contract("if", c[0])

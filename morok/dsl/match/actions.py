@@ -74,7 +74,7 @@ class _Maker:
             self.matched.most = {e.what: e.most for e in limits if e.what in ("shift", "power")}
         self.body = action.body
         self.counting = False  # true once the statement that makes the budget is put
-        self.drops_axes = may_drop_axes(rule)
+        self.drops_axes = may_drop_axes(rule, made.of_axes)
         self.failures = self.code.name(_FAILURES)
         self.number = self.code.constant(action.number)
 

@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections.abc import Set
 from typing import Final
 
-from morok.dialect import Dialect, Tensors
+from morok.dialect import Dialect
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule
 
 _NUMBERS: Final = (S.PConst, S.PLiteral, S.PType)
 
 
-def may_drop_axes(rule: CheckedRule) -> bool:
-    """True if the target of a rule may have fewer axes than a tensor that its pattern matches. A proof compares the axes of both
+def may_drop_axes(rule: CheckedRule, of_axes: Set[str] | None) -> bool:
+    """True if the target of a rule may have fewer axes than a tensor that its pattern matches. `of_axes`: the ops that make or
+    change axes, None in a dialect without tensors. A proof compares the axes of both
     sides where the root of the pattern is an op that makes or changes axes. At any other root it may be a proof about numbers,
     whatever ops the rule names elsewhere.
     """
     pattern, dialect = rule.syntax.pattern, rule.dialect
-    if not isinstance(dialect, Tensors) or _of_axes(pattern, dialect.of_axes):
+    if of_axes is None or _of_axes(pattern, of_axes):
         return False
     return not _kept(pattern, _with_axes(rule.syntax.target, dialect), dialect)
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, Literal, NamedTuple
 
-from morok.dialect import Dialect
+from morok.dialect import Branches, Dialect, Tensors
 from morok.dsl.checked import Ty
 from morok.dsl.match.access import Access
 from morok.dsl.match.code import Code
@@ -163,6 +163,10 @@ class Clauses:
     def __init__(self, dialect: Dialect) -> None:
         self.code = Code()
         self.access = Access(dialect, self.code)
+        self.branches, self.among = (
+            (dialect.branches, dialect.among) if isinstance(dialect, Branches) else (frozenset[str](), frozenset[str]())
+        )
+        self.of_axes = dialect.of_axes if isinstance(dialect, Tensors) else None
         self._made: dict[tuple[object, ...], Constraint] = {}
         self.tables: dict[ast.expr, str] = {}  # sets and mappings that conditions look values up in, and their names
 

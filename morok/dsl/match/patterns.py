@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from morok.dialect import Branches, OpInfo, built_in
+from morok.dialect import OpInfo, built_in
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule, Ty
 from morok.dsl.match import literals
@@ -59,10 +59,9 @@ class _Patterns:
         self.code = made.code
         self.access = made.access
         self.closed = bool(getattr(rule.dialect, "closed_types", False))
-        d = rule.dialect
-        self.branches, self.whole = (d.branches, d.among) if isinstance(d, Branches) else (frozenset(), frozenset())
-        if not self.branches.isdisjoint(S.ops_named(rule.syntax.pattern)):
-            self.whole = frozenset()  # elsewhere the ops whose operands are to be statements
+        # the ops whose operands are to be statements
+        apart = made.branches.isdisjoint(S.ops_named(rule.syntax.pattern))
+        self.whole = made.among if apart else frozenset[str]()
 
     def info(self, name: str) -> OpInfo:
         return self.dialect.ops[name]
@@ -79,7 +78,7 @@ class _Patterns:
 
     def of_statements(self, path: Path) -> Constraint:
         """The constraint that no operand is a part of a branch, which holds together what stands between it and another."""
-        parts = self.made.members(map(self.access.key, sorted(self.branches)))
+        parts = self.made.members(map(self.access.key, sorted(self.made.branches)))
         each = self.code.each(
             self.code.compare(self.access.opkey(self.access.each), "in", parts),
             ("_o",),
