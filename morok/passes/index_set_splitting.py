@@ -131,15 +131,21 @@ def _pieces(statement: UOp) -> list[UOp]:
 
 
 def _with_own_ranges(pieces: Sequence[UOp], id: int) -> tuple[list[UOp], int]:
-    """(`pieces` without a range in common, next unused id); new ranges have ids from `id` on."""
+    """(`pieces` without a range in common, next unused id); new ids are from `id` on.
+
+    At each depth the ids rise from piece to piece, in whatever order the loop was cut: optimizations name ranges by their order.
+    """
     seen: set[UOp] = set()
+    ids: dict[int, list[int]] = {}  # by depth
+    for piece in pieces if len(pieces) > 1 else ():
+        for depth, r in enumerate(piece.src[1:]):
+            ids.setdefault(depth, []).append(id if r in seen else r.arg[0])
+            id += r in seen
+            seen.add(r)
+    rising = {depth: iter(sorted(numbers)) for depth, numbers in ids.items()}
     out: list[UOp] = []
     for piece in pieces:
-        fresh: dict[UOp, UOp] = {}
-        for r in piece.src[1:] if len(pieces) > 1 else ():
-            if r in seen:
-                fresh[r] = with_id(r, id)
-                id += 1
-            seen.add(r)
+        numbered = {r: next(rising[depth]) for depth, r in enumerate(piece.src[1:]) if rising}
+        fresh = {r: with_id(r, k) for r, k in numbered.items() if k != r.arg[0]}
         out.append(substitute((piece,), fresh)[0] if fresh else piece)
     return out, id

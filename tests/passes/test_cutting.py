@@ -52,6 +52,20 @@ def test_a_nest_is_cut_in_two_dimensions_and_no_range_is_in_two_pieces() -> None
     assert held[0] == held[1]
 
 
+@pytest.mark.parametrize("conditions", [3, 4, 9])
+def test_loops_are_numbered_from_piece_to_piece(conditions: int) -> None:
+    """In whatever order a loop is cut: optimizations name loops by their order."""
+    i, j = K.loop(4, 0), K.loop(100, 1)
+    chosen = UOp.const(0.0)
+    for k in range(conditions):
+        chosen = j.lt(10 * (conditions - k)).where(K.buffer(k + 1, 400).index(i * 100 + j), chosen)
+    cut = stage(6, K.kernel(K.buffer(0, 400).index(i * 100 + j).store(chosen * 2.0).end(i, j)))
+    assert len(cut.src) == conditions + 1
+    for depth in (1, 2):
+        ids = [end.src[depth].arg[0] for end in cut.src]
+        assert ids == sorted(ids)
+
+
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("parts", [5, 12, 16])
 def test_one_loop_is_cut_into_as_many_parts_as_a_kernel_joins(parts: int) -> None:
