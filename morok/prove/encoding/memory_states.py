@@ -112,6 +112,7 @@ class Memory(Lanes):
         same = both(*(i == j for i, j in zip(p.indices, q.indices, strict=True)))
         if p.buffer.is_pointer:
             return same
+        self.world.exact = False  # what views make one place is not any relation
         return either(same, self.of_storage("alias", p.buffer, *p.indices, *q.indices))
 
     def element_lanes(self, buffer: Buffer, places: int, at: S.Syntax) -> int:
@@ -196,7 +197,10 @@ class Memory(Lanes):
 
     def somewhere(self, p: Place) -> Expr:
         """The condition that a place is one: storage that is no pointer may be a place behind a gate, or a view with a margin."""
-        return p.valid if p.buffer.is_pointer else both(p.valid, self.of_storage("somewhere", p.buffer, *p.indices))
+        if p.buffer.is_pointer:
+            return p.valid
+        self.world.exact = False  # nor is what views, and places behind gates, leave out any set of places
+        return both(p.valid, self.of_storage("somewhere", p.buffer, *p.indices))
 
     def of_storage(self, what: Kind, b: Buffer, *indices: Expr) -> Expr:
         """A condition on indices into storage, of which nothing else is known: that of the storage before any store."""
