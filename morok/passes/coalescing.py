@@ -129,7 +129,8 @@ class Condition:
 
 class _Block:
     """The accesses of a block's threads, numbered along `ranges`, the first slowest. Gates are evaluated for all blocks and
-    iterations; in other places that are no sums, ranges are assumed at their middle."""
+    iterations; in other places that are no sums, ranges are assumed at their middle.
+    """
 
     def __init__(self, ranges: Sequence[UOp], nodes: Sequence[UOp], target: Target) -> None:
         self.ranges = ranges
@@ -158,7 +159,7 @@ class _Block:
         sums = lane_offsets(index)
         total, lanes = sums or (Linear({}, 0), tuple(range(index.dtype.count)))
         terms = [(t, c * size) for t, c in total.terms.items() if not self.varies(t)]
-        at_points = [t for t in terms if ranges and all(r in ranges for r in t[0].ranges)]
+        at_points = [t for t in terms if _is_of_ranges(t[0]) and all(r in ranges for r in t[0].ranges)]
         passing = self.passing(conditions, ranges, at_points, index.dtype.count)
         if sums is None:
             for lane, of_threads in enumerate(zip(*self.values(index), strict=True)):
@@ -194,8 +195,8 @@ class _Block:
     def passing(
         self, conditions: Sequence[Condition], ranges: Sequence[UOp], terms: Sequence[tuple[UOp, int]], lanes: int
     ) -> Counter[tuple[tuple[Mask, ...], int]]:
-        """At how many values of `ranges` the conditions let these threads pass, by lane, where `terms` add up to this offset
-        modulo SECTOR.
+        """The number of values of `ranges` at which the conditions let these threads pass, by lane, and `terms` add up to this
+        offset modulo SECTOR.
         """
         found = Counter[tuple[tuple[Mask, ...], int]]()
         everyone = (1 << math.prod(self.sizes)) - 1
@@ -209,7 +210,7 @@ class _Block:
 
     def condition(self, clause: UOp) -> Condition | None:
         """A clause of a gate; None if which threads pass it is not known from ranges, or takes long to find out."""
-        if not all(n.op is Op.Range or n.op in _FROM_OPERANDS or n.entry.pointwise for n in clause.toposort()):
+        if not _is_of_ranges(clause):
             return None
         ranges = tuple([r for r in clause.ranges if r not in self.ranges])
         if not self.varies(clause):
@@ -243,12 +244,12 @@ class _Block:
         return compared.at(sum(c * self.value(t, point) for t, c in compared.others.items()))
 
     def value(self, term: UOp, point: Point) -> int:
-        """The value of a scalar at a point."""
+        """The value of a scalar of ranges at a point; 0 where it has none."""
         known = point.get(term)
         if known is not None:
             return known
         ((found,),) = self.values(term, [(0,) * len(self.sizes)], point)
-        return int(found)
+        return found if isinstance(found, int) else 0
 
     def masks(self, of_threads: Sequence[Lanes]) -> tuple[Mask, ...]:
         """The threads for which a condition holds, by lane."""
@@ -305,6 +306,11 @@ class _Block:
         """Indices in different sectors for threads that differ in a range that `node` depends on."""
         steps = [FAR * math.prod(self.sizes[:k]) * (r in node.ranges) for k, r in enumerate(self.ranges)]
         return [(sum(i * step for i, step in zip(t, steps, strict=True)),) * node.dtype.count for t in self.threads()]
+
+
+def _is_of_ranges(node: UOp) -> bool:
+    """True if a node is computed of ranges and constants alone."""
+    return all(n.op is Op.Range or n.op in _FROM_OPERANDS or n.entry.pointwise for n in node.toposort())
 
 
 def _starts(terms: Sequence[tuple[UOp, int]], times: int) -> Counter[int]:

@@ -160,7 +160,7 @@ def test_independent_kernels_run_at_the_same_time() -> None:
 
 
 def test_a_plan_returns_the_first_tensor_where_that_is_stored_already() -> None:
-    """Whether or not the others read it."""
+    """One plan where the others read it, one where they do not."""
     x = data(8, 8).realize()
     for other in (data(4, seed=1) * 2, x + 1):
         plan = Tensor.prepare_batch([x, other])

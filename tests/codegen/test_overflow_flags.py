@@ -1,4 +1,4 @@
-"""What machine code may promise of sums, differences and products, told from the bounds of operands: that they do not wrap."""
+"""Promises to the compiler that a sum, a difference or a product does not wrap, told from the bounds of the operands."""
 
 from __future__ import annotations
 

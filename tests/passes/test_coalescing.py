@@ -231,6 +231,13 @@ def test_many_axes_are_ordered_one_by_one(monkeypatch: pytest.MonkeyPatch) -> No
     )
 
 
+def test_rows_that_memory_names_behind_a_gate() -> None:
+    """Which row is read is not known where the gate of the row is."""
+    gathered = f(50, 8, 16)[indices(37, 50) % 7 + 1].pad([(3, 1), (0, 0), (0, 0)])
+    (kernel,) = gathered.permute(0, 2, 1).kernels(device="CUDA")
+    assert "__global__" in kernel.code
+
+
 def test_lengths_without_a_bound() -> None:
     n = UOp.var("n", dtypes.index)
     g, a, b = (

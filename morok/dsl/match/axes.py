@@ -13,10 +13,12 @@ _NUMBERS: Final = (S.PConst, S.PLiteral, S.PType)
 
 
 def may_drop_axes(rule: CheckedRule, of_axes: Set[str] | None) -> bool:
-    """True if the target of a rule may have fewer axes than a tensor that its pattern matches. `of_axes`: the ops that make or
-    change axes, None in a dialect without tensors. A proof compares the axes of both
-    sides where the root of the pattern is an op that makes or changes axes. At any other root it may be a proof about numbers,
-    whatever ops the rule names elsewhere.
+    """True if the target of a rule may have fewer axes than a tensor that its pattern matches.
+
+    A proof compares the axes of both sides where the root of the pattern is an op that makes or changes axes. At any other root
+    it may be a proof about numbers, whatever ops the rule names elsewhere.
+
+    of_axes  these ops; None in a dialect without tensors
     """
     pattern, dialect = rule.syntax.pattern, rule.dialect
     if of_axes is None or _of_axes(pattern, of_axes):
