@@ -11,6 +11,7 @@ from morok.dsl.checked import Sort
 from morok.dsl.infer import T
 from morok.dsl.scope import Bound, Value
 from morok.dsl.special_ops import lists_scalars
+from morok.dsl.structural import takes_dtype
 from morok.dsl.value_expressions import ValueExpressions
 
 FIELDS: Final = {
@@ -124,7 +125,7 @@ class Expressions(ValueExpressions):
             with self.r.typing("the dtype", given_dtype):
                 self.types.same_element(t.elem, result.elem)
             extra.append(made)
-        elif self.r.gives_dtype(info) and info.params:
+        elif takes_dtype(info) and info.params:
             self.r.fail(f"{info.name} needs a dtype", e, f"{info.name}(x, T)")
         self.r.operand_types(info, slots, result, e)
         if not fields_given:
@@ -152,7 +153,7 @@ class Expressions(ValueExpressions):
         if len(operands) < sum(not o.optional for o in plain):
             self.r.fail(f"{info.name} has too few operands", e, ", ".join(o.name for o in plain))
         fields, rest = rest[: len(wanted)], rest[len(wanted) :]
-        dtype = rest.pop(0) if rest and self.r.gives_dtype(info) else None
+        dtype = rest.pop(0) if rest and takes_dtype(info) else None
         if rest:
             self.r.fail(f"{info.name} has too many arguments", rest[0])
         if len(fields) < len(wanted):

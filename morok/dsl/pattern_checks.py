@@ -14,6 +14,7 @@ from morok.dsl.node_expressions import FIELDS
 from morok.dsl.resolve import Resolver, field_value
 from morok.dsl.scope import Bound, Value
 from morok.dsl.special_ops import constants_op
+from morok.dsl.structural import takes_dtype
 from morok.errors import UnknownNameError
 
 _VECTOR_CONSTANTS: Final = ("vconst", "anyconst")
@@ -182,21 +183,17 @@ class Patterns:
             made.append(self._operand(first, o, args.pop(0), slots))
         fields: list[S.PField] = []
         for name in first.fields:
-            if not args or name not in first.required or (self.r.gives_dtype(first) and self._is_dtype(args[0])):
+            if not args or name not in first.required or (takes_dtype(first) and self._is_dtype(args[0])):
                 break
             arg = args.pop(0)
             fields.append(self._field(first, S.PField(name, arg, span=p.span), result))
-        if args and self.r.gives_dtype(first):
+        if args and takes_dtype(first):
             made.append(self._dtype(args.pop(0), result))
         if args:
-            most = len(first.operands) + len(first.fields) + self.r.gives_dtype(first)
+            most = len(first.operands) + len(first.fields) + takes_dtype(first)
             self.r.fail(f"{first.name} has too many arguments", args[0], f"at most {most}" if most else "none")
         for other in infos[1:]:
-            if (
-                len(other.operands) != len(first.operands)
-                or other.fields
-                or self.r.gives_dtype(other) != self.r.gives_dtype(first)
-            ):
+            if len(other.operands) != len(first.operands) or other.fields or takes_dtype(other) != takes_dtype(first):
                 self.r.fail(f"{first.name} and {other.name} take different operands", p)
         return tuple(made), fields
 

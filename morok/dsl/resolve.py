@@ -13,7 +13,7 @@ from morok.dsl.declared import Mistake, op_mistakes
 from morok.dsl.infer import Clash, T, Types, universe
 from morok.dsl.parse import suggest
 from morok.dsl.scope import Bound, Value
-from morok.dsl.structural import relate, takes_dtype
+from morok.dsl.structural import relate
 from morok.errors import DialectError, RuleError, RuleTypeError, UnknownNameError
 
 Report = Callable[..., RuleError]  # (class, message, span, expected=, hint=) -> error
@@ -298,9 +298,6 @@ class Resolver:
                 types.unify(t, T(word(w), types.lane() if condition else lanes))
                 self.chosen += [(lanes, t.lanes)] if condition else []
         types.unify(result, T(word(info.result), lanes))
-
-    def gives_dtype(self, info: OpInfo) -> bool:
-        return takes_dtype(info)
 
 
 def field_value(kind: str, t: T | None = None) -> Value:

@@ -15,6 +15,7 @@ from morok.dsl.infer import T
 from morok.dsl.parse import suggest
 from morok.dsl.resolve import Resolver, Stop
 from morok.dsl.scope import Value
+from morok.dsl.structural import takes_dtype
 from morok.dsl.values import LONGEST_SHIFT, MOST_BITS, MOST_LANES, MOST_STEPS
 from morok.errors import RuleLimitError, UnknownNameError
 
@@ -641,7 +642,7 @@ class ValueExpressions(ABC):
         info = self.r.op(name.name, name)
         if info.evaluate is None or not info.params:
             self.r.fail(f"{info.name} cannot be evaluated on constants", name, "an op that works lane by lane")
-        given = self.r.gives_dtype(info)
+        given = takes_dtype(info)
         if len(e.args) != 1 + len(info.params) + given:
             takes = f"{len(info.params)} value{'s' if len(info.params) > 1 else ''}" + (" and a dtype" if given else "")
             self.r.fail(f"eval({info.name}, ..) takes {takes}, not {len(e.args) - 1}", e)

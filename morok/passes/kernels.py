@@ -148,7 +148,7 @@ def _store_groups(order: Sequence[UOp], results: Collection[UOp], most_buffers: 
         if not reads or not lengths:
             continue
         group = next((s for m in reads if (s := found.get((m, lengths))) is not None), None)
-        if group is None or not _can_join(group, node, reads, place, most):
+        if group is None or not _can_join(group, reads, place, most):
             group = _StoreGroup([], set())
         group.members.append(node)
         group.reads.update(m for m in reads if m not in group.members)
@@ -160,8 +160,8 @@ def _store_groups(order: Sequence[UOp], results: Collection[UOp], most_buffers: 
     return out
 
 
-def _can_join(group: _StoreGroup, node: UOp, reads: Mapping[UOp, bool], place: Mapping[UOp, int], most: int) -> bool:
-    """True if the kernel of `several` can also store `node`, which reads the memory `reads`."""
+def _can_join(group: _StoreGroup, reads: Mapping[UOp, bool], place: Mapping[UOp, int], most: int) -> bool:
+    """True if the kernel of `group` can also store a value that reads the memory `reads`."""
     first = place[group.members[0]]
     others = [s for s in reads if not (s in group.members and reads[s])]
     return all(place.get(s, -1) < first for s in others) and len(group.reads.union(others)) + len(group.members) < most

@@ -203,7 +203,7 @@ def max_pool2d(
     """
     sizes, strides, pads, dilations = _pooling(self, "max_pool2d", kernel_size, stride, padding, dilation)
     least = identity(Op.Max, self.dtype)
-    return _windows_of(self, self.pad(_around(self, pads), least), sizes, strides, dilations).max((-2, -1))
+    return _windows_of(self.pad(_around(self, pads), least), sizes, strides, dilations).max((-2, -1))
 
 
 def avg_pool2d(
@@ -223,7 +223,7 @@ def avg_pool2d(
     """
     sizes, strides, pads, dilations = _pooling(self, "avg_pool2d", kernel_size, stride, padding, 1)
     x = wide_float(self)
-    total = _windows_of(self, pad_zero(x, _around(x, pads)), sizes, strides, dilations).sum((-2, -1))
+    total = _windows_of(pad_zero(x, _around(x, pads)), sizes, strides, dilations).sum((-2, -1))
     if flag(count_include_pad, "count_include_pad") or pads == (0, 0):
         return rounded_to(total / float(sizes[0] * sizes[1]), self)
     for axis in (-2, -1):
@@ -252,7 +252,7 @@ def _pooling(
 
 
 def _windows_of(
-    t: AnyTensor, padded: AnyTensor, sizes: tuple[int, ...], strides: tuple[int, ...], dilations: tuple[int, ...]
+    padded: AnyTensor, sizes: tuple[int, ...], strides: tuple[int, ...], dilations: tuple[int, ...]
 ) -> AnyTensor:
     """The windows of `padded`, [.., H, W] -> [.., H', W', h, w]."""
     rows = padded.ndim - 2

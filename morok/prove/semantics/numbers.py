@@ -372,11 +372,11 @@ class Arithmetic:
             a, b, op = b, a, "<"
         elif op == ">=":
             a, b, op = b, a, "<="
-        less = self._with_infinities(a, b, self.n.lt, strictly=True)
+        less = self._with_infinities(a, b, self.n.lt)
         if op == "<":
             return exist, less
         if op == "<=":
-            return exist, negation(self._with_infinities(b, a, self.n.lt, strictly=True))
+            return exist, negation(self._with_infinities(b, a, self.n.lt))
         equal = either(
             both(a.minus_infinity, b.minus_infinity),
             both(a.plus_infinity, b.plus_infinity),
@@ -384,7 +384,7 @@ class Arithmetic:
         )
         return exist, equal if op == "==" else negation(equal)
 
-    def _with_infinities(self, a: Num, b: Num, less: Callable[[Expr, Expr], Expr], strictly: bool) -> Expr:
+    def _with_infinities(self, a: Num, b: Num, less: Callable[[Expr, Expr], Expr]) -> Expr:
         low = both(a.minus_infinity, negation(b.minus_infinity))
         high = both(b.plus_infinity, negation(a.plus_infinity))
         return either(low, high, both(a.finite, b.finite, less(a.value, b.value)))

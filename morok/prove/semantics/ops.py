@@ -353,7 +353,7 @@ def cast(w: W, d: D, a: Term, source: D) -> Term:
             return strict(n.convert(a.value, s), a)
         return comparison(_int_to_float(w, n, s, source, a.value), a)
     if source.is_float:
-        return _float_to_int(w, n, s, d, source, a)
+        return _float_to_int(w, n, s, d, a)
     if source.is_index:
         return comparison(a.value, replace_defined(a, n.fits(a.value)))
     return strict(n.convert(a.value, s), a)
@@ -425,7 +425,7 @@ def _integer_of_float(w: W, s: Floats, a: Expr) -> Expr:
     return integer if exact is None else choose(exact[1], exact[0], integer)
 
 
-def _float_to_int(w: W, n: Bits | Integers, s: Floats | Reals, d: D, source: D, a: Term) -> Term:
+def _float_to_int(w: W, n: Bits | Integers, s: Floats | Reals, d: D, a: Term) -> Term:
     if isinstance(s, Reals):
         raise Unsupported("integers of real numbers")
     finite = smt.Not(smt.Or(s.is_nan(a.value), s.is_inf(a.value)))
