@@ -227,7 +227,7 @@ def test_lanes_taken_and_joined(
 
 
 class Lanes(Saturating):
-    """Terms of several numbers, with an op that takes some of them and an op that joins them."""
+    """Terms of several numbers: sums, an op that takes some of them, and an op that joins them."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -244,7 +244,7 @@ class Lanes(Saturating):
         join = OpInfo(
             name="Join", key="join", operands=(OperandInfo("parts", many=True),), types="result ~ parts", role="join"
         )
-        self.ops = {**self.ops, "Take": take, "Join": join}
+        self.ops = {"Add": self.ops["Add"], "Take": take, "Join": join}  # each op is verified for each dialect
 
     def operands(self, node: Term) -> Sequence[Term]:
         return node[1:2] if node[0] == "take" else node[1:] if node[0] == "join" else super().operands(node)

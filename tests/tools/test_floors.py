@@ -35,12 +35,21 @@ def named(path: Path) -> str:
 MODULES = {named(path): path for path in PACKAGE.rglob("*.py")}
 
 
-def nodes(tree: ast.AST) -> Iterator[ast.AST]:
-    """Every node but those that only type checkers read."""
-    yield tree
-    for child in ast.iter_child_nodes(tree):
-        if not (isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING"):
-            yield from nodes(child)
+def tree(module: str) -> ast.Module:
+    return ast.parse(MODULES[module].read_text(encoding="utf-8"))
+
+
+def for_checkers(node: ast.AST) -> bool:
+    """True of the block that only type checkers read."""
+    return isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+
+
+def nodes(module: str) -> Iterator[ast.AST]:
+    """Every node of a module but those that only type checkers read."""
+    todo: list[ast.AST] = [tree(module)]
+    while todo:
+        yield (node := todo.pop())
+        todo += [child for child in ast.iter_child_nodes(node) if not for_checkers(child)]
 
 
 def at(name: str) -> str:
@@ -63,7 +72,7 @@ def said(text: str) -> set[str]:
 def imports(module: str) -> frozenset[str]:
     """The modules of this package that a module imports, wherever in its text; "morok" stands for the package's own names."""
     found: set[str] = set()
-    for node in nodes(ast.parse(MODULES[module].read_text(encoding="utf-8"))):
+    for node in nodes(module):
         if isinstance(node, ast.Import):
             found |= {at(a.name) for a in node.names if a.name.partition(".")[0] == "morok"}
         elif isinstance(node, ast.ImportFrom):
@@ -100,8 +109,8 @@ def reached(start: str, among: set[str], checkers: bool = False) -> set[str]:
 def read_by_checkers(module: str) -> frozenset[str]:
     """The modules of other folders that a module imports for type checkers alone."""
     found: set[str] = set()
-    for block in ast.walk(ast.parse(MODULES[module].read_text(encoding="utf-8"))):
-        if isinstance(block, ast.If) and ast.unparse(block.test) == "TYPE_CHECKING":
+    for block in ast.walk(tree(module)):
+        if for_checkers(block):
             for node in ast.walk(block):
                 if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "morok":
                     found |= {at(f"{node.module}.{a.name}") for a in node.names}
@@ -159,11 +168,7 @@ def test_the_engine_the_prover_and_the_interpreter_have_no_circle_of_imports() -
 
 def with_node(wanted: Callable[[ast.AST], bool]) -> set[str]:
     """The modules of the engine, the prover and the accuracy that have such a node."""
-    return {
-        m
-        for m in of_floor(*ENGINE, "prove", "accuracy")
-        if any(map(wanted, nodes(ast.parse(MODULES[m].read_text(encoding="utf-8")))))
-    }
+    return {m for m in of_floor(*ENGINE, "prove", "accuracy") if any(map(wanted, nodes(m)))}
 
 
 @pytest.mark.long
@@ -195,13 +200,47 @@ def test_imports_are_seen_wherever_they_are() -> None:
     assert "morok.nn.linear" in imports("morok.nn")  # by a string that is put together
 
 
+def imports_inside(body: list[ast.stmt], inside: bool = False) -> list[ast.stmt]:
+    """The import statements that stand inside functions, of a body, `inside` of one or not."""
+    found: list[ast.stmt] = []
+    for node in body:
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            found += [node] * inside
+        within = inside or isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+        for name in ("body", "orelse", "finalbody"):
+            found += imports_inside(getattr(node, name, []), within)
+        for block in (*getattr(node, "handlers", []), *getattr(node, "cases", [])):
+            found += imports_inside(block.body, within)
+    return found
+
+
+def test_imports_inside_functions_are_found() -> None:
+    text = """
+import a
+def f():
+    import b
+    try:
+        with f: import c
+    except E:
+        while f(): import d
+    finally:
+        match f:
+            case 1: import e
+class C:
+    import g
+    def h(self):
+        if self: pass
+        else: from x import i
+        lambda: f
+"""
+    assert {ast.unparse(n).split()[-1] for n in imports_inside(ast.parse(text).body)} == {*"bcdei"}
+
+
 def test_an_import_inside_a_function_says_why_and_there_are_few() -> None:
     inside = set()
     for module, path in MODULES.items():
-        text = path.read_text(encoding="utf-8")
-        lines = text.splitlines()
-        functions = [n for n in ast.walk(ast.parse(text)) if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef))]
-        found = [n for f in functions for n in ast.walk(f) if isinstance(n, (ast.Import, ast.ImportFrom))]
+        lines = path.read_text(encoding="utf-8").splitlines()
+        found = imports_inside(tree(module).body)
         assert [n.lineno for n in found if "lazy" not in lines[n.lineno - 1]] == [], module
         inside |= {(module, n.lineno) for n in found}
     assert len(inside) <= 60
