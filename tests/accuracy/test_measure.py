@@ -145,7 +145,14 @@ BRANCHES = {
 }
 
 
-@pytest.mark.parametrize("text", BRANCHES.values(), ids=BRANCHES)
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(text, marks=pytest.mark.long) if what == "of two operands" else text
+        for what, text in BRANCHES.items()
+    ],
+    ids=BRANCHES,
+)
 def test_a_rule_is_measured_where_it_says_that_it_does_something_else(text: str) -> None:
     (rule,) = check_text(f'group g\n\nr: {text}\n    "wrong at a number alone"\n').rules()
     found = judge(rule, 1, False)

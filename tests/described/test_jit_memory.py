@@ -393,6 +393,7 @@ def test_layers_that_a_function_makes(make: Callable[[], morok.nn.Module]) -> No
     alike(program)
 
 
+@pytest.mark.usefixtures("little_to_collect")
 def test_plans_that_are_not_used_give_their_memory_back(monkeypatch: pytest.MonkeyPatch) -> None:
     settings, x, size = {"gain": 0.0}, Tensor(np.ones((512, 512), np.float32)).realize(), 4 * 512 * 512
 

@@ -320,6 +320,7 @@ def test_what_the_class_of_a_container_is_and_reaches(kind: Any, monkeypatch: py
             assert f(data).item() == 15 * float(more)
 
 
+@pytest.mark.usefixtures("little_to_collect")
 @pytest.mark.parametrize(
     "wrap", [Slotted, lambda v: Thing(gain=v), lambda v: frozenset({Thing(gain=v)}), lambda v: {Thing(gain=v): 1}]
 )
@@ -350,6 +351,7 @@ def test_objects_of_a_slice_and_modules_and_methods_among_arguments() -> None:
     assert f.plans == 3
 
 
+@pytest.mark.usefixtures("little_to_collect")
 def test_tensors_that_are_keys() -> None:
     f = morok.jit(lambda x, table: x * next(iter(table)))
     for value in range(1, 6):

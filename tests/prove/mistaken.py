@@ -386,6 +386,13 @@ def dialect(**methods: Callable[..., Any]) -> Saturating:
     return made
 
 
+def of_ops(*names: str) -> Saturating:
+    """A sound dialect of these ops alone: each op that a dialect has is verified."""
+    made = dialect()
+    made.ops = {name: info for name, info in made.ops.items() if name in names}
+    return made
+
+
 def with_op(made: Saturating, name: str, **changes: Any) -> Saturating:
     """The dialect with a field of one op replaced."""
     old = made.ops[name]

@@ -34,12 +34,6 @@ def saying(file: Path, dialect: mistaken.Saturating, text: str) -> Path:
     return file
 
 
-def of_ops(*names: str) -> mistaken.Saturating:
-    made = mistaken.dialect()
-    made.ops = {name: info for name, info in made.ops.items() if name in names}
-    return made
-
-
 def again(first: mistaken.Saturating, second: mistaken.Saturating) -> mistaken.Saturating:
     """The second, registered under the first's name."""
     second.name = first.name
@@ -54,7 +48,7 @@ def wrong() -> mistaken.Saturating:
 
 @pytest.mark.long
 def test_a_template_is_expanded_over_the_ops_that_there_are(file: Path) -> None:
-    few, more = of_ops("Max"), of_ops("Max", "Add")
+    few, more = mistaken.of_ops("Max"), mistaken.of_ops("Max", "Add")
     saying(file, few, TEMPLATE)
     assert load_rules(file).names == ("mine.g.s.Max",)
     again(few, more)
@@ -71,7 +65,7 @@ def test_a_template_is_expanded_over_the_ops_that_there_are(file: Path) -> None:
 def test_rules_of_an_index_with_other_names_than_records_are_refused(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    saying(file, of_ops("Max", "Add"), TEMPLATE)
+    saying(file, mistaken.of_ops("Max", "Add"), TEMPLATE)
     make = files.RuleFile._make_index
 
     def shortened(self: files.RuleFile) -> files.Index:
@@ -84,7 +78,7 @@ def test_rules_of_an_index_with_other_names_than_records_are_refused(
 
 
 def test_rules_that_are_others_once_they_are_compiled_are_refused(file: Path) -> None:
-    changing = of_ops("Max")
+    changing = mistaken.of_ops("Max")
     saying(file, changing, TEMPLATE)
     load_rules(file)
     rules = load_rules(file)  # nothing is parsed
@@ -97,7 +91,7 @@ def test_rules_that_are_others_once_they_are_compiled_are_refused(file: Path) ->
 @pytest.mark.parametrize("change", ["entry", "evaluator", "fact"])
 def test_rules_do_not_fire_once_their_dialect_has_changed_in_place(file: Path, change: str, alone: bool) -> None:
     """A rule evaluates what it was proved for: a matcher made after a change would have what there is then."""
-    made = of_ops("Neg")
+    made = mistaken.of_ops("Neg")
     rules = load_rules(saying(file, made, "f: Neg(@const(c)) ~> eval(Neg, c)"))
     node = ("neg", ("const", "sat", 5))
     rule = rules["mine.g.f"] if alone else None
@@ -112,7 +106,7 @@ def test_rules_do_not_fire_once_their_dialect_has_changed_in_place(file: Path, c
 
 
 def test_a_matcher_that_was_made_evaluates_what_was_proved(file: Path) -> None:
-    made = of_ops("Neg")
+    made = mistaken.of_ops("Neg")
     rules = load_rules(saying(file, made, "f: Neg(@const(c)) ~> eval(Neg, c)"))
     node = ("neg", ("const", "sat", 5))
     before = rules.rewrite_node(node)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from mistaken import Saturating, dialect, with_op
+from mistaken import Saturating, of_ops, with_op
 
 from morok.dialect import verify
 from morok.dsl.check import check_text
@@ -20,7 +20,7 @@ def verdict(d: Saturating, rule: str) -> str:
 
 
 def lying(**state: Any) -> Saturating:
-    made = dialect()
+    made = of_ops("Add")
     for name, value in state.items():
         setattr(made, name, value)
     return made
@@ -32,9 +32,9 @@ def lying(**state: Any) -> Saturating:
         (lying(theory="mistaken:Deep"), f"{DEEP} ~> Add(Add(Add(y, x), z), z)", "refuted"),
         (lying(theory="mistaken:Deep"), f"{DEEP} ~> Add(w, Add(Add(y, x), z))", "proved"),
         (lying(theory="mistaken:Wrapped"), f"{DEEP} ~> Add(Add(Add(y, x), z), z)", "refuted"),
-        (with_op(dialect(), "Add", solver="mistaken:less_where_deep"), f"Add({DEEP}, {DEEP}) ~> 0", "refuted"),
+        (with_op(of_ops("Add"), "Add", solver="mistaken:less_where_deep"), f"Add({DEEP}, {DEEP}) ~> 0", "refuted"),
         (
-            with_op(dialect(), "Add", solver="mistaken:less_where_deep"),
+            with_op(of_ops("Add"), "Add", solver="mistaken:less_where_deep"),
             f"{DEEP} ~> Add(w, Add(Add(y, x), z))",
             "proved",
         ),
@@ -52,6 +52,6 @@ def test_terms_are_said_by_their_values(made: Saturating, rule: str, expected: s
 )
 def test_an_unknown_of_each_operand(rule: str, expected: str) -> None:
     """An assumption of a result is one about its own operand."""
-    made = with_op(dialect(), "Neg", evaluate=lambda d, a: a // 2, solver="mistaken:half_in_terms")
+    made = with_op(of_ops("Add", "Sub", "Neg"), "Neg", evaluate=lambda d, a: a // 2, solver="mistaken:half_in_terms")
     assert verify(made) == []
     assert verdict(made, rule) == expected
