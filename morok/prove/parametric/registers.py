@@ -2,11 +2,13 @@
 
 A helper gives a register of its own, of which what is folded knows nothing. Let it hold the identity before a loop, and let each
 iteration put there what it held combined with what the iteration adds: then it holds the fold of the loop afterwards, in one of
-the orders that a Reduce leaves open (docs/ops.md).
+the orders that a Reduce leaves open (docs/ops.md). A rule names the register as it is before that loop, inside of it and behind
+it, and in no other state: who stores there besides, or looks, waits for nothing of the loop, nor the loop for that.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from morok.dsl import syntax as S
@@ -64,6 +66,10 @@ def cell(r: Reading, x: Register, parts: Parts) -> Vector:
         or [getattr(i, "value", None) for i in indices] != [0]
     ):
         raise Unsupported("an element of a register that is not its first, or behind a gate")
+    states = r.setting.registers.setdefault(x.name, [])
+    if x not in states:
+        states.append(x)
+    _in_one_loop(states)
     if not x.behind:
         return Vector(integer(1), _holds_nothing, register=x)
     start = x.behind[0].kept
@@ -74,6 +80,17 @@ def cell(r: Reading, x: Register, parts: Parts) -> Vector:
     if len(x.behind) == 2 and not x.inside:
         return _folded(r, x, start, x.behind[1])
     raise Unsupported("a register behind several statements")
+
+
+def _in_one_loop(states: Sequence[Register]) -> None:
+    """Unsupported where a register is named in other states than those before one loop, inside of it and behind it."""
+    last = next((x for x in states if len(x.behind) > 1), None)
+    if last is None:
+        return
+    start, done = last.behind[0], last.behind[-1]
+    inside = Register(last.name, last.unaware, (start,), () if done.kept is None else done.kept.register.inside)
+    if any(x not in (Register(last.name, last.unaware), inside, last) for x in states):
+        raise Unsupported("a register that is looked at, or stored to, beside a loop into it")
 
 
 def _held(x: Register) -> Lane:

@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 from morok.prove import smt
 from morok.prove.parametric import laws
 from morok.prove.parametric.polynomials import INT, TIMES, Integer, integer, within
-from morok.prove.parametric.rule_values import Folded, Indices, Items, Lane, Remaining, Vector
+from morok.prove.parametric.rule_values import Folded, Indices, Items, Lane, Register, Remaining, Vector
 from morok.prove.semantics.term import Unsupported
 from morok.prove.smt import Applicable, Expr
 from morok.prove.smt.term_graphs import subterms
@@ -166,6 +166,7 @@ class Setting:
     known_inside  pairs of numbers, the first of which is not negative, and less than the second, as long as they are here
     boundaries  where a vector begins behind others
     threads     the axes that are ranges which the hardware runs
+    registers   the states in which a rule names the element of a register, by its name
     tables      the folds of folds, with how many there are, and of how many items; `turned`: of which it has been said that they
                 may go through these in another order
     reordered   for two folds whether it has been said that they may be one, in another order
@@ -239,6 +240,7 @@ class Setting:
         self.dealt_out: set[tuple[Expr, Expr]] = set()
         self.widest: dict[tuple[Expr, Expr], Integer] = {}
         self.threads: list[Expr] = []
+        self.registers: dict[str, list[Register]] = {}
         self.numbers = {0, 1}
         self.compared_tuples: set[tuple[Expr, Expr]] = set()
         self.laws: dict[Expr, str] = {}
