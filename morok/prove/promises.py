@@ -99,7 +99,6 @@ def _keys(extern: S.Extern, module: str, rules: Sequence[CheckedRule]) -> list[s
             canonical(extern),
             meant[id(rule.dialect)],
             *said,
-            str(rule.context),
         ]
         keys.append(hashlib.sha256(data("\n".join(parts))).hexdigest())
     return keys

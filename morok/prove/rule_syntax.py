@@ -110,12 +110,16 @@ def _names_what_it_folds(rule: CheckedRule) -> bool:
 
 
 def typing_of(rule: CheckedRule) -> str:
-    """The types of a rule as text: the dtype and the lanes of everything in it, and of what it binds."""
+    """All that the checker found out about a rule, as text: the dtype, the lanes and the sort of everything in it, where a bound may
+    be infinite, what it binds, what its dtype variables may be, and where its helpers are. A matcher is made of no more.
+    """
     out = [f"{name}:{b}" for name, b in sorted(rule.bindings.items())]
+    out += [f"{letter}:{dtypes}" for letter, dtypes in rule.domains.items()]
     for at in S.walk(rule.syntax.pattern, *rule.syntax.clauses, rule.syntax.target):
-        ty = rule.types.get(id(at))
-        out.append("" if ty is None else f"{ty.element} {ty.fixed:d} {ty.lanes} {ty.pointer:d} {ty.place:d}")
-    return "\n".join([*out, f"{rule.pointwise:d}"])
+        ty, sort = rule.types.get(id(at)), rule.sorts.get(id(at))
+        typed = "" if ty is None else f"{ty.element} {ty.fixed:d} {ty.lanes} {ty.pointer:d} {ty.place:d}"
+        out.append(f"{typed} {'' if sort is None else sort.value} {id(at) in rule.unbounded:d}")
+    return "\n".join([*out, f"{rule.pointwise:d} {rule.helpers} {rule.context}"])
 
 
 @once_a_rule

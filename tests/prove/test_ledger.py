@@ -8,21 +8,24 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from morok.dsl.check import check_file, check_text
-from morok.dsl.checked import CheckedRule
+from morok.dsl.checked import CheckedRule, Sort
 from morok.errors import LedgerError, UnprovedRuleError
+from morok.ir.dtype import dtypes
 from morok.ir.morok_dialect import MOROK
+from morok.ir.uop import UOp
 from morok.prove import admission, api, fingerprints, ledger, obligation_store, sources
 from morok.prove.rule_syntax import implied_ops, ops_of
 from morok.prove.static import mentions, read_module
 from morok.rewrite.library import load_rules
+from morok.rewrite.ruleset import RuleSet
 
 PACKAGE = Path(sources.__file__).resolve().parents[1]
 
@@ -87,13 +90,47 @@ r: Idiv(x: index, 2)
     assert digests(text) != digests(text.replace("2 * h", "3 * h"))
 
 
+CHANGED: dict[str, Callable[[CheckedRule], Any]] = {
+    "bindings": lambda r: {name: replace(b, invalid_ok=True) for name, b in r.bindings.items()},
+    "types": lambda r: {**r.types, id(r.syntax.target): replace(r.type_of(r.syntax.target), lanes=2)},
+    "sorts": lambda r: {at: Sort.OTHER for at in r.sorts},
+    "domains": lambda r: {letter: (*dtypes, "f32") for letter, dtypes in r.domains.items()},
+    "instances": lambda r: r.instances[:1],
+    "unbounded": lambda r: frozenset(r.sorts),
+    "pointwise": lambda r: not r.pointwise,
+    "helpers": lambda r: "os",
+    "context": lambda r: "Context",
+}
+
+
 def test_what_the_checker_makes_of_a_rule_is_part_of_its_meaning() -> None:
-    rule = checked(RULES)[0]
-    assert rule.bindings
-    assert all(ledger.rule_digest(rule) != ledger.rule_digest(replace(rule, **change)) for change in (
-        {"types": {**rule.types, id(rule.syntax.target): replace(rule.type_of(rule.syntax.target), lanes=2)}},
-        {"bindings": {name: replace(b, invalid_ok=True) for name, b in rule.bindings.items()}},
-    ))  # fmt: skip
+    rule = checked("group g\nr: Idiv(x: int, @const(c)) if is_pow2(c) and vmin(x) >= 0 ~> Shr(x, log2(c))\n")[0]
+    own = {
+        "name",
+        "own",
+        "file",
+        "line",
+        "text",
+        "dialect",
+        "syntax",
+        "externs",
+    }  # words, and what has tests of its own
+    assert {f.name for f in fields(CheckedRule)} == own | CHANGED.keys()
+    known = ledger.rule_digest(rule)
+    same = [
+        name for name, change in CHANGED.items() if ledger.rule_digest(replace(rule, **{name: change(rule)})) == known
+    ]
+    assert not same
+
+
+def test_a_rule_with_other_dtypes_than_were_proved_does_not_fire(pack: Path) -> None:
+    pack.write_text("group g\nr: Sub(x: sint, x) ~> zero(x)\n")
+    rule = load_rules(pack).rules[0]
+    x = UOp.var("x", dtypes.f32)
+    assert RuleSet.of([rule]).rewrite_node(x - x) is None
+    for wider in ({"$1": ("i32", "f32")}, {"$1": ("f32",)}):
+        with pytest.raises(UnprovedRuleError):
+            RuleSet.of([replace(rule, domains=wider)]).rewrite_node(x - x)
 
 
 @pytest.fixture
