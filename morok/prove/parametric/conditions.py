@@ -184,6 +184,8 @@ def _counts(r: Reading, index: Vector, x: Vector, step: list[Integer]) -> Expr:
 def _compared(r: Reading, op: str, a: Any, b: Any) -> Expr:
     if isinstance(a, Datum) and isinstance(b, Datum) and a.dtype == b.dtype == "index":
         return _compared_constants(r, op, a.term, b.term)
+    if isinstance(a, Datum) and isinstance(b, Datum) and a.dtype == b.dtype == "bool" and op in ("==", "!="):
+        return COMPARISONS[op](*(number_ops.truth(r.setting, x.term) for x in (a, b)))
     if isinstance(a, Datum) and isinstance(b, Datum) and a.dtype == b.dtype and op in ("==", "!="):
         return COMPARISONS[op](a.term, b.term)
     if isinstance(a, Expr) and isinstance(b, Expr) and a.sort is b.sort is laws.BOOL and op in ("==", "!="):

@@ -13,7 +13,7 @@ from morok.prove import smt
 from morok.prove.parametric import axis_conditions, folds, kept_axes, laws, loops, number_ops, shared, tensors, views
 from morok.prove.parametric.conditions import axes
 from morok.prove.parametric.number_ops import has_value
-from morok.prove.parametric.op_functions import dtype_named, function, name_of, one_of, result_dtype, wraps, zero_of
+from morok.prove.parametric.op_functions import dtype_named, function, name_of, one_of, result_dtype, wraps
 from morok.prove.parametric.polynomials import INT, Integer, integer, least, within
 from morok.prove.parametric.rule_values import (
     AxisList,
@@ -29,7 +29,7 @@ from morok.prove.parametric.rule_values import (
     vector,
     zero,
 )
-from morok.prove.parametric.sequences import axis_list_or_none, constant, listed, segments, width
+from morok.prove.parametric.sequences import axis_list_or_none, listed, segments, width
 from morok.prove.parametric.setting import same_everywhere
 from morok.prove.rule_syntax import only_names
 from morok.prove.semantics.term import Unsupported
@@ -99,7 +99,7 @@ def _value(r: Reading, e: S.Expr) -> Any:
         ) if r.tensors:
             return _first(r, found)
         case S.EIndex():
-            return item(r, value(r, e.sequence), number(value(r, e.index)))
+            return item(r, value(r, e.sequence), number(value(r, e.index)), id(e) in r.sure)
         case S.ERange():
             start = number(value(r, e.start))
             return Items(_length_of_range(r, number(value(r, e.stop)) - start + int(e.inclusive)), lambda k: start + k)
@@ -138,10 +138,13 @@ def _arithmetic(r: Reading, e: S.EBinary) -> Integer:
     raise Unsupported(f"{e.op} at every size")
 
 
-def item(r: Reading, sequence: Any, k: Integer) -> Any:
-    """One item of a sequence: at another place it has no value, and the rule does not fire."""
+def item(r: Reading, sequence: Any, k: Integer, sure: bool = False) -> Any:
+    """One item of a sequence: at another place it has no value, and the rule does not fire where it is `sure` to be asked."""
     found = items(sequence)
-    r.reached(r.setting.below(k, found.length))
+    inside = r.setting.below(k, found.length)
+    if sure and r.guarding:
+        r.setting.premise(inside)
+    r.reached(inside)
     return found.at(k)
 
 
@@ -526,7 +529,7 @@ def _constant(r: Reading, v: Any, dtype: Any) -> Vector:
     if not isinstance(dtype, Dtype):
         raise Unsupported("a constant of a dtype that is not read")
     if isinstance(v, Integer):
-        made = zero_of(dtype.element) if v.known == 0 and wraps(r, dtype.element) else constant(v, dtype.element)
+        made = r.integer_of(v, dtype.element)
     elif isinstance(v, Datum) and v.dtype == dtype.element:
         made = v.term
     elif isinstance(v, Expr) and v.sort is laws.BOOL and dtype.element == "bool":

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Final
 
 from morok.prove import smt
-from morok.prove.parametric import kept_axes, laws, views
+from morok.prove.parametric import equal_items, kept_axes, laws, views
 from morok.prove.parametric.element_rules import relate
 from morok.prove.parametric.number_ops import JOINING, decided, has_value
 from morok.prove.parametric.polynomials import INT, Integer, integer, within
@@ -171,18 +171,21 @@ def _taken_apart(s: Setting, t: Expr, f: Folded) -> bool:
     if s.few_elements:
         several = exception(s, f.kept.rank, lambda p: smt.Implies(f.kept.gone(p), f.size(p).term == 1))
         s.instance("A fold of one element is that element.", smt.Or(several, t == f.element(lambda p: integer(0))))
-    if s.few_elements and f.by.idempotent:
+    if s.few_elements and (f.by.idempotent or f.by.combine in s.algebra.repeated):
         _of_equals(s, t, f)
     before = len(s.laws)
     with s.indices() as b:
         element = f.element(b)
     if element.head == "apply" and element.data is f.by.combine:
-        parts = [fold(s, f.by, f.kept, f.size, _operand(f, k)) for k in range(2)]
+        parts = [fold(s, f.by, f.kept, f.size, _operand(s, f, k)) for k in range(2)]
         s.instance("A fold of combinations is the combination of the folds.", _combination(s, t, f, parts))
         if f.by.combine not in JOINING:
             s.combined[t] = f.by.combine(*parts)
+    elif element.head == "apply" and element.data in s.algebra.together.get(f.by.combine, ()):
+        parts = [fold(s, f.by, f.kept, f.size, _operand(s, f, k)) for k in range(2)]
+        s.instance("A sum of differences is the difference of the sums.", t == element.data(*parts))
     if element.head == "apply" and element.data in f.by.outward:
-        inner = fold(s, f.by.outward[element.data](), f.kept, f.size, _operand(f, 0))
+        inner = fold(s, f.by.outward[element.data](), f.kept, f.size, _operand(s, f, 0))
         one = _one_value(s, f, t, element.data(inner))
         s.instance("What is computed of elements may be computed of their fold.", one)
     if element.head == "apply" and element.data is f.by.times:
@@ -223,10 +226,11 @@ def _is_fold(s: Setting, t: Expr, f: Folded) -> bool:
     return t in s.folded and (s.folded[t].by.op, s.folded[t].by.dtype) == (f.by.op, f.by.dtype)
 
 
-def _operand(f: Folded, k: int) -> Callable[[Indices], Expr]:
+def _operand(s: Setting, f: Folded, k: int) -> Callable[[Indices], Expr]:
     def at(b: Indices) -> Expr:
         element = f.element(b)
-        if element.head != "apply" or element.data not in (f.by.combine, f.by.times, *f.by.outward):
+        known = (f.by.combine, f.by.times, *f.by.outward, *s.algebra.together.get(f.by.combine, ()))
+        if element.head != "apply" or element.data not in known:
             raise Unsupported("elements that are computed otherwise at other indices")
         operand: Expr = element.args[k]
         return operand
@@ -300,7 +304,7 @@ def _product_with_sums(s: Setting, t: Expr, f: Folded, element: Expr) -> None:
 
     def summand(j: int) -> Callable[[Indices], Expr]:
         def at(b: Indices) -> Expr:
-            product: Expr = times(_summand(_operand(f, k)(b), combine, j), _operand(f, 1 - k)(b))
+            product: Expr = times(_summand(_operand(s, f, k)(b), combine, j), _operand(s, f, 1 - k)(b))
             return product
 
         return at
@@ -322,7 +326,7 @@ def _distributed(s: Setting, t: Expr, f: Folded, k: int) -> None:
     assert times is not None
 
     def inner(at: Indices) -> tuple[Expr, Callable[[Expr], Expr]]:
-        factors = [_operand(f, 0)(at), _operand(f, 1)(at)]
+        factors = [_operand(s, f, 0)(at), _operand(s, f, 1)(at)]
         return factors[k], lambda e: times(*(e if j == k else x for j, x in enumerate(factors)))
 
     with s.indices() as b:
@@ -366,13 +370,29 @@ def _sum(s: Setting, t: Expr, nothing: Expr) -> None:
 
 
 def _of_equals(s: Setting, t: Expr, f: Folded) -> None:
-    """A fold of one value, by an op that makes no more of it."""
+    """A fold of one value: by an op that makes no more of it, or a sum over a known number of axes, or one."""
     w, inside = _index(s, f)
     s.within = (*f.within, inside)
     one = f.element(lambda p: integer(0))
     differ = smt.And(inside, smt.Not(f.element(w) == one))
     s.within = ()
-    s.instance("The greatest, or least, of equal values is that value.", smt.Or(smt.Not(full(s, f)), differ, t == one))
+    if f.by.idempotent:
+        same = smt.Or(smt.Not(full(s, f)), differ, t == one)
+        s.instance("The greatest, or least, of equal values is that value.", same)
+    elif (many := _how_many(f)) is not None:
+        equal_items.about(s, f.by.combine, t, one, many, smt.Or(smt.Not(full(s, f)), differ))
+
+
+def _how_many(f: Folded) -> Integer | None:
+    """The number of elements that are folded; None where they are along any number of axes."""
+    if f.kept.alone is not None:
+        return f.size(f.kept.alone)
+    if f.kept.rank.known is None:
+        return None
+    many = integer(1)
+    for p in map(integer, range(f.kept.rank.known)):
+        many = many * chosen(f.kept.gone(p), f.size(p), integer(1))
+    return many
 
 
 def _cut(s: Setting, t: Expr, f: Folded, axis: Integer, starts: list[Integer]) -> None:

@@ -215,6 +215,9 @@ def combining(r: Reading, folding: str, dtype: str) -> Applicable:
         r.setting.algebra.idempotent.add(f)
     elif folding == "Add" and wraps(r, dtype):
         r.setting.algebra.neutral[f] = zero_of(dtype)
+        if r.built_in:
+            r.setting.algebra.repeated[f] = function(r, "Mul", [dtype, dtype]), dtype
+            r.setting.algebra.together[f] = frozenset({f, function(r, "Sub", [dtype, dtype])})
     return f
 
 

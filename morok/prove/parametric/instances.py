@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Final
 
 from morok.prove import smt
-from morok.prove.parametric import fold_laws, fold_orders, kept_axes, laws, moved_axes
+from morok.prove.parametric import equal_items, fold_laws, fold_orders, kept_axes, laws, moved_axes
 from morok.prove.parametric.number_ops import decided, has_value
 from morok.prove.parametric.polynomials import TIMES, Integer, integer, within
 from morok.prove.parametric.quantified import every, exception
@@ -89,6 +89,8 @@ def _about(s: Setting, t: Expr) -> None:
     if t.data in s.algebra.commutative:
         x, y = t.args
         s.instance("A commutative op does not depend on the order of its operands.", t == t.data(y, x))
+    if t.data in s.algebra.involutions and (t.args[0].head != "apply" or t.args[0].data is not t.data):
+        s.instance("What is negated twice is what it was.", t.data(t) == t.args[0])
     if t.data is TIMES:
         for n in sorted(s.numbers):
             s.law(laws.product_with, n, *t.args)
@@ -212,7 +214,13 @@ def _about_digit(s: Setting, t: Expr) -> None:
 
 
 def _about_backwards(s: Setting) -> None:
-    """Digits of two places along one axis of one shape, which may be as far from the first place and from the last."""
+    """Places of two index vectors in one shape, and digits of two places along one axis of one: they may be as far from the
+    first and from the last.
+    """
+    flat = [t for t in s.terms() if t.head == "apply" and t.data is laws.FLAT and t.args[0] not in s.pieces]
+    for one, other in itertools.combinations(flat, 2):
+        if one.args[0] is other.args[0]:
+            _about_places_backwards(s, one, other)
     digits = [t for t in s.terms() if t.head == "apply" and t.data is laws.DIGIT]
     for one, other in itertools.combinations(digits, 2):
         shape, _, axis = one.args
@@ -221,6 +229,23 @@ def _about_backwards(s: Setting) -> None:
             places = s.polynomial(one.args[1]), s.polynomial(other.args[1])
             size = s.number_of(s.sequences[shape][1](k))
             s.law(laws.digits_backwards, (shape, s.sequences[shape][0]), (k, size), places, (one, other))
+
+
+def _about_places_backwards(s: Setting, one: Expr, other: Expr) -> None:
+    """The places of two index vectors of which one has every index as far from the first as the other has it from the last."""
+    shape = one.args[0]
+    (rank, size), (_, index), (_, its_index) = (s.sequences[a] for a in (shape, one.args[1], other.args[1]))
+
+    def backwards(k: Integer) -> Expr:
+        i, j, n = (s.number_of(of(k)) for of in (index, its_index, size))
+        return smt.And(within(i, 0, n), (i + j).term == (n - 1).term)
+
+    s.instance(
+        "The place of the indices from the last ones on is as far from the last place.",
+        smt.Or(
+            exception(s, rank, backwards), (integer(one) + integer(other)).term == (integer(laws.SIZE(shape)) - 1).term
+        ),
+    )
 
 
 def _about_left_out(s: Setting, t: Expr) -> None:
@@ -405,6 +430,8 @@ def _about_fold(s: Setting, t: Expr) -> None:
     combine = s.regrouped[t.data]
     first = item(integer(0))
     s.instance("A fold of one item is that item.", smt.Implies(length.term == 1, t == first))
+    if combine in s.algebra.repeated:
+        equal_items.about(s, combine, t, first, length, exception(s, length, lambda k: item(k) == first))
     if combine in s.algebra.idempotent:
         unlike = exception(s, length, lambda k: item(k) == first)
         s.instance(
@@ -413,12 +440,12 @@ def _about_fold(s: Setting, t: Expr) -> None:
         )
     with s.anywhere() as place:
         one = item(place)
-    if one.head == "apply" and one.data is combine:
+    if one.head == "apply" and one.data in s.algebra.together.get(combine, (combine,)):
         left = s.tuple_of(length, lambda k: item(k).args[0])
         right = s.tuple_of(length, lambda k: item(k).args[1])
         s.instance(
-            "A fold of combinations is the combination of the folds.",
-            smt.Implies(length.term > 0, t == combine(t.data(left), t.data(right))),
+            "A fold of combinations, or of differences, is that of the folds.",
+            smt.Implies(length.term > 0, t == one.data(t.data(left), t.data(right))),
         )
 
 

@@ -163,6 +163,7 @@ def all_but(rank: Integer, k: Integer) -> Remaining:
         lambda j: chosen(j.term < k.term, j, j + 1),
         lambda p: chosen(p.term < k.term, p, p - 1),
         within(k, 0, rank),
+        k,
     )
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from morok.dsl import syntax as S
 from morok.prove import smt
 from morok.prove.parametric import laws
+from morok.prove.parametric.number_ops import number as number_of
 from morok.prove.parametric.op_functions import name_of
 from morok.prove.parametric.polynomials import INT, integer
 from morok.prove.parametric.rule_values import Loops
@@ -86,13 +87,16 @@ def _unknown(r: Reading, name: str, several: bool) -> Loops:
 
 
 def _range(r: Reading, p: Any) -> Loops:
-    """A loop of which the pattern binds the length: what is known of the bounds of this says whether it runs once, or never."""
+    """A loop of which the pattern binds the length: what is known of this, or of its bounds, says if it runs once, or never."""
     end = r.parts("Range", p).get("end")
     name = name_of(end)
-    if not name or name.startswith("_"):
+    if isinstance(end, S.PConst) and end.bound is not None and r.element(end) == "index":
+        least = most = number_of(r.setting, r.one(end).at(r.here, integer(0))).term
+    elif not name or name.startswith("_"):
         raise Unsupported("a loop of a length without a name")
-    r.one(end)
-    least, most = (bound(which, name) for which in BOUNDS)
+    else:
+        r.one(end)
+        least, most = (bound(which, name) for which in BOUNDS)
     made = _unknown(r, "_range", several=False)
     return Loops(made.name, made.function, made.length, smt.And(least == 1, most == 1), most <= 0)
 

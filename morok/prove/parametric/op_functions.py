@@ -10,6 +10,7 @@ from morok.dsl import syntax as S
 from morok.prove import smt
 from morok.prove.encoding.encoder_state import kept_ops
 from morok.prove.parametric.laws import VALUE
+from morok.prove.parametric.polynomials import INT, Integer, integer
 from morok.prove.rule_syntax import ops_of
 from morok.prove.semantics.term import Unsupported
 from morok.prove.smt import Applicable, Expr
@@ -49,6 +50,8 @@ def function(r: Reading, op: str, dtypes: Sequence[str], to: str | None = None, 
     commutes = r.rule.dialect.ops[op].commutative and len(set(dtypes)) == 1 and len(dtypes) == 2
     if commutes and not tells_which_nan(r, dtypes[0]):
         r.setting.algebra.commutative.add(f)
+    if r.built_in and op in ("Neg", "Not"):
+        r.setting.algebra.involutions.add(f)
     return f
 
 
@@ -82,7 +85,16 @@ def zero_of(dtype: str) -> Expr:
 
 def one_of(dtype: str) -> Expr:
     """The number 1 of a dtype of integers."""
-    return smt.Const(Symbol("fixed", "literal", "1", dtype), VALUE)
+    return whole_number(integer(1), dtype)
+
+
+def whole_number(n: Integer, dtype: str) -> Expr:
+    """An integer of a dtype that wraps, which holds it."""
+    if n.known == 0:
+        return zero_of(dtype)
+    if n.known is not None:
+        return smt.Const(Symbol("fixed", "literal", str(n.known), dtype), VALUE)
+    return smt.Function(Symbol("function", "integer", dtype), INT, VALUE)(n.term)
 
 
 def ring(r: Reading, dtype: str) -> tuple[Applicable, Expr] | None:

@@ -112,9 +112,7 @@ def questions(rule: CheckedRule, choices: Choices, ask: Asks, proves: Proves | N
     try:
         return [*lengths, *_questions(rule, choices, ask)]
     except NotShown:
-        if proves is None:
-            raise
-        return [*lengths, *_questions(rule, choices, ask, proves)]
+        return [*lengths, *_questions(rule, choices, ask, proves, by_numbers=True)]
 
 
 def _lengths(rule: CheckedRule, choices: Choices, ask: Asks) -> list[Question]:
@@ -149,7 +147,9 @@ def _length(rule: CheckedRule, choices: Choices, number: int) -> Question | None
     return None
 
 
-def _questions(rule: CheckedRule, choices: Choices, ask: Asks, proves: Proves | None = None) -> list[Question]:
+def _questions(
+    rule: CheckedRule, choices: Choices, ask: Asks, proves: Proves | None = None, by_numbers: bool = False
+) -> list[Question]:
     """One question of all claims together; where that is more than the solver can do, one of each."""
 
     def follows(asked: Question) -> bool:
@@ -159,8 +159,8 @@ def _questions(rule: CheckedRule, choices: Choices, ask: Asks, proves: Proves | 
     claims = None
     found: list[Question] = []
     try:
-        whole = question(rule, choices, proves=proves)
-        if proves is not None and not whole.related:
+        whole = question(rule, choices, None, proves, by_numbers)
+        if by_numbers and not whole.related:
             raise NotShown
         if follows(whole):
             return [whole]
@@ -169,7 +169,7 @@ def _questions(rule: CheckedRule, choices: Choices, ask: Asks, proves: Proves | 
         pass
     while claims is None or len(found) < claims:
         choices.restart()
-        one = question(rule, choices, len(found), proves)
+        one = question(rule, choices, len(found), proves, by_numbers)
         if one.claims == 1 or not follows(one):
             raise NotShown
         found.append(one)
@@ -203,7 +203,9 @@ class Question(NamedTuple):
         return [*self.known, smt.Not(self.claim)]
 
 
-def question(rule: CheckedRule, choices: Choices, only: int | None = None, proves: Proves | None = None) -> Question:
+def question(
+    rule: CheckedRule, choices: Choices, only: int | None = None, proves: Proves | None = None, by_numbers: bool = False
+) -> Question:
     """The question whether a rule holds at every size, or whether one of its claims does."""
     reading = Reading(rule, choices)
     setting = reading.setting
@@ -216,7 +218,7 @@ def question(rule: CheckedRule, choices: Choices, only: int | None = None, prove
             setting, tensors.of(vector(pattern)), tensors.of(vector(target)), reading.element(rule.syntax.pattern)
         )
     else:
-        _same_lane(setting, reading, place(pattern), place(target))
+        _same_lane(setting, reading, place(pattern), place(target), by_numbers)
     claims = setting.claims
     if only is not None:
         setting.only(claims[only])
@@ -225,8 +227,8 @@ def question(rule: CheckedRule, choices: Choices, only: int | None = None, prove
     return Question(setting.premises, setting.laws, claim, len(claims), setting.elements.related)
 
 
-def _same_lane(setting: Setting, r: Reading, pattern: Vector, target: Vector) -> None:
-    """Claim that any lane of two vectors is the same, or any place of two elements of storage."""
+def _same_lane(setting: Setting, r: Reading, pattern: Vector, target: Vector, by_numbers: bool) -> None:
+    """Claim that any lane of two vectors is the same, or any place of two elements of storage; `by_numbers`: the same number."""
     if pattern.of_vectors is not target.of_vectors and not target.uniform:
         raise Unsupported("an element that may be a vector in place of another value, or the other way round")
     lane = integer(smt.Int(Symbol("fixed", "lane")))
@@ -240,9 +242,14 @@ def _same_lane(setting: Setting, r: Reading, pattern: Vector, target: Vector) ->
     wanted = pattern.at(r.here, lane)
     setting.guard += [inside, *setting.defined]
     given = target.at(r.here, lane)
-    if element_rules.relate(setting, r.element(r.rule.syntax.pattern), wanted, given):
-        setting.guard.append(has_value(setting, wanted))
+    dtype = r.element(r.rule.syntax.pattern)
     same = wanted == given
+    if element_rules.relate(setting, dtype, wanted, given):
+        setting.guard.append(has_value(setting, wanted))
+    elif by_numbers and dtype in ("index", "bool"):
+        setting.elements.related = True
+        setting.guard.append(has_value(setting, wanted))
+        same = smt.And(*element_rules.agreement(setting, dtype, wanted, given))
     setting.claim(smt.Or(wanted == NONE, same) if setting.selections else same)  # no value where a condition has none
     setting.guard.clear()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final, Literal
 
@@ -25,7 +26,7 @@ from morok.prove.parametric import (
     tensors,
 )
 from morok.prove.parametric.lane_unknowns import Lanes
-from morok.prove.parametric.op_functions import one_of, ring, wraps, zero_of
+from morok.prove.parametric.op_functions import one_of, ring, whole_number, wraps
 from morok.prove.parametric.polynomials import INT, Integer, integer, within
 from morok.prove.parametric.rule_values import (
     AxisList,
@@ -44,7 +45,7 @@ from morok.prove.parametric.rule_values import (
     splat,
     vector,
 )
-from morok.prove.parametric.sequences import axis_list_or_none, constant, listed, one_by_one, segments
+from morok.prove.parametric.sequences import axis_list_or_none, listed, one_by_one, segments
 from morok.prove.parametric.setting import Setting
 from morok.prove.parametric.shapes import Shapes, evaluated
 from morok.prove.rule_syntax import ops_of
@@ -318,20 +319,19 @@ class Reading:
             return laws.TRUTH(smt.BoolVal(written.value))
         text = written.text
         if wraps(self, dtype):
-            if whole(written) == 0:
-                return zero_of(dtype)
-            text = str(written.value)
+            return whole_number(integer(whole(written)), dtype)
         return smt.Const(Symbol("fixed", "literal", text, dtype), VALUE)
 
     def constant(self, p: S.PConst) -> Vector:
         count = self.lanes.of(self.rule.type_of(p))
         dtype = self.element(p)
         if p.kind in ("vconst", "anyconst"):
-            f = smt.Function(self.setting.symbol("vconst") if p.bound is None else Symbol("value", p.bound), INT, VALUE)
-            self.setting.constant_lanes.add(f)
+            lane_of = self.lane_of_constant(
+                self.setting.symbol("vconst") if p.bound is None else Symbol("value", p.bound), dtype
+            )
             if p.bound is not None:
-                self.bind(p.bound, Items(self.setting.count(count), lambda k: Datum(f(k.term), dtype)))
-            return Vector(count, lambda e, lane: f(lane.term), constant=True)
+                self.bind(p.bound, Items(self.setting.count(count), lambda k: Datum(lane_of(k), dtype)))
+            return Vector(count, lambda e, lane: lane_of(lane), constant=True)
         name = self.setting.symbol(p.kind) if p.bound is None else Symbol("value", p.bound)
         value = smt.Const(name, VALUE)
         if dtype == "index" and p.kind in _NUMBERS:
@@ -348,6 +348,33 @@ class Reading:
             self.bind(p.bound, Datum(value, dtype))
         self.setting.constants.add(value)
         return Vector(count, lambda e, lane: value, tensor=tensors.scalar(value), constant=True)
+
+    def lane_of_constant(self, name: Symbol, dtype: str) -> Callable[[Integer], Expr]:
+        """The lanes of a constant vector: of dtype index each is a number, of bools a truth."""
+        if dtype in ("index", "bool"):
+            of, made = (INT, laws.NUMBER) if dtype == "index" else (laws.BOOL, laws.TRUTH)
+            number_of = smt.Function(name, INT, of)
+            return lambda lane: made(number_of(lane.term))
+        f = smt.Function(name, INT, VALUE)
+        self.setting.constant_lanes.add(f)
+        return lambda lane: f(lane.term)
+
+    def integer_of(self, value: Integer, dtype: str) -> Expr:
+        """An integer as a constant of a dtype: of one that wraps it must be within the bounds, at every choice of dtypes."""
+        if dtype == "index":
+            return laws.NUMBER(value.term)
+        if not wraps(self, dtype):
+            raise Unsupported(f"an integer that {dtype} may not hold")
+        of = self.rule.domains.get(dtype, (dtype,))
+        least = max(-(1 << int(d[1:]) - 1) if d[0] == "i" else 0 for d in of)
+        most = min((1 << int(d[1:]) - (d[0] == "i")) - 1 for d in of)
+        if value.known is None or not least <= value.known <= most:
+            if self.part != "target" or self.guarding:
+                raise Unsupported(f"an integer that {dtype} may not hold")
+            self.claim(smt.And(value.term >= least, value.term <= most))
+        made = whole_number(value, dtype)
+        self.setting.constants.add(made)
+        return made
 
     def _stands_for(self, name: str, value: Expr) -> bool:
         """True if a name denotes the same value of a constant already."""
@@ -461,7 +488,7 @@ class Reading:
             return splat(self.literal(e, self.element(e)))
         value = self.value(e)
         if isinstance(value, Integer):
-            return splat(constant(value, self.element(e)))
+            return splat(self.integer_of(value, self.element(e)))
         if isinstance(value, Expr) and value.sort is laws.BOOL:
             return splat(laws.TRUTH(value))
         return value
@@ -498,13 +525,13 @@ class Reading:
         if isinstance(part, S.PList):
             part = list(part.items)
         if not isinstance(part, list):
-            return [x for s in segments(self.value(part)) for x in one_by_one(s)]
+            return [x for s in segments(self.value(part)) for x in one_by_one(s, self.numbers)]
         out: list[Items | Vector] = []
         for item in part:
             if isinstance(item, S.PSequence):
                 out.append(self.sequence(item))
             elif isinstance(item, S.ESpread):
-                out += [x for s in segments(self.value(item.sequence)) for x in one_by_one(s)]
+                out += [x for s in segments(self.value(item.sequence)) for x in one_by_one(s, self.numbers)]
             elif isinstance(item, S.EComprehension):
                 out.append(self.value(item))
             else:

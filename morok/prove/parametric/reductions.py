@@ -91,7 +91,8 @@ def _axes(r: Reading, part: Any) -> tuple[Items, list[Items]]:
         made = listed([written(r, i, INT) for i in part.items])
         return made, [made]
     value = r.value(S.EName(part.name) if isinstance(part, S.PVar) else getattr(part, "value", part))
-    parts = [items(v) for v in value] if isinstance(value, list) else [items(value)]
+    given = value if isinstance(value, list) else [value]
+    parts = [listed([v]) if isinstance(v, Integer) else items(v) for v in given]
     together = behind(r.setting, parts)
     return Items(together.length, lambda k: _at(together, k)), parts
 

@@ -41,6 +41,7 @@ class Remaining:
     axis    the axis that is left as so many-th
     place   where an axis is among those that are left
     so      the condition that there are such axes
+    alone   the axis that alone is gone; None where there may be others
     """
 
     rank: Integer
@@ -49,6 +50,7 @@ class Remaining:
     axis: Callable[[Integer], Integer]
     place: Callable[[Integer], Integer]
     so: Expr = smt.TRUE
+    alone: Integer | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,17 @@ from morok import value_domains
 from morok.prove import smt
 from morok.prove.parametric import laws
 from morok.prove.parametric.polynomials import Integer, integer, within
-from morok.prove.parametric.rule_values import AxisList, Datum, Items, Vector, axis_list, items, number, vector
+from morok.prove.parametric.rule_values import (
+    AxisList,
+    Datum,
+    Items,
+    Vector,
+    axis_list,
+    items,
+    number,
+    splat,
+    vector,
+)
 from morok.prove.parametric.setting import Setting
 from morok.prove.semantics.term import Unsupported, is_false, is_true, truth
 from morok.prove.smt import Expr
@@ -140,8 +150,9 @@ def axis_list_or_none(of: Any) -> AxisList:
     return AxisList(tuple(parts))
 
 
-def one_by_one(s: Items | Vector) -> list[Items | Vector]:
-    """The items of a sequence of known length, each as a node."""
+def one_by_one(s: Items | Vector, numbers: bool) -> list[Items | Vector]:
+    """The items of a sequence of known length, each as a node: an integer only where `numbers` are read."""
     if isinstance(s, Vector) or s.length.known is None:
         return [s]
-    return [vector(s.at(integer(k))) for k in range(s.length.known)]
+    found = [s.at(integer(k)) for k in range(s.length.known)]
+    return [splat(laws.NUMBER(x.term)) if numbers and isinstance(x, Integer) else vector(x) for x in found]

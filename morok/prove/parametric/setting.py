@@ -94,6 +94,9 @@ class Algebra:
     idempotent   the functions f with f(x, x) = x
     commutative  those with f(x, y) = f(y, x)
     neutral      the number e with f(x, e) = x, by f
+    repeated     the product, of a sum, that it is of equal values, and their dtype
+    together     the functions g for which the fold of all g(x, y) is g of the folds of all x and all y, by the fold
+    involutions  those with f(f(x)) = x
     taken_out    the fold h such that f of all g(x) is g of h of all x, by f and g: -min(x) is the maximum of -x
     """
 
@@ -102,6 +105,9 @@ class Algebra:
     idempotent: set[Applicable] = field(default_factory=set)
     commutative: set[Applicable] = field(default_factory=set)
     neutral: dict[Applicable, Expr] = field(default_factory=dict)
+    repeated: dict[Applicable, tuple[Applicable, str]] = field(default_factory=dict)
+    together: dict[Applicable, frozenset[Applicable]] = field(default_factory=dict)
+    involutions: set[Applicable] = field(default_factory=set)
     taken_out: dict[Applicable, dict[Applicable, Applicable]] = field(default_factory=dict)
 
 

@@ -175,15 +175,18 @@ def _constants(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
     for s in sequences.segments(r.value(parts.get("values") or _field(r, op, parts))):
         if not isinstance(s, Items):
             raise Unsupported("a constant vector of nodes")
-        found.append(Items(s.length, _of_dtype(s.at, dtype)))
+        found.append(Items(s.length, _of_dtype(r, s.at, dtype)))
     return replace(joined(r, list(found), single=True), constant=True)
 
 
-def _of_dtype(at: Callable[[Integer], Any], dtype: str) -> Callable[[Integer], Datum]:
+def _of_dtype(r: Reading, at: Callable[[Integer], Any], dtype: str) -> Callable[[Integer], Datum]:
     def item(k: Integer) -> Datum:
         found = at(k)
         if isinstance(found, Integer):
-            return Datum(sequences.constant(found, dtype), dtype)
+            made = sequences.constant(found, dtype) if found.known is None else r.integer_of(found, dtype)
+            return Datum(made, dtype)
+        if isinstance(found, Expr) and found.sort is laws.BOOL and dtype == "bool":
+            return Datum(laws.TRUTH(found), dtype)
         if not isinstance(found, Datum) or found.dtype != dtype:
             raise Unsupported("a constant at another dtype")
         return found

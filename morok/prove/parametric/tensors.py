@@ -159,10 +159,11 @@ def same(s: Setting, pattern: Tensor, target: Tensor, dtype: str) -> None:
     """Claim that two tensors have one shape, and one element at every index vector inside it."""
     if not pattern.rank.same(target.rank):
         s.claim(pattern.rank.term == target.rank.term)
-    axis = s.probe("axis")
-    s.guard.append(s.below(axis, pattern.rank))
-    s.claim(pattern.size(axis).term == target.size(axis).term)
-    s.guard.pop()
+    if 0 not in (pattern.rank.known, target.rank.known):
+        axis = s.probe("axis")
+        s.guard.append(s.below(axis, pattern.rank))
+        s.claim(pattern.size(axis).term == target.size(axis).term)
+        s.guard.pop()
     at = smt.Function(s.symbol("at"), INT, INT)
     # there may be no such index vector: only the elements are compared under this
     inside = smt.Bool(s.symbol("inside"))
