@@ -14,6 +14,7 @@ from morok import Tensor, config
 from morok.ir.op import Op
 from morok.passes.listing_stream import showing_on
 from morok.passes.rangeify import rangeify
+from morok.passes.rangeify.cost import CPU
 from morok.passes.rangeify.state import State
 
 Array = np.ndarray[Any, Any]
@@ -179,7 +180,7 @@ def test_the_trace_says_what_was_decided_and_why() -> None:
 
 def state_of(t: Tensor, nested: bool = True) -> State:
     """What rangeify decides about a tensor's program, on the CPU or, not nested, on a GPU."""
-    return rangeify([t.uop], "CPU" if nested else "CUDA", nested=nested)
+    return rangeify([t.uop], "CPU", target=CPU.target) if nested else rangeify([t.uop], "CUDA")
 
 
 @pytest.mark.sampled(4)

@@ -19,6 +19,7 @@ from morok.passes import index_maps
 from morok.passes.index_maps import Indices
 from morok.passes.rangeify.cost import CALLS, HEAVY, READS, SPREAD, STRAIGHT, SUMMED, TURNED, Weights, is_free
 from morok.passes.rangeify.state import Decision, Demand, beneath, count, is_leaf
+from morok.passes.register_tiles import tiles
 
 MOST_PLACES: Final = 4  # most index vectors at which a node is recomputed
 # most reductions one behind the other in a kernel: optimizing it takes time quadratic in its loops
@@ -193,7 +194,7 @@ class Cuts:
             return size if d.repeated else d.runs, True, False
         known = frozenset[UOp]().union(*[i.ranges for i in d.indices])
         if not self.nested:
-            return d.runs / min(_lengths([r for r in own if r not in known]), machine.rows), True, False
+            return d.runs / min(_lengths([r for r in own if r not in known]), machine.shared), True, False
         last = own[-1]
         in_vectors = any(i is last or (i.op is Op.Add and last in i.src) for i in d.indices)
         if d.folds == 0 or known.issubset(own):  # a value invariant in a fold is hoisted out of it
@@ -210,7 +211,15 @@ class Cuts:
         idle = [r for r in own if r in d.around and r not in known]
         if not idle or not d.tiled:
             return d.runs, in_vectors or _along(d.indices) >= VECTOR // 2, False
-        return d.runs / min(_lengths(idle), machine.columns if in_vectors else machine.rows), in_vectors, True
+        if d.scanned:
+            return d.runs / _lengths(idle), in_vectors, True
+        # a factor of a product: once for all rows of a tile, if it is the one with columns, or for all columns
+        along = _lengths(idle[-1:])
+        if in_vectors:
+            times, _ = tiles(along, _lengths([last]), d.node.dtype.itemsize, machine.target)
+        else:
+            _, times = tiles(1, along, d.node.dtype.itemsize, machine.target)
+        return d.runs * times / along, in_vectors, True
 
 
 def _lengths(loops: Sequence[UOp]) -> int:
