@@ -115,11 +115,16 @@ def _rows(s: Scheduler, loops: _Loops) -> bool:
 
 
 def _matrix_products(s: Scheduler, loops: _Loops) -> bool:
-    """Sums of products with a factor that is contiguous along columns: a register tile."""
+    """Sums of products with a factor that is contiguous along columns: a register tile, of a copied factor where it can be if
+    windows overlap, or results are not contiguous along columns.
+    """
     tile = matmul(s.ast, loops.accesses, loops.outputs, loops.reduced) if loops.reduced else None
     if tile is None:
         return False
-    if (product := windows(s, loops.accesses, tile[1], loops.outputs, loops.reduced)) is not None:
+    product = windows(s, loops.accesses, tile[1], loops.outputs, loops.reduced)
+    if product is None and not any(t.terms.get(tile[1]) == 1 for t in loops.accesses.stores):
+        product = scattered(s, loops.accesses, loops.outputs, loops.reduced, COPY_ROWS)
+    if product is not None:
         in_copied_tiles(s, loops.accesses, product)
     else:
         tile_matmul(s, loops.accesses, *tile, copied_slot(s, loops.accesses, *tile))
