@@ -157,7 +157,7 @@ class Cuts:
                 stored += d.runs * (bytes_ns if alone else machine.simple[1])
                 continue
             times, in_vectors, factor = self._computed(d, size)
-            if gated and not factor and (d.filling or d.folds or d.gates):
+            if gated and (in_vectors or not factor) and (d.filling or d.folds or d.gates):
                 merged += times * machine.gated
             if strays and strays[k] and not (factor and flags & TURNED):  # tiles read columns as fast as rows
                 merged += times * machine.stray
