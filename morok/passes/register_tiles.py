@@ -11,6 +11,7 @@ from morok.passes.target import Target
 
 MAX_LANES: Final = 256  # most lanes of a kernel: the product over its vectorized axes
 TILE: Final = 16  # vectors of a tile
+SUM_VECTORS: Final = 4  # vector accumulators of a reduction to a scalar
 
 
 def widest(length: int, lanes: int, vectors: int) -> int:
@@ -23,6 +24,12 @@ def widest(length: int, lanes: int, vectors: int) -> int:
     if length >= 2 * lanes:
         return lanes * (vectors if length >= 8 * lanes * vectors else 1)
     return length
+
+
+def summed_singly(length: int, itemsize: int, target: Target) -> int:
+    """The elements of a row that a reduction along it takes one at a time, behind its whole vectors."""
+    lanes = max(1, target.vector_bytes // max(4, itemsize))
+    return length % widest(length, lanes, SUM_VECTORS) if length >= 2 * lanes else 0
 
 
 def most_vectors(registers: int) -> int:

@@ -48,6 +48,22 @@ FACTORS: dict[str, tuple[Callable[[], Tensor], int]] = {
 }
 
 
+FOLDED: dict[str, tuple[Callable[[Tensor], Tensor], int]] = {
+    "sum": (lambda x: x.tanh().sum(1), 39),
+    "max": (lambda x: x.tanh().max(1), 39),
+    "of a power": (lambda x: ((x * x + 1) ** 1.5).sum(1), 37),
+}
+
+
+@on_every_target
+@pytest.mark.parametrize("name", FOLDED)
+def test_what_a_fold_takes_one_at_a_time_is_stored_if_much_of_it_is(name: str, target: Target) -> None:
+    """Behind the whole vectors of a row: of whole vectors nothing is stored."""
+    program, length = FOLDED[name]
+    cut = {n: any(d.cut for d in decisions(program(tensor(400, n)), target)) for n in (length, 32)}
+    assert cut == {length: True, 32: False}
+
+
 def decisions(t: Tensor, target: Target) -> list[Decision]:
     return rangeify([t.uop], "CPU", target=target).decisions
 

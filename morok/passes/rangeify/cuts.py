@@ -19,7 +19,8 @@ from morok.passes import index_maps
 from morok.passes.index_maps import Indices
 from morok.passes.rangeify.cost import CALLS, HEAVY, READS, SPREAD, STRAIGHT, SUMMED, TURNED, Weights, is_free
 from morok.passes.rangeify.state import Decision, Demand, beneath, count, is_leaf
-from morok.passes.register_tiles import tiles
+from morok.passes.register_tiles import summed_singly, tiles
+from morok.passes.target import Target
 
 MOST_PLACES: Final = 4  # most index vectors at which a node is recomputed
 # most reductions one behind the other in a kernel: optimizing it takes time quadratic in its loops
@@ -163,6 +164,8 @@ class Cuts:
                 merged += times * machine.stray
             if in_vectors:
                 merged, stored = merged + times * (fast + factor * machine.factor[0]), stored + times * bytes_ns
+                if d.folds and not factor and not flags & TURNED:
+                    merged += times * _rest(d, machine.target) * (slow - fast)
             else:
                 share = 1.0 if factor else machine.loose
                 merged += times * (share * slow + factor * machine.factor[1])
@@ -220,6 +223,15 @@ class Cuts:
         else:
             _, times = tiles(1, along, d.node.dtype.itemsize, machine.target)
         return d.runs * times / along, in_vectors, True
+
+
+def _rest(d: Demand, target: Target) -> float:
+    """The fraction of a fold's elements that it takes one at a time: those behind the last whole vector of each row."""
+    row = next((i for i in reversed(d.indices) if i.ranges), None)
+    if row is None or row.op is not Op.Range or row.arg[1] is not AxisType.Reduce:
+        return 0.0
+    length = _lengths([row])
+    return summed_singly(length, d.node.dtype.itemsize, target) / length
 
 
 def _lengths(loops: Sequence[UOp]) -> int:
