@@ -10,6 +10,7 @@ import pytest
 
 from morok import Tensor
 from morok.ir.dtype import dtypes
+from morok.ir.op import Op
 from morok.optimize.heuristics import optimize
 from morok.optimize.opts import OptOp
 from morok.passes.rangeify import rangeify
@@ -73,6 +74,29 @@ def decisions(t: Tensor, target: Target) -> list[Decision]:
 def test_what_many_tiles_would_compute_is_stored(name: str, target: Target) -> None:
     program, size = FACTORS[name]
     assert any(d.cut and not d.why and d.size == size for d in decisions(program(), target))
+
+
+@on_every_target
+def test_of_joined_values_each_element_is_computed_once_if_they_are_stored(target: Target) -> None:
+    """In a sum of rows each is computed for all elements, where parts end inside a vector."""
+    a, b = tensor(150, 71), tensor(150, 70)
+    found = {d.node.op: d for d in decisions((a * 2).exp().cat(b.tanh(), axis=1).sum(1), target)}
+    assert found[Op.Concat].cut
+    assert {op: (d.runs, d.cut) for op, d in found.items() if op in COSTLY} == {
+        Op.Exp: (a.size, False),
+        Op.Tanh: (b.size, False),
+    }
+    alone = {d.node.op: d for d in decisions(a.exp().cat(b.tanh(), axis=1) * 2, target)}
+    assert not any(d.cut for d in alone.values())
+    assert alone[Op.Concat].merged < found[Op.Concat].merged / 1.5
+
+
+@on_every_target
+def test_a_register_holds_half_as_many_doubles(target: Target) -> None:
+    def merged(t: Tensor) -> float:
+        return max(d.merged for d in decisions(t.tanh().argmax(1), target) if d.node.op is Op.Tanh)
+
+    assert merged(tensor(104, 64).cast("f64").realize()) > 1.5 * merged(tensor(104, 64))
 
 
 @on_every_target

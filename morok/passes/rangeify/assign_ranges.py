@@ -166,7 +166,14 @@ def _descend(state: State, demand: Demand, cuts: Cuts, loops: dict[tuple[UOp, in
         picks = picks_one(node)
         times = 1 if picks else count(tuple(shape[a] for a in axes))
         source = _demand_on(
-            state, node.src[0], tuple(inner), demand.gates, demand, times=times, deeper=1, folds=int(not picks)
+            state,
+            node.src[0],
+            tuple(inner),
+            demand.gates,
+            demand,
+            runs=demand.runs * times,
+            deeper=1,
+            folds=int(not picks),
         )
         if source is not None:
             scans = continues(node)
@@ -174,8 +181,18 @@ def _descend(state: State, demand: Demand, cuts: Cuts, loops: dict[tuple[UOp, in
             source.scanned = demand.scanned if picks else scans
         demand.sources = [source]
     elif op is Op.Concat:
+        # outside of reductions a loop is cut at the ends of parts, and computes of each part its own elements alone
+        is_cut = state.nested and not (demand.depth or demand.filling or demand.gates)
+        size = cuts.weights.size(node)
         demand.sources = [
-            _demand_on(state, part.operand, part.indices, (*demand.gates, *part.gates), demand)
+            _demand_on(
+                state,
+                part.operand,
+                part.indices,
+                (*demand.gates, *part.gates),
+                demand,
+                runs=demand.runs * count(shape_of(part.operand)) // size if is_cut else demand.runs,
+            )
             for part in index_maps.parts(node, demand.indices)
         ]
     elif op is Op.Assign:
@@ -194,7 +211,7 @@ def _demand_on(
     gates: tuple[UOp, ...],
     by: Demand,
     repeated: bool = False,
-    times: int = 1,
+    runs: int | None = None,
     deeper: int = 0,
     folds: int = 0,
 ) -> Demand | None:
@@ -204,7 +221,8 @@ def _demand_on(
     gates = tuple(dict.fromkeys(gates))
     table = state.demands.setdefault(node, {})
     found = table.get((indices, gates))
-    runs, depth, folds, repeated = by.runs * times, by.depth + deeper, by.folds + folds, by.repeated or repeated
+    runs = by.runs if runs is None else runs
+    depth, folds, repeated = by.depth + deeper, by.folds + folds, by.repeated or repeated
     around = frozenset(r for i in by.indices for r in i.ranges) if deeper else by.around
     if found is None:
         found = Demand(

@@ -187,6 +187,8 @@ class Weights:
     of        the weight of each node
     tiles     the reductions that become register tiles: sums of products with two repeated factors
     products  the operands of these sums
+    together  for each concatenation the ns beyond those in `of` if all parts are computed for each element, because the loop is
+              not cut at their ends
     sizes     cache of `size`
     visits    the number of edges visited so far
     """
@@ -196,6 +198,7 @@ class Weights:
         self.of: dict[UOp, Weight] = {}
         self.tiles: set[UOp] = set()
         self.products: set[UOp] = set()
+        self.together: dict[UOp, float] = {}
         self.sizes: dict[UOp, int] = {}
         self.visits = 0
         self._shares = Counter(itertools.chain.from_iterable([node.src for node in order]))
@@ -215,6 +218,9 @@ class Weights:
         of.clear()
         for node, fast, slow, flags, sources, change in self._own:
             self.visits += len(sources)
+            joined = node.op is Op.Concat
+            if joined:
+                self.together[node] = 0.0
             for s in sources:
                 found = reads.get(s)
                 if found is not None:
@@ -226,6 +232,10 @@ class Weights:
                     n = shares[s]
                     if n > 1:
                         a, b = a / n, b / n
+                if joined:  # an element is of one part
+                    share = self.size(s) / self.size(node)
+                    self.together[node] += a * (1.0 - share)
+                    a *= share
                 fast += a
                 slow += b
                 flags |= f
@@ -272,7 +282,10 @@ class Weights:
         sources = tuple([s for s in node.src if s.src])
         if not all(shape_of(s) for s in sources) and shape_of(node):
             sources = tuple([s for s in sources if shape_of(s)])
-        return node, work * fast, work * slow, CALLS if op in COSTLY else 0, sources, None
+        vectors = (
+            max(node.dtype.itemsize / 4, 1.0) if node.dtype.is_float else 1.0
+        )  # for as many elements as one of f32 holds
+        return node, work * fast * vectors, work * slow, CALLS if op in COSTLY else 0, sources, None
 
     def _read(self, node: UOp) -> Weight:
         size = node.dtype.itemsize

@@ -159,7 +159,7 @@ class Cuts:
                 continue
             times, in_vectors, factor = self._computed(d, size)
             if gated and (in_vectors or not factor) and (d.filling or d.folds or d.gates):
-                merged += times * machine.gated
+                merged += times * (machine.gated + self.weights.together.get(node, 0.0))
             if strays and strays[k] and not (factor and flags & TURNED):  # tiles read columns as fast as rows
                 merged += times * machine.stray
             if in_vectors:
