@@ -30,8 +30,8 @@ from morok.optimize.scheduler import Scheduler
 from morok.passes.nesting import nesting
 from morok.passes.node_order import nodes_of
 from morok.passes.rangeify.state import CAST, beneath
+from morok.passes.register_tiles import SUM_VECTORS
 
-SUM_VECTORS: Final = 4  # vector accumulators of a reduction to a scalar
 COLUMN_VECTORS: Final = 16  # vector accumulators of adjacent reductions
 STREAM_VECTORS: Final = 2  # vectors per iteration of an elementwise loop
 STRIP_READS: Final = 1 << 21  # least bytes read by a memory-bound fold, which should read memory in order
@@ -115,11 +115,16 @@ def _rows(s: Scheduler, loops: _Loops) -> bool:
 
 
 def _matrix_products(s: Scheduler, loops: _Loops) -> bool:
-    """Sums of products with a factor that is contiguous along columns: a register tile."""
+    """Sums of products with a factor that is contiguous along columns: a register tile, of a copied factor where it can be if
+    windows overlap, or results are not contiguous along columns.
+    """
     tile = matmul(s.ast, loops.accesses, loops.outputs, loops.reduced) if loops.reduced else None
     if tile is None:
         return False
-    if (product := windows(s, loops.accesses, tile[1], loops.outputs, loops.reduced)) is not None:
+    product = windows(s, loops.accesses, tile[1], loops.outputs, loops.reduced)
+    if product is None and not any(t.terms.get(tile[1]) == 1 for t in loops.accesses.stores):
+        product = scattered(s, loops.accesses, loops.outputs, loops.reduced, COPY_ROWS)
+    if product is not None:
         in_copied_tiles(s, loops.accesses, product)
     else:
         tile_matmul(s, loops.accesses, *tile, copied_slot(s, loops.accesses, *tile))
@@ -220,24 +225,25 @@ KINDS: Final[tuple[Callable[[Scheduler, _Loops], bool], ...]] = (
 
 
 def _folds(s: Scheduler, loops: _Loops) -> None:
-    """Vectorize the folds of any other kernel, along contiguous memory, or across results that wait for each other."""
+    """Vectorize the folds of any other kernel, across results that wait for each other, or along contiguous memory."""
     accesses = loops.accesses.inside(loops.reduced)
+    if (side := _waiting_folds(s, accesses, loops.outputs, loops.reduced, loops.lanes)) is not None:
+        upcast(s, side, loops.lanes, 1)
+        return
     for r in loops.reduced:
         if accesses.unit(r) > 0 and length_of(r) >= loops.lanes:
             unroll(s, r, loops.lanes, SUM_VECTORS)
-    if (side := _waiting_folds(s, accesses, loops.outputs, loops.reduced, loops.lanes)) is not None:
-        upcast(s, side, loops.lanes, 1)
 
 
 def _waiting_folds(s: Scheduler, accesses: Accesses, outputs: list[UOp], reduced: list[UOp], lanes: int) -> UOp | None:
     """The output range to vectorize for short folds although their operands are not contiguous, as in pooling with a stride; None
-    if a fold is long, or scalar code is as fast.
+    if a fold is of whole vectors or long, or scalar code is as fast.
 
     Scalar code has the latency of each comparison of a maximum, and of each branch of a gate. Vectors share these latencies, and
     the computation of the operands, which saves more than gathering costs. Sums of plain loads overlap in scalar code too.
     """
     folds = [n for n in s.nodes if n.op is Op.Reduce]
-    if not folds or any(length_of(r) >= lanes for r in reduced):
+    if not folds or any(length_of(r) >= 2 * lanes or length_of(r) == lanes for r in reduced):
         return None
     as_read = all(beneath(n.src[0], CAST).op is Op.Index for n in folds)
     if as_read and all(n.arg in (Op.Add, Op.Mul) for n in folds) and all(map(is_plain, accesses.places)):

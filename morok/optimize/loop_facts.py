@@ -9,10 +9,11 @@ from morok import config
 from morok.ir.op import AxisType, Op
 from morok.ir.uop import UOp
 from morok.optimize.opts import Opt, OptOp
-from morok.optimize.scheduler import MAX_LANES, Scheduler
+from morok.optimize.scheduler import Scheduler
 from morok.passes.affine import Linear, place_sums
 from morok.passes.node_order import nodes_of
 from morok.passes.range_stages import const_end
+from morok.passes.register_tiles import MAX_LANES, widest
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,18 +84,6 @@ def along_reductions() -> bool:
 
 def length_of(r: UOp) -> int:
     return const_end(r) or 0
-
-
-def widest(length: int, lanes: int, vectors: int) -> int:
-    """The lanes for a loop of this length: the most vectors that divide it, up to `vectors`; else, with a remainder, one vector
-    (`vectors` for a long loop); else, below two vectors, the whole loop.
-    """
-    for v in (vectors, *[1 << k for k in reversed(range(vectors.bit_length()))]):
-        if v <= vectors and length % (lanes * v) == 0:
-            return lanes * v
-    if length >= 2 * lanes:
-        return lanes * (vectors if length >= 8 * lanes * vectors else 1)
-    return length
 
 
 def upcast(s: Scheduler, r: UOp, lanes: int, vectors: int) -> None:

@@ -8,20 +8,29 @@ from typing import Final, NamedTuple
 from morok.ir.op import AxisType, Op
 from morok.ir.uop import UOp
 from morok.optimize import packing
-from morok.optimize.loop_facts import Accesses, apply, length_of, native, vectorize, widest
+from morok.optimize.loop_facts import Accesses, apply, length_of, native, vectorize
 from morok.optimize.opts import Opt, OptOp
-from morok.optimize.scheduler import MAX_LANES, Scheduler
+from morok.optimize.scheduler import Scheduler
 from morok.passes.affine import Linear
 from morok.passes.node_order import nodes_of
 from morok.passes.range_stages import const_end
 from morok.passes.rangeify.state import CAST, beneath
+from morok.passes.register_tiles import (
+    MAX_LANES,
+    TILE,
+    divided,
+    height,
+    is_narrow,
+    most_vectors,
+    whole_lanes,
+    widest,
+)
 
 LINE_BYTES: Final = 64  # bytes of a cache line
 PACK_ROWS: Final = 32  # fewest rows that must use a copy for it to pay
 COPY_ROWS: Final = 4  # the same for a copy that makes scattered elements contiguous, and so vectors possible
 WINDOW_TERMS: Final = 128  # fewest terms of a sum of products that pay for storing its results with a stride
 NEAR_ROWS: Final = 512  # fewest rows that must use a copy of many columns, which is in L2 rather than L1
-TILE: Final = 16  # vectors of a matrix product's register tile
 
 
 class Copied(NamedTuple):
@@ -216,9 +225,7 @@ def tile_matmul(
     """
     lanes, length = native(s), length_of(column)
     rowwise = _rowwise_loads(accesses, row, column)
-    # A whole row of fewer lanes than a register, no power of two, gets vectors of its own width (LANES): in wider vectors the
-    # lanes would be assembled one by one.
-    narrow = length < lanes and length & (length - 1) > 0 and 4 * lanes == s.target.vector_bytes
+    narrow = is_narrow(length, lanes, s.target)
     slot = None if narrow else slot
     turned = _copyable(s, rowwise[0]) if len(rowwise) == 1 else None
     panel = 0
@@ -231,7 +238,7 @@ def tile_matmul(
     if 0 < panel < length_of(column):
         apply(s, OptOp.BLOCK, column, panel)
         column = s.output_ranges[-1]
-    rows, vectors = length_of(row), 4 if s.target.registers >= 32 else 2 if s.target.registers >= 16 else 1
+    rows, vectors = length_of(row), most_vectors(s.target.registers)
     if slot is not None and not across and vectors == 4:  # loads from a copy cost more: twice the rows
         vectors = 2
     if across and slot is not None:  # every tile rereads a block's columns, which must fit L2
@@ -244,12 +251,9 @@ def tile_matmul(
     if slot is not None and wide <= lanes < length_of(column):
         wide = lanes * min(vectors, length_of(column) // lanes)
     if wide % lanes and not narrow:
-        wide = 1 << (wide.bit_length() - 1)
+        wide = whole_lanes(wide)
     outside = s.output_ranges.index(row) if panel else s.output_ranges.index(column) + (length_of(column) // wide > 1)
-    used = min(vectors, -(-wide // lanes))
-    tile = TILE // 2 if wide < lanes <= 2 * wide else TILE // used  # eight rows suffice for partial vectors
-    most = min(max(1, MAX_LANES // (wide * s.lanes(row))), max(2, (s.target.registers - 4) // used), tile)
-    tall = _divided(rows, most)
+    tall = height(rows, wide, lanes, s.target, s.lanes(row))
     before = set(s.ranges)
     # The last UPCAST is contiguous in registers: columns, if rows could be too.
     for r, amount in ((row, tall), (column, wide)) if rowwise or across else ((column, wide), (row, tall)):
@@ -257,19 +261,13 @@ def tile_matmul(
     for r in s.output_ranges:  # the remainder of columns has its own loop over rows, if rows are the inner loop
         if r not in before and r is not row and length_of(r) == rows:
             width = s.lanes(r)
-            vectorize(s, r, _divided(rows, min(MAX_LANES // width, TILE // -(-width // lanes))))
+            vectorize(s, r, divided(rows, min(MAX_LANES // width, TILE // -(-width // lanes))))
     if narrow:
         s.apply(Opt(OptOp.LANES, None, wide))
     if slot is not None:
         s.apply(Opt(OptOp.PACK, slot, outside))
         if panel and turned is not None:  # makes the rows of a block contiguous
             s.apply(Opt(OptOp.PACK, turned, outside + 1))
-
-
-def _divided(rows: int, most: int) -> int:
-    """The rows of a tile, at most `most`: a divisor of `rows` above 3, else as many as possible."""
-    best = next((m for m in range(most, 3, -1) if rows % m == 0), 0)
-    return best or min(rows, most)
 
 
 def _rowwise_loads(accesses: Accesses, row: UOp, column: UOp) -> list[UOp]:

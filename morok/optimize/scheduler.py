@@ -18,12 +18,12 @@ from morok.passes.nesting import nesting
 from morok.passes.node_order import nodes_of
 from morok.passes.range_stages import const_end, flatten_ranges, new_range, with_axis, with_id
 from morok.passes.rebuilding import next_range_id, over, substituted
+from morok.passes.register_tiles import MAX_LANES
 from morok.passes.target import KernelInfo, Target
 
 REDUCE_WITH_BOOL: Final = {Op.Add: Op.Or, Op.Max: Op.Or, Op.Mul: Op.And, Op.Min: Op.And}
 _PARALLEL: Final = frozenset({AxisType.Global, AxisType.Loop, AxisType.Outer})
 _REDUCED: Final = frozenset({AxisType.Reduce, AxisType.GroupReduce})
-MAX_LANES: Final = 256  # most lanes of a kernel: the product over its vectorized axes
 
 
 def _in_order(ast: UOp) -> UOp:

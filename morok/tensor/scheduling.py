@@ -148,7 +148,7 @@ def decided(
     roots: Sequence[UOp] = normal.roots
     changed: dict[UOp, UOp] = {}  # nodes of the original graph -> their forms in `roots`
     while True:
-        state = rangeify(roots, device, observe, most, nested=not find_device(device).target.has_local, cuts=cuts)
+        state = rangeify(roots, device, observe, most, find_device(device).target, cuts=cuts)
         assert state.sink is not None
         # a result that is a view of an input is copied: a later write to the input, for instance by NumPy, must not change it
         views = [

@@ -14,6 +14,7 @@ from morok import Tensor, config
 from morok.ir.op import Op
 from morok.passes.listing_stream import showing_on
 from morok.passes.rangeify import rangeify
+from morok.passes.rangeify.cost import CPU
 from morok.passes.rangeify.state import State
 
 Array = np.ndarray[Any, Any]
@@ -53,6 +54,12 @@ STORED: dict[str, tuple[Callable[[], Tensor], int]] = {
     "relu, linear": (lambda: tensor(128, 512).relu() @ tensor(512, 512), 2),
     "pad, linear": (lambda: tensor(126, 510).pad(((1, 1), (1, 1))) @ tensor(512, 512), 2),
     "concat, linear": (lambda: tensor(128, 256).cat(tensor(128, 256), axis=1) @ tensor(512, 512), 2),
+    "pad, right factor": (lambda: tensor(206, 206) @ tensor(204, 107).pad(((1, 1), (1, 1))), 2),
+    "concat, right factor": (lambda: tensor(206, 206) @ tensor(206, 36).cat(tensor(206, 73), axis=1), 2),
+    "pad, conv of 1": (
+        lambda: image(24, 26).pad(((0, 0), (0, 0), (2, 2), (2, 2))).conv2d(filters(24, 1)),
+        2,
+    ),
     "conv, relu, conv": (lambda: image(16, 32).conv2d(filters(16), padding=1).relu().conv2d(filters(16), padding=1), 2),
     "conv, max_pool": (lambda: image(16, 56).conv2d(filters(16), padding=1).max_pool2d(3, 2, 1), 2),
     "conv, max_pool of 2": (lambda: image(16, 56).conv2d(filters(16), padding=1).max_pool2d(2), 2),
@@ -179,7 +186,7 @@ def test_the_trace_says_what_was_decided_and_why() -> None:
 
 def state_of(t: Tensor, nested: bool = True) -> State:
     """What rangeify decides about a tensor's program, on the CPU or, not nested, on a GPU."""
-    return rangeify([t.uop], "CPU" if nested else "CUDA", nested=nested)
+    return rangeify([t.uop], "CPU", target=CPU.target) if nested else rangeify([t.uop], "CUDA")
 
 
 @pytest.mark.sampled(4)

@@ -249,6 +249,17 @@ def test_products_of_awkward_sizes(shape: tuple[int, int, int]) -> None:
 
 
 @pytest.mark.long
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize(("m", "k", "n"), [(79, 108, 108), (64, 128, 128), (100, 96, 37)])
+def test_a_product_of_two_transposed_factors_copies_one(m: int, k: int, n: int) -> None:
+    """Neither factor is contiguous where the result is: as many elements are turned once as a factor has, not in each tile."""
+    x, w = np.random.default_rng(0).standard_normal((2, 128, 128)).astype(np.float32)
+    t = Tensor(x[:k, :m].copy()).T @ Tensor(w[:n, :k].copy()).T
+    (item,) = t.schedule()
+    assert any("PACK" in o for o in opts_of(item.ast))
+    np.testing.assert_allclose(t.numpy(), x[:k, :m].T @ w[:n, :k].T, rtol=1e-4, atol=1e-4)
+
+
 def test_a_transposed_copy_is_made_in_tiles() -> None:
     """Whole vectors are read along the one axis and written along the other; also where tiles do not fill the matrix."""
     assert opts_of(K.transpose(64, 64)) == ["SWAP(0, 1)", "UPCAST(1, 16)", "UPCAST(0, 16)"]

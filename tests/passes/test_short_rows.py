@@ -44,6 +44,18 @@ def test_machine_code(length: int) -> None:
     np.testing.assert_array_equal(Tensor(x).sum(1).numpy(), x.sum(1))
 
 
+def test_rows_of_more_than_a_vector_and_less_than_two_are_folded_side_by_side() -> None:
+    """One vector as long as a row would be taken apart, and each of its elements computed by itself."""
+    for length in (17, 24, 31):
+        assert opts_of(K.rows(96, length, Op.Max)) == ["UPCAST(0, 16)"]
+    assert opts_of(K.rows(100, 16, Op.Max)) == ["UNROLL(0, 16)"]
+    assert opts_of(K.rows(100, 33, Op.Max)) == ["UNROLL(0, 16)"]
+    assert "UPCAST(0, 16)" not in opts_of(K.rows(100, 19))  # nothing but reads, which would be gathered
+    x = np.random.default_rng(0).integers(-9, 10, (101, 31)).astype(np.float32)
+    for length in (9, 13, 17, 31):
+        np.testing.assert_array_equal((Tensor(x[:, :length]) * 2 + 1).sum(1).numpy(), (x[:, :length] * 2 + 1).sum(1))
+
+
 @pytest.mark.parametrize("shape", [(64, 64), (37, 256), (512, 1024)])
 def test_rows_are_folded_along_memory_though_numbers_of_each_row_lie_side_by_side(shape: tuple[int, int]) -> None:
     """What is read once a row is no reason to read a vector of rows, a number from each."""

@@ -19,6 +19,7 @@ from morok.optimize.opts import Opt, OptOp
 from morok.optimize.scheduler import Scheduler
 from morok.passes import pipeline, rangeify
 from morok.passes.rangeify import row_buffers
+from morok.passes.rangeify.cost import CPU
 from tests.tensor.interpreted import compute
 
 Array = np.ndarray[Any, Any]
@@ -175,7 +176,7 @@ def test_local_rows_are_no_kernels() -> None:
             seen.extend(n.arg[1] for n in state.sink.toposort() if n.op is Op.Bufferize)
             assert len(list(rangeify.stored(state.sink))) == 1
 
-    rangeify.rangeify([Tensor(data(4, 8)).softmax(-1).uop], "CPU", look, nested=True)
+    rangeify.rangeify([Tensor(data(4, 8)).softmax(-1).uop], "CPU", look, target=CPU.target)
     assert set(seen) == {AddrSpace.LOCAL, AddrSpace.GLOBAL}
 
 

@@ -19,8 +19,9 @@ from morok.passes.rangeify.assign_ranges import assign_ranges
 from morok.passes.rangeify.cleanup import drop_dead_axes, fold_buffers, remove_buffers, simplify_reductions
 from morok.passes.rangeify.demand_values import core
 from morok.passes.rangeify.early import early_rewrites, split_large
-from morok.passes.rangeify.state import STORAGE, State
+from morok.passes.rangeify.state import STORAGE, THREADS, State
 from morok.passes.rebuilding import own_origins
+from morok.passes.target import Target
 
 PASSES: Final[tuple[tuple[str, Callable[[State], None]], ...]] = (
     ("early rewrites", early_rewrites),
@@ -39,16 +40,16 @@ def rangeify(
     device: str,
     observe: Callable[[str, State], None] | None = None,
     most_buffers: int = 0,
-    nested: bool = False,
+    target: Target = THREADS,
     cuts: Mapping[UOp, bool] = MappingProxyType({}),
 ) -> State:
     """The state after the eight passes: `sink` has for each root its Bufferize, or the root itself if it is memory already.
 
     observe       called with the name of each pass and the state after it
     most_buffers  most buffers of one kernel; 0: no limit
-    nested, cuts  State.nested, State.overrides
+    target, cuts  State.target, State.overrides
     """
-    state = State(list(roots), device, nested, most_buffers=most_buffers, overrides=cuts)
+    state = State(list(roots), device, target, most_buffers=most_buffers, overrides=cuts)
     with own_origins():
         for name, run in PASSES:
             if state.roots:

@@ -14,7 +14,7 @@ from morok.ir.shape import shape_of
 from morok.ir.uop import UOp
 from morok.passes import index_maps
 from morok.passes.index_maps import ZERO, Indices
-from morok.passes.rangeify.cost import CALLS, CPU, GATED, GPU, HEAVY, Weights
+from morok.passes.rangeify.cost import CALLS, GATED, HEAVY, Weights, machine_of
 from morok.passes.rangeify.cuts import Cuts
 from morok.passes.rangeify.early import continues, picks_one
 from morok.passes.rangeify.row_buffers import row_of
@@ -25,7 +25,7 @@ def assign_ranges(state: State) -> None:
     """Choose the nodes to store (tinygrad's realize map), the loops of each, and the indices of every demand."""
     order = state.order = toposort(state.roots)
     forced = set(state.roots) | {n for n in order if n.op in (Op.Contiguous, Op.Assign, Op.Copy)}
-    weights = Weights(order, forced, CPU if state.nested else GPU)
+    weights = Weights(order, forced, machine_of(state.target))
     cuts = _assign(state, forced, weights)
     # consumers of a stored reduction contain no reduction any more: a node stored for that alone is recomputed instead
     chosen = set(state.stored)
@@ -166,14 +166,33 @@ def _descend(state: State, demand: Demand, cuts: Cuts, loops: dict[tuple[UOp, in
         picks = picks_one(node)
         times = 1 if picks else count(tuple(shape[a] for a in axes))
         source = _demand_on(
-            state, node.src[0], tuple(inner), demand.gates, demand, times=times, deeper=1, folds=int(not picks)
+            state,
+            node.src[0],
+            tuple(inner),
+            demand.gates,
+            demand,
+            runs=demand.runs * times,
+            deeper=1,
+            folds=int(not picks),
         )
         if source is not None:
-            source.tiled = demand.tiled if picks else node in cuts.weights.tiles or continues(node)
+            scans = continues(node)
+            source.tiled = demand.tiled if picks else node in cuts.weights.tiles or scans
+            source.scanned = demand.scanned if picks else scans
         demand.sources = [source]
     elif op is Op.Concat:
+        # outside of reductions a loop is cut at the ends of parts, and computes of each part its own elements alone
+        is_cut = state.nested and not (demand.depth or demand.filling or demand.gates)
+        size = cuts.weights.size(node)
         demand.sources = [
-            _demand_on(state, part.operand, part.indices, (*demand.gates, *part.gates), demand)
+            _demand_on(
+                state,
+                part.operand,
+                part.indices,
+                (*demand.gates, *part.gates),
+                demand,
+                runs=demand.runs * count(shape_of(part.operand)) // size if is_cut else demand.runs,
+            )
             for part in index_maps.parts(node, demand.indices)
         ]
     elif op is Op.Assign:
@@ -192,7 +211,7 @@ def _demand_on(
     gates: tuple[UOp, ...],
     by: Demand,
     repeated: bool = False,
-    times: int = 1,
+    runs: int | None = None,
     deeper: int = 0,
     folds: int = 0,
 ) -> Demand | None:
@@ -202,11 +221,24 @@ def _demand_on(
     gates = tuple(dict.fromkeys(gates))
     table = state.demands.setdefault(node, {})
     found = table.get((indices, gates))
-    runs, depth, folds, repeated = by.runs * times, by.depth + deeper, by.folds + folds, by.repeated or repeated
+    runs = by.runs if runs is None else runs
+    depth, folds, repeated = by.depth + deeper, by.folds + folds, by.repeated or repeated
     around = frozenset(r for i in by.indices for r in i.ranges) if deeper else by.around
     if found is None:
         found = Demand(
-            node, indices, gates, by.kernel, runs, depth, repeated, around, by.shared, by.filling, folds, by.tiled
+            node,
+            indices,
+            gates,
+            by.kernel,
+            runs,
+            depth,
+            repeated,
+            around,
+            by.shared,
+            by.filling,
+            folds,
+            by.tiled,
+            by.scanned,
         )
         table[indices, gates] = found
         return found

@@ -11,14 +11,25 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from morok.ir.op import Op
 from morok.ir.shape import shape_of
 from morok.ir.uop import UOp
 from morok.passes.rangeify.early import continues, picks_one
-from morok.passes.rangeify.state import CASTS_AND_VIEWS, COSTLY, MOVEMENT, STORAGE, UNPADDED, beneath, count, enlarges
+from morok.passes.rangeify.state import (
+    CASTS_AND_VIEWS,
+    COSTLY,
+    MOVEMENT,
+    STORAGE,
+    THREADS,
+    UNPADDED,
+    beneath,
+    count,
+    enlarges,
+)
+from morok.passes.target import Target
 
 # The work of an op in simple operations (additions, comparisons, reads), for ops that take more than one.
 WORK: Final = {
@@ -47,6 +58,7 @@ class Machine:
     one element at a time, inside a loop of another kernel).
 
     simple   one unit of WORK
+    call     one unit of WORK of a function in COSTLY
     loose    the fraction of the scalar time in a fold that is no tile: its elements do not depend on each other
     product  a multiply-add of a sum of products: in a register tile; in a plain loop, with the latency of each addition
     factor   extra for a factor of such a product that is computed, not just read: the right one, in vectors; the left, in scalars
@@ -58,11 +70,12 @@ class Machine:
     caches   (bytes, ns per byte of a buffer of at most so many bytes), ascending; the last is memory
     launch   the start of a kernel
     least    the least saving, in ns, for which a value is stored: a twelfth of 50 us, the shortest time that is compared
-    rows     the uses of an element of the left factor in one tile of a product: the tile's columns
-    columns  the uses of a vector of the right factor in one tile: the tile's rows
+    shared   the results of a thread that use one element of a factor of a product; on a CPU `tiles` says how many
+    target   its registers and vectors
     """
 
     simple: tuple[float, float]
+    call: tuple[float, float]
     loose: float
     product: tuple[float, float]
     factor: tuple[float, float]
@@ -74,8 +87,8 @@ class Machine:
     caches: tuple[tuple[float, float], ...]
     launch: float
     least: float
-    rows: int
-    columns: int
+    shared: int
+    target: Target
 
     def bytes_ns(self, nbytes: float) -> float:
         """The time to read or write one byte of a buffer of `nbytes` bytes, in ns."""
@@ -94,6 +107,7 @@ class Machine:
 # buffer, 0.4 ns in a kernel of its own. A record of a plan takes 0.1 us.
 CPU: Final = Machine(
     simple=(0.02, 0.2),
+    call=(0.02, 0.4),
     loose=0.5,
     product=(1 / 60, 1.5),
     factor=(0.015, 0.25),
@@ -105,13 +119,14 @@ CPU: Final = Machine(
     caches=((1 << 20, 1 / 100), (1 << 25, 1 / 50), (math.inf, 1 / 20)),
     launch=100.0,
     least=4000.0,
-    rows=64,
-    columns=8,
+    shared=1,
+    target=Target("LLVM", vector_bytes=64, registers=32),
 )
 # Estimated from published figures: 10^4 simple operations and 1,500 bytes of memory per ns (twice that from L2), 3 us from one
 # kernel to the next. A thread computes a tile of 4 x 4.
 GPU: Final = Machine(
     simple=(1e-4, 1e-4),
+    call=(1e-4, 1e-4),
     loose=1.0,
     product=(1e-4, 1e-4),
     factor=(0.0, 0.0),
@@ -123,9 +138,22 @@ GPU: Final = Machine(
     caches=((1 << 25, 1 / 3000), (math.inf, 1 / 1500)),
     launch=3000.0,
     least=4000.0,
-    rows=4,
-    columns=4,
+    shared=4,
+    target=THREADS,
 )
+
+
+@functools.cache
+def machine_of(target: Target) -> Machine:
+    """The times of a target: those of GPU, or of CPU, where functions take longer in narrower vectors. Anything else waits for
+    memory as much as for arithmetic.
+    """
+    if target.has_local:
+        return GPU
+    fast, slow = CPU.call
+    wider = CPU.target.vector_bytes / max(target.vector_bytes, 4)
+    return replace(CPU, call=(min(fast * wider, slow), slow), target=target)
+
 
 _BOUNDARY: Final = frozenset({Op.Contiguous, Op.Assign, Op.Copy})
 _MEMORY: Final = STORAGE | _BOUNDARY
@@ -159,6 +187,8 @@ class Weights:
     of        the weight of each node
     tiles     the reductions that become register tiles: sums of products with two repeated factors
     products  the operands of these sums
+    together  for each concatenation the ns beyond those in `of` if all parts are computed for each element, because the loop is
+              not cut at their ends
     sizes     cache of `size`
     visits    the number of edges visited so far
     """
@@ -168,6 +198,7 @@ class Weights:
         self.of: dict[UOp, Weight] = {}
         self.tiles: set[UOp] = set()
         self.products: set[UOp] = set()
+        self.together: dict[UOp, float] = {}
         self.sizes: dict[UOp, int] = {}
         self.visits = 0
         self._shares = Counter(itertools.chain.from_iterable([node.src for node in order]))
@@ -187,6 +218,9 @@ class Weights:
         of.clear()
         for node, fast, slow, flags, sources, change in self._own:
             self.visits += len(sources)
+            joined = node.op is Op.Concat
+            if joined:
+                self.together[node] = 0.0
             for s in sources:
                 found = reads.get(s)
                 if found is not None:
@@ -198,6 +232,10 @@ class Weights:
                     n = shares[s]
                     if n > 1:
                         a, b = a / n, b / n
+                if joined:  # an element is of one part
+                    share = self.size(s) / self.size(node)
+                    self.together[node] += a * (1.0 - share)
+                    a *= share
                 fast += a
                 slow += b
                 flags |= f
@@ -240,11 +278,14 @@ class Weights:
         if op is Op.ReduceAxis:
             return node, *_NOTHING, node.src, self._reduced(node)
         work = WORK.get(op, 0.0 if is_free(node) else 1.0)
-        fast, slow = machine.simple
+        fast, slow = machine.call if op in COSTLY else machine.simple
         sources = tuple([s for s in node.src if s.src])
         if not all(shape_of(s) for s in sources) and shape_of(node):
             sources = tuple([s for s in sources if shape_of(s)])
-        return node, work * fast, work * slow, CALLS if op in COSTLY else 0, sources, None
+        vectors = (
+            max(node.dtype.itemsize / 4, 1.0) if node.dtype.is_float else 1.0
+        )  # for as many elements as one of f32 holds
+        return node, work * fast * vectors, work * slow, CALLS if op in COSTLY else 0, sources, None
 
     def _read(self, node: UOp) -> Weight:
         size = node.dtype.itemsize

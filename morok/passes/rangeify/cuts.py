@@ -19,6 +19,8 @@ from morok.passes import index_maps
 from morok.passes.index_maps import Indices
 from morok.passes.rangeify.cost import CALLS, HEAVY, READS, SPREAD, STRAIGHT, SUMMED, TURNED, Weights, is_free
 from morok.passes.rangeify.state import Decision, Demand, beneath, count, is_leaf
+from morok.passes.register_tiles import summed_singly, tiles
+from morok.passes.target import Target
 
 MOST_PLACES: Final = 4  # most index vectors at which a node is recomputed
 # most reductions one behind the other in a kernel: optimizing it takes time quadratic in its loops
@@ -156,12 +158,14 @@ class Cuts:
                 stored += d.runs * (bytes_ns if alone else machine.simple[1])
                 continue
             times, in_vectors, factor = self._computed(d, size)
-            if gated and not factor and (d.filling or d.folds or d.gates):
-                merged += times * machine.gated
+            if gated and (in_vectors or not factor) and (d.filling or d.folds or d.gates):
+                merged += times * (machine.gated + self.weights.together.get(node, 0.0))
             if strays and strays[k] and not (factor and flags & TURNED):  # tiles read columns as fast as rows
                 merged += times * machine.stray
             if in_vectors:
                 merged, stored = merged + times * (fast + factor * machine.factor[0]), stored + times * bytes_ns
+                if d.folds and not factor and not flags & TURNED:
+                    merged += times * _rest(d, machine.target) * (slow - fast)
             else:
                 share = 1.0 if factor else machine.loose
                 merged += times * (share * slow + factor * machine.factor[1])
@@ -193,7 +197,7 @@ class Cuts:
             return size if d.repeated else d.runs, True, False
         known = frozenset[UOp]().union(*[i.ranges for i in d.indices])
         if not self.nested:
-            return d.runs / min(_lengths([r for r in own if r not in known]), machine.rows), True, False
+            return d.runs / min(_lengths([r for r in own if r not in known]), machine.shared), True, False
         last = own[-1]
         in_vectors = any(i is last or (i.op is Op.Add and last in i.src) for i in d.indices)
         if d.folds == 0 or known.issubset(own):  # a value invariant in a fold is hoisted out of it
@@ -210,7 +214,24 @@ class Cuts:
         idle = [r for r in own if r in d.around and r not in known]
         if not idle or not d.tiled:
             return d.runs, in_vectors or _along(d.indices) >= VECTOR // 2, False
-        return d.runs / min(_lengths(idle), machine.columns if in_vectors else machine.rows), in_vectors, True
+        if d.scanned:
+            return d.runs / _lengths(idle), in_vectors, True
+        # a factor of a product: once for all rows of a tile, if it is the one with columns, or for all columns
+        along = _lengths(idle[-1:])
+        if in_vectors:
+            times, _ = tiles(along, _lengths([last]), d.node.dtype.itemsize, machine.target)
+        else:
+            _, times = tiles(1, along, d.node.dtype.itemsize, machine.target)
+        return d.runs * times / along, in_vectors, True
+
+
+def _rest(d: Demand, target: Target) -> float:
+    """The fraction of a fold's elements that it takes one at a time: those behind the last whole vector of each row."""
+    row = next((i for i in reversed(d.indices) if i.ranges), None)
+    if row is None or row.op is not Op.Range or row.arg[1] is not AxisType.Reduce:
+        return 0.0
+    length = _lengths([row])
+    return summed_singly(length, d.node.dtype.itemsize, target) / length
 
 
 def _lengths(loops: Sequence[UOp]) -> int:

@@ -12,6 +12,7 @@ from morok.ir.op import AxisType, Op
 from morok.ir.shape import Shape, shape_of
 from morok.ir.uop import UOp
 from morok.passes.index_maps import Indices, number
+from morok.passes.target import Target
 
 MOVEMENT: Final = frozenset({Op.Reshape, Op.Permute, Op.Expand, Op.Pad, Op.Shrink, Op.Flip})
 RESHAPE: Final = frozenset({Op.Reshape})
@@ -21,6 +22,8 @@ CASTS_AND_VIEWS: Final = MOVEMENT | {Op.Cast}
 STORAGE: Final = frozenset({Op.Buffer, Op.BufferView})
 # Functions that cost 8 to 140 additions: WORK in cost.py.
 COSTLY: Final = frozenset({Op.Exp, Op.Exp2, Op.Log, Op.Log2, Op.Sin, Op.Cos, Op.Tan, Op.Tanh, Op.Erf, Op.Pow})
+
+THREADS: Final = Target("", has_local=True)  # any machine on which each output is a thread
 
 _ids: Final = itertools.count()
 
@@ -34,6 +37,7 @@ class Demand:
     depth     the number of reductions around it
     folds     how many of these do more than pick one element
     tiled     True if the nearest of these shares its operands among results: a sum of products in tiles, or a scan
+    scanned   True if that is a scan
     repeated  True if an Expand is above it: several runs demand the same element
     around    the ranges in the indices of the reductions directly around it
     shared    True if several kernels demand it
@@ -54,6 +58,7 @@ class Demand:
     filling: bool = False
     folds: int = 0
     tiled: bool = False
+    scanned: bool = False
     sources: list[Demand | None] = field(default_factory=list)
     ranges: tuple[UOp, ...] = ()
     value: UOp | None = None
@@ -84,8 +89,7 @@ class State:
     """The state between passes.
 
     roots    the nodes to store, in the order of the outputs
-    nested   True if the loops of a kernel are nested, so that inner loops reuse values of outer ones; False on a GPU, where each
-             output is a thread
+    target   the machine that kernels are optimized for
     stored   for each node with a buffer the demand that fills it
     rows     likewise for each node with a row buffer, refilled in every iteration of the outer loops
     demands  for every node the demands on it, by indices and gates
@@ -101,7 +105,7 @@ class State:
 
     roots: list[UOp]
     device: str
-    nested: bool = False
+    target: Target = THREADS
     stored: dict[UOp, Demand] = field(default_factory=dict)
     rows: dict[UOp, Demand] = field(default_factory=dict)
     demands: dict[UOp, dict[tuple[Indices, tuple[UOp, ...]], Demand]] = field(default_factory=dict)
@@ -113,6 +117,13 @@ class State:
     decisions: list[Decision] = field(default_factory=list)
     overrides: Mapping[UOp, bool] = field(default_factory=dict)
     opts: dict[UOp, tuple[object, ...]] = field(default_factory=dict)
+
+    @property
+    def nested(self) -> bool:
+        """True if the loops of a kernel are nested, so that inner loops reuse values of outer ones; False on a GPU, where each
+        output is a thread.
+        """
+        return not self.target.has_local
 
     def replace_nodes(self, done: Mapping[UOp, UOp]) -> None:
         """Replace all nodes by their new forms, before there is a sink."""
