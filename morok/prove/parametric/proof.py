@@ -178,8 +178,8 @@ def _questions(rule: CheckedRule, choices: Choices, ask: Asks, proves: Proves | 
 
 
 def within_reach(rule: CheckedRule) -> bool:
-    """True if a rule fixes its result: it has no tolerance, and assumes nothing about floats."""
-    return rule.syntax.within is None and not rule.syntax.assuming
+    """True if a rule fixes its result: it has no tolerance, and assumes nothing of floats but that sums may be regrouped."""
+    return rule.syntax.within is None and {*rule.syntax.assuming} <= {"reassoc"}
 
 
 class Question(NamedTuple):
@@ -207,7 +207,7 @@ def question(rule: CheckedRule, choices: Choices, only: int | None = None, prove
     """The question whether a rule holds at every size, or whether one of its claims does."""
     reading = Reading(rule, choices)
     setting = reading.setting
-    setting.elements.proves = proves
+    setting.elements.proves, setting.elements.regrouping = proves, bool(rule.syntax.assuming)
     pattern, target = reading.sides()
     if isinstance(pattern, Statement):
         same(setting, reading.here, pattern, statement(target))
@@ -240,7 +240,7 @@ def _same_lane(setting: Setting, r: Reading, pattern: Vector, target: Vector) ->
     wanted = pattern.at(r.here, lane)
     setting.guard += [inside, *setting.defined]
     given = target.at(r.here, lane)
-    if element_rules.relate(setting, r.element(r.rule.syntax.pattern), wanted, given):
+    if element_rules.relate(setting, r.element(r.rule.syntax.pattern), wanted, given, whole=True):
         setting.guard.append(has_value(setting, wanted))
     same = wanted == given
     setting.claim(smt.Or(wanted == NONE, same) if setting.selections else same)  # no value where a condition has none
