@@ -33,7 +33,7 @@ from morok.prove.kinds import CONSTANT, Node
 from morok.prove.rule_syntax import names_in
 from morok.prove.semantics.numbers import Num
 from morok.prove.semantics.term import Term, Unsupported, both, either, is_false
-from morok.prove.smt import FALSE, TRUE, Expr
+from morok.prove.smt import TRUE, Expr
 from morok.prove.symbol import Symbol
 
 BODY = {"Reduce": "src", "End": "body"}
@@ -51,7 +51,7 @@ class Slot:
 class Piece:
     """New loops in place of old ones.
 
-    at     the new index vector, the first, the last, and others: those that may follow it
+    at     the new index vector, and the one that it is compared with
     maps   the old index vector that belongs to each
     outer  (k, m): statements that depend on the first k old ranges alone depend on the first m new ones alone; without those k
            of which the rule says that there is no such statement
@@ -233,9 +233,7 @@ class ReindexingEncoder(StructureEncoder):
         if any(x.node.dtype != "index" for x in (*before, *after)):
             raise Unsupported("loops that count otherwise than in index")
         names = [s.name for s in new]
-        here = [q.node for q in after]
-        first, last = self.ends_of(after)
-        vectors = [here, first, last, *self.compared(after)]
+        vectors = [[q.node for q in after], self.beside(after)]
         maps = [self.moved_to(moves, before, names, vector) for vector in vectors]
         return Piece(before, after, vectors, maps, self.outer(body, before, names, moves))
 
@@ -277,21 +275,9 @@ class ReindexingEncoder(StructureEncoder):
             raise Unsupported("another body")
         return found
 
-    def compared(self, loops: list[Loop]) -> list[list[Node]]:
-        """The index vector that follows, one for every place that may be the one that counts on: those behind it start anew."""
-        zero = Node((self.world.constant("index", 0),), "index")
-        found = []
-        for k, x in enumerate(loops):
-            following = Node((Term(x.node.term.value + 1),), "index")
-            found.append([y.node for y in loops[:k]] + [following] + [zero] * (len(loops) - k - 1))
-        return found
-
-    def ends_of(self, loops: list[Loop]) -> tuple[list[Node], list[Node]]:
-        """The first and the last index vector."""
-        zero = Node((self.world.constant("index", 0),), "index")
-        one = self.numbers.const(1)
-        last = [self.numbers.binary("-", self.iterations(x), one) for x in loops]
-        return [zero] * len(loops), [Node((Term(n.value),), "index") for n in last]
+    def beside(self, loops: list[Loop]) -> list[Node]:
+        """The index vector that any is compared with: the first."""
+        return [Node((self.world.constant("index", 0),), "index") for _ in loops]
 
     def moved_to(self, moves: dict[str, S.Expr], old: list[Loop], names: list[str], nodes: list[Node]) -> list[Term]:
         """The old index vector that belongs to a new one."""
@@ -341,11 +327,13 @@ class ReindexingEncoder(StructureEncoder):
     def are_apart(self, p: Piece, q: Piece, known: list[Expr], said: str) -> None:
         """The condition that one of two pieces ends before the other begins."""
         n = self.numbers
-        (first, last), (begin, end) = (
-            [[self.world.number_of("index", t) for t in terms] for terms in x.maps[1:3]] for x in (p, q)
+        first, begin = (self.place_among(x.old, [self.world.number_of("index", t) for t in x.maps[1]]) for x in (p, q))
+        end, last = (
+            n.binary("+", b, Num(self.times([self.iterations(y) for y in x.new]))) for b, x in ((first, p), (begin, q))
         )
         some = [n.compare("<", n.const(0), self.iterations(x))[1] for x in (*p.new, *q.new)]
-        self.out.lemmas.append((said, (*known, *some), either(self.earlier(last, begin), self.earlier(end, first))))
+        before = either(n.compare("<=", end, begin)[1], n.compare("<=", last, first)[1])
+        self.out.lemmas.append((said, (*known, *some), before))
 
     def begins(self, pieces: list[Piece], known: list[Expr]) -> None:
         """The condition that no fold of a part is over no iterations, where that has no value."""
@@ -384,20 +372,20 @@ class ReindexingEncoder(StructureEncoder):
         return both(*low, *(n.compare("<", v, e)[1] for v, e in zip(at, ends, strict=True)))
 
     def done_once(self, p: Piece, known: list[Expr]) -> None:
-        """The condition that to each step of the new loops a later iteration belongs."""
-        n, out = self.numbers, self.out
-        first, _, _, *following = [[self.world.number_of("index", t) for t in terms] for terms in p.maps]
+        """The condition that the iterations of a piece follow one another, as those of the new loops do."""
+        n = self.numbers
         at = [self.world.number_of("index", q.node.term) for q in p.new]
-        ends = [self.iterations(q) for q in p.new]
-        inside = self.is_inside(p, at)
-        for k, after in enumerate(following):
-            last = [
-                n.compare("==", n.binary("+", v, n.const(1)), e)[1]
-                for v, e in zip(at[k + 1 :], ends[k + 1 :], strict=True)
-            ]
-            more = n.compare("<", n.binary("+", at[k], n.const(1)), ends[k])[1]
-            ordered = self.earlier(first, after)
-            out.lemmas.append((f"step {k + 1} keeps the order", (*known, inside, more, *last), ordered))
+        place, first = (self.place_among(p.old, [self.world.number_of("index", t) for t in m]) for m in p.maps)
+        follows = n.compare("==", place, n.binary("+", first, self.place_among(p.new, at)))[1]
+        self.out.lemmas.append(("each follows the one before", (*known, self.is_inside(p, at)), follows))
+
+    def place_among(self, loops: list[Loop], at: list[Num]) -> Num:
+        """The number of iterations that are done before that of an index vector."""
+        n = self.numbers
+        found: Num = n.const(0)
+        for x, v in zip(loops, at, strict=True):
+            found = n.binary("+", n.binary("*", found, self.iterations(x)), v)
+        return found
 
     def total(self, counts: list[Expr]) -> Expr:
         """The sum of the numbers of iterations of pieces."""
@@ -415,13 +403,6 @@ class ReindexingEncoder(StructureEncoder):
             count = n.binary("*", count, e)
         none = either(*(n.compare("<=", e, n.const(0))[1] for e in ends))
         return n.n.choose(none, n.n.const(0), count.value)
-
-    def earlier(self, a: list[Num], b: list[Num]) -> Expr:
-        """The lexicographic order of index vectors: strictly before."""
-        n, out = self.numbers, FALSE
-        for x, y in reversed(list(zip(a, b, strict=True))):
-            out = either(n.compare("<", x, y)[1], both(n.compare("==", x, y)[1], out))
-        return out
 
     def apart(self, loops: list[Loop]) -> list[Expr]:
         """The condition that the new ranges are not one: their numbers differ."""
@@ -458,9 +439,9 @@ class AnyOrderEncoder(ReindexingEncoder):
             return [piece]
         return [one for part in src.args for one in self.unrolled(joins, piece | {"src": part})]
 
-    def compared(self, loops: list[Loop]) -> list[list[Node]]:
+    def beside(self, loops: list[Loop]) -> list[Node]:
         """An index vector of which nothing is known."""
-        return [[Node((self.world.variable(Symbol("range", self.another()), "index"),), "index") for _ in loops]]
+        return [Node((self.world.variable(Symbol("range", self.another()), "index"),), "index") for _ in loops]
 
     def done_once(self, p: Piece, known: list[Expr]) -> None:
         """The condition that no two iterations of a piece belong to one."""
