@@ -15,6 +15,7 @@ from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule
 from morok.dsl.functions import FUNCTIONS
 from morok.prove.cached_per_rule import once_a_rule
+from morok.prove.encoding.obligation import reads_lanes
 from morok.prove.rule_syntax import ops_of
 
 MOST_NEEDED: Final = 2  # lanes
@@ -38,18 +39,13 @@ def lane_by_lane(rule: CheckedRule) -> bool:
     if any(isinstance(t.lanes, int) and t.lanes > 1 for t in types):
         return False
     everything = list(S.walk(rule.syntax.pattern, rule.syntax.target, *rule.syntax.clauses))
-    if any(isinstance(at, LISTS) or (isinstance(at, S.PConst) and _reads_lanes(at)) for at in everything):
+    if reads_lanes(rule) or any(isinstance(at, LISTS) for at in everything):
         return False
     named = {t.lanes for t in types}  # `x: i32 x n` makes n the number of lanes
     if any(isinstance(at, S.EName) and at.name in named for at in everything):
         return False
     counted = {id(c) for at in everything for c in _comparisons_of_lanes(at)}
     return all(_allowed(rule, at) or id(at) in counted for at in everything if isinstance(at, S.ECall))
-
-
-def _reads_lanes(p: S.PConst) -> bool:
-    """True if the lanes of a constant are bound as a list."""
-    return p.kind in ("vconst", "anyconst") and p.bound is not None and not p.bound.startswith("_")
 
 
 def _loads_only_what_it_builds(rule: CheckedRule) -> bool:
