@@ -44,6 +44,11 @@ from morok.prove.verdict import Verdict
 
 FIRST: Final = {"base": "over no iterations", "first": "over one iteration"}  # where inductions over iterations begin
 OF_NUMBERS: Final = 200_000  # solver units an obligation of a rule about numbers that a proof needs
+COMPUTING: Final = {
+    "Where",
+    "Pad",
+    "Wmma",
+}  # of what these choose, or make, it is tried whether numbers say that a rule holds
 # instances of which nothing is known: no proof comes of the others, and whole graphs are tried yet
 ENOUGH_UNKNOWN: Final = 12
 
@@ -184,13 +189,14 @@ def by_numbers(rule: CheckedRule, progress: Progress) -> Proves | None:
     proved at all choices of the rule. None for a rule of which nothing computes, numbers may be Invalid, or the bits of NaN tell.
     """
     ops = {*ops_of(rule), *implied_ops(rule)}
-    if not built_in(rule.dialect) or not {"Where", "Pad"} & ops or {"Invalid", "Bitcast"} & ops or may_be_invalid(rule):
+    if not built_in(rule.dialect) or not COMPUTING & ops or {"Invalid", "Bitcast"} & ops or may_be_invalid(rule):
         return None
     found: dict[str, bool] = {}
+    assuming = f" assuming {', '.join(rule.syntax.assuming)}" if rule.syntax.assuming else ""
 
     def proved(text: str) -> bool:
         try:
-            (of,) = check_text(f'group numbers "of a rule"\n\nr: {text}\n').rules()
+            (of,) = check_text(f'group numbers "of a rule"\n\nr: {text}{assuming}\n').rules()
         except RuleError:
             return False
         own = Progress(min(progress.budget, OF_NUMBERS), progress.keep)

@@ -74,8 +74,9 @@ def ops_of(rule: CheckedRule) -> tuple[str, ...]:
     return tuple(sorted(n for n in names_of(rule) if n in rule.dialect.ops))
 
 
-# What else is asked of the solver, by the liberties that a rule takes and the ops that it mentions.
-_IMPLIED: Final = {"contract": ("MulAcc",), "arcp": ("Mul", "Reciprocal"), "Wmma": ("Add",)}
+# What else is asked of the solver, by the liberties that a rule takes and the ops that it mentions: of what is added to a product
+# rules about numbers are stated, below a choice.
+_IMPLIED: Final = {"contract": ("MulAcc",), "arcp": ("Mul", "Reciprocal"), "Wmma": ("Add", "Where")}
 _FOLDED: Final = {"Add": "Or", "Max": "Or", "Mul": "And", "Min": "And"}  # an op that folds, and what does so with bools
 
 

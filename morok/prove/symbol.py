@@ -26,7 +26,6 @@ Kind = Literal[
     "range",  # the variable of a range that the rule makes, by its number
     "loop",  # a loop, by the symbol of its variable or by the name of a sequence of loops
     "never",  # whether a loop does not run
-    "reshaped",  # a tensor in another shape, by the number of that; in whatever shape
     "dimension",  # of a tensor of which the rule says none, by its number
     "cell",  # the function from index vectors to the elements of a buffer
     "inside",  # where a buffer has elements

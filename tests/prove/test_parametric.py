@@ -15,10 +15,10 @@ from morok.dsl.checked import CheckedRule
 from morok.prove import smt
 from morok.prove.encoding.lane_by_lane import lane_by_lane
 from morok.prove.encoding.obligation import Choices
-from morok.prove.obligations import prove_instances, theory_of
+from morok.prove.obligations import by_numbers, prove_instances, theory_of
 from morok.prove.parametric import laws
 from morok.prove.parametric.polynomials import INT, TIMES, Integer, integer
-from morok.prove.parametric.proof import question
+from morok.prove.parametric.proof import parametric_proof, question
 from morok.prove.parametric.setting import TooMany
 from morok.prove.progress import Progress
 from morok.prove.smt import Expr
@@ -836,19 +836,54 @@ def test_rules_that_work_lane_by_lane() -> None:
         assert not lane_by_lane(rule(text)), text
 
 
+def shown_by_numbers(text: str) -> bool:
+    """Truth of a rule being shown at every size, with what rules about its numbers show."""
+    of = rule(text)
+    smt.forget()
+    progress = Progress(BUDGET, keep=False)
+    return parametric_proof(of, progress.ask, by_numbers(of, progress)).holds
+
+
 def test_products_of_matrices_are_one_value_in_every_lane() -> None:
-    """Products of the same operands, of which nothing else is asked, are one."""
-    product = "Wmma { a, b, c: c: int, meta }"
-    assert lane_by_lane(rule(f"Add[{product}, d] ~> Wmma {{ a, b, c: Add(c, d), meta }}"))
-    assert lane_by_lane(rule(f"Add[{product}, d] ~> Wmma {{ a, b, c: Add(c, c), meta }}"))  # as false at one lane
+    """Products of the same operands at one layout are one, whatever they are; any other is another."""
+    product, another = "Wmma { a, b, c: c: int, meta }", "Wmma { a: p, b: q, c: d, meta: _ }"
+    assert shown_by_numbers(f"Add[{product}, d] ~> Wmma {{ a, b, c: Add(c, d), meta }}")
+    assert shown_by_numbers(f"Add[{product}, a] ~> Wmma {{ a, b, c: Add(c, a), meta }}")
+    assert shown_by_numbers(
+        "Add(Wmma { a: Neg(x: int), b, c: c: int, meta }, d) ~> Wmma { a: Neg(x), b, c: Add(d, c), meta }"
+    )
+    assert shown_by_numbers(
+        "Add[Wmma { a, b, c: c: float, meta }, d] ~> Wmma { a, b, c: Add(c, d), meta } assuming reassoc"
+    )
     for text in (
         f"Add[{product}, d] ~> Wmma {{ a: b, b: a, c: Add(c, d), meta }}",
-        f"Add[{product}, a] ~> Wmma {{ a, b, c: Add(c, a), meta }}",
-        f"{product} if dtype(a) == dtype(b) ~> Wmma {{ a, b, c, meta }}",
-        "Wmma { a: Neg(x: int), b, c: c: int, meta } ~> Wmma { a: x, b, c, meta }",
-        f"Add[{product}, Wmma {{ a: p, b, c: d, meta }}] ~> Wmma {{ a, b, c: Wmma {{ a: p, b, c: Add(c, d), meta }}, meta }}",
+        f"Add[{product}, d] ~> Wmma {{ a, b, c: Add(c, c), meta }}",
+        f"Sub({product}, d) ~> Wmma {{ a, b, c: Sub(d, c), meta }}",
+        f"Add({product}, {another}) ~> Wmma {{ a, b, c: Wmma {{ a: p, b: q, c: Add(c, d), meta }}, meta }}",
+        "Add[Wmma { a, b, c: c: float, meta }, d] ~> Wmma { a, b, c: Add(c, d), meta }",
+        "Max(Wmma { a, b, c: c: float, meta }, d) ~> Wmma { a, b, c: Max(c, d), meta } assuming reassoc",
     ):
-        assert not lane_by_lane(rule(text)), text
+        assert not shown_by_numbers(text), text
+    same = another.replace("_", "meta")
+    assert shown_by_numbers(
+        f"Add({product}, {same}) ~> Wmma {{ a, b, c: Wmma {{ a: p, b: q, c: Add(c, d), meta }}, meta }}"
+    )
+
+
+def test_sums_that_are_regrouped_are_not_compared() -> None:
+    """What else is computed of them may tell them apart, though no real numbers would."""
+    regrouped = "n @ Add(Wmma { a, b, c: c: f32 x 1, meta }, d)"
+    made = "Wmma { a, b, c: Add(c, d), meta }"
+    assert not shown_by_numbers(f"Lt({regrouped}, 0.0) ~> Lt({made}, 0.0) assuming reassoc")
+    assert shown_by_numbers(f"{regrouped} ~> {made} assuming reassoc")
+    chosen = "Flip {{ src: Where(c, {}, w), axes: k }}"
+    alike = "same_shape(x, y) and same_shape(x, z) and same_shape(x, c) and same_shape(x, w)"
+    for dtype, assuming, is_shown in (
+        ("int", "", True),
+        ("f32", "assuming reassoc", False),
+    ):  # a part of what is chosen
+        before, after = chosen.format(f"Add(Add(x: {dtype}, y), z)"), chosen.format("Add(x, Add(y, z))")
+        assert shown_by_numbers(f"{before} if {alike} ~> {after} {assuming}") == is_shown
 
 
 def test_an_operand_that_may_be_absent_is_not_taken_to_be_there() -> None:

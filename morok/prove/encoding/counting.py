@@ -83,6 +83,13 @@ class CountingEncoder(StructureEncoder):
         )
         return Term(self.in_dtype(node.dtype, value(at.term.value)), defined(at.term.value))
 
+    def in_dtype(self, dtype: str, value: Expr) -> Expr:
+        """A value of the dtype: where it is a number of the solver, one that the dtype holds."""
+        if value.sort is smt.IntSort() and self.world.bits(dtype):
+            n = self.world.arithmetic(self.world.dtype(dtype))
+            self.world.assume(value >= n.low, value <= n.high)
+        return value
+
     def encode(self) -> Obligation:
         pattern = self.pattern(self.rule.syntax.pattern)
         if self.fold is None or len(pattern.lanes) != 1 or pattern.term is not self.fold.state:

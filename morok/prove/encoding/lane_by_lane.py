@@ -4,10 +4,6 @@ Let such a rule be false at n > 2 lanes, and l a lane where its sides differ. Ke
 each node is computed from lane l, or the only lane, of its operands. So the sides still differ there. What the guards ask of the
 nodes that are left was true of all lanes, and is true of some: every lane is within the bounds of a node, and dtypes are one; and
 so is what contracts say of helpers lane by lane. So the rule is false at two lanes, or at one.
-
-A Wmma adds to each lane of its third operand a value that all lanes of the other two decide, by a function of which nothing is
-known. Where all of a rule are of the same two operands, by names that stand nowhere else, lane l knows of these only that value,
-and operands of one lane may have it as well.
 """
 
 from __future__ import annotations
@@ -19,7 +15,7 @@ from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule
 from morok.dsl.functions import FUNCTIONS
 from morok.prove.cached_per_rule import once_a_rule
-from morok.prove.parametric.op_functions import name_of
+from morok.prove.encoding.obligation import reads_lanes
 from morok.prove.rule_syntax import ops_of
 
 MOST_NEEDED: Final = 2  # lanes
@@ -37,15 +33,13 @@ def lane_by_lane(rule: CheckedRule) -> bool:
     if not built_in(rule.dialect):
         return False
     target = {op for op in ops_of(rule) if not (ops[op].params or ops[op].solver or op in STRUCTURAL)}
-    if "Wmma" in target and _of_one_product(rule):
-        target.remove("Wmma")
     if target and not (target == {"Load"} and _loads_only_what_it_builds(rule)):
         return False
     types = [*rule.types.values(), *(b.type for b in rule.bindings.values() if b.type is not None)]
     if any(isinstance(t.lanes, int) and t.lanes > 1 for t in types):
         return False
     everything = list(S.walk(rule.syntax.pattern, rule.syntax.target, *rule.syntax.clauses))
-    if any(isinstance(at, LISTS) or (isinstance(at, S.PConst) and _reads_lanes(at)) for at in everything):
+    if reads_lanes(rule) or any(isinstance(at, LISTS) for at in everything):
         return False
     named = {t.lanes for t in types}  # `x: i32 x n` makes n the number of lanes
     if any(isinstance(at, S.EName) and at.name in named for at in everything):
@@ -54,43 +48,12 @@ def lane_by_lane(rule: CheckedRule) -> bool:
     return all(_allowed(rule, at) or id(at) in counted for at in everything if isinstance(at, S.ECall))
 
 
-def _reads_lanes(p: S.PConst) -> bool:
-    """True if the lanes of a constant are bound as a list."""
-    return p.kind in ("vconst", "anyconst") and p.bound is not None and not p.bound.startswith("_")
-
-
 def _loads_only_what_it_builds(rule: CheckedRule) -> bool:
     """True if each Load stands in the target and has no dtype of its own, so that it has as many lanes as its place."""
     pattern = {op for p in S.walk(rule.syntax.pattern) for op in S.ops_matched(p)}
     made = [e for e in S.walk(rule.syntax.target) if isinstance(e, S.ECall) and e.name == "Load"]
     structs = [e for e in S.walk(rule.syntax.target) if isinstance(e, S.EStruct) and e.op == "Load"]
     return "Load" not in pattern and all(len(e.args) == 1 for e in made) and not structs
-
-
-def _of_one_product(rule: CheckedRule) -> bool:
-    """True if all products of matrices have one layout and the same two operands, named nowhere else."""
-    everything = list(S.walk(rule.syntax.pattern, rule.syntax.target, *rule.syntax.clauses))
-    products: list[dict[str, S.Syntax | None]] = []
-    for at in everything:
-        match at:
-            case S.PStruct(op="Wmma"):
-                products.append({f.name: f.value for f in at.fields})
-            case S.EStruct(op="Wmma"):
-                products.append(dict(at.fields))
-            case S.POp() if "Wmma" in at.ops:
-                return False
-            case S.ECall(name="Wmma"):
-                return False
-    spoken = [at.name for at in everything if isinstance(at, (S.PVar, S.EName))]
-    names = set()
-    for part in ("a", "b", "meta"):
-        written = [p.get(part, S.EName("")) for p in products]
-        named = {part if w is None else name_of(w) for w in written}  # a field alone is its own name
-        name = named.pop() if len(named) == 1 else ""
-        if not name or name.startswith("_") or spoken.count(name) != sum(w is not None for w in written):
-            return False
-        names.add(name)
-    return len(names) == 3
 
 
 def _allowed(rule: CheckedRule, call: S.ECall) -> bool:

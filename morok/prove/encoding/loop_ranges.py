@@ -8,7 +8,7 @@ from typing import Any
 
 from morok.dsl import syntax as S
 from morok.prove import smt
-from morok.prove.encoding.fragments import Fragments
+from morok.prove.encoding.memory_states import Memory
 from morok.prove.encoding.obligation import Inapplicable
 from morok.prove.encoding.structure_parts import OPAQUE, Loop, Loops
 from morok.prove.forms import VECTOR_AXES, conjuncts
@@ -19,7 +19,7 @@ from morok.prove.smt import TRUE, Expr
 from morok.prove.symbol import Symbol
 
 
-class Ranges(Fragments):
+class Ranges(Memory):
     """Range: a number below its end."""
 
     def call(self, e: S.ECall) -> Any:

@@ -104,4 +104,4 @@ class Choices:
 def reads_lanes(rule: CheckedRule) -> bool:
     """True if a rule names the values of a vector constant, which one lane cannot stand for."""
     constants = (at for at in S.walk(rule.syntax.pattern) if isinstance(at, S.PConst))
-    return any(at.kind in ("vconst", "anyconst") and at.name is not None for at in constants)
+    return any(at.kind in ("vconst", "anyconst") and at.bound is not None for at in constants)

@@ -1,12 +1,12 @@
 """Other loops for the same iterations: a range split in two, two merged into one, as index maps.
 
 A rule closes the same body under new ranges, with every old range replaced in it by an expression of the new ones (`subst`). The
-iterations are the same, in the same order, if this expression maps the new index vectors into the old ones, keeps their
-lexicographic order, and there are as many of both: a map that keeps the order is injective, and between finite sets of one size
-then a bijection. What the body computes plays no part, nor what it finds in memory: each iteration finds what it has found. Of a
-fold of integers, whose order means nothing, the map need only be injective. New ranges must be new: nothing that remains may
-depend on them. Where a Group closes the body several times, or the op of a fold joins folds of it and single iterations, the
-iterations of one piece come before those of another (of integers: are others), and together are as many.
+iterations are the same, in the same order, if this expression maps the new index vectors into the old ones, so that each has as
+many before it as the new one that it belongs to, and there are as many of both. What the body computes plays no part, nor what it
+finds in memory: each iteration finds what it has found. Of a fold of integers, whose order means nothing, the map need only be
+injective. New ranges must be new: nothing that remains may depend on them. Where a Group closes the body several times, or the op
+of a fold joins folds of it and single iterations, those of each piece follow its first one in this way, and come before those of
+another piece, or behind them (of integers: are others); together they are as many.
 What a fold folds is a function of the iteration (docs/ops.md); but the statements of a Group are done in any order, and so the
 iterations of its pieces must be independent of one another (`independent`).
 
@@ -23,7 +23,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from morok.dsl import syntax as S
-from morok.prove import smt
 from morok.prove.encoding.fold_induction import OF_TRUTHS, has_lanes_of_source
 from morok.prove.encoding.loop_dependence import conditions, free_names
 from morok.prove.encoding.obligation import Obligation
@@ -33,7 +32,7 @@ from morok.prove.kinds import CONSTANT, Node
 from morok.prove.rule_syntax import names_in
 from morok.prove.semantics.numbers import Num
 from morok.prove.semantics.term import Term, Unsupported, both, either, is_false
-from morok.prove.smt import FALSE, TRUE, Expr
+from morok.prove.smt import TRUE, Expr
 from morok.prove.symbol import Symbol
 
 BODY = {"Reduce": "src", "End": "body"}
@@ -51,7 +50,7 @@ class Slot:
 class Piece:
     """New loops in place of old ones.
 
-    at     the new index vector, the first, the last, and others: those that may follow it
+    at     the new index vector, and the one that it is compared with: the first, or any other
     maps   the old index vector that belongs to each
     outer  (k, m): statements that depend on the first k old ranges alone depend on the first m new ones alone; without those k
            of which the rule says that there is no such statement
@@ -59,7 +58,7 @@ class Piece:
 
     old: list[Loop]
     new: list[Loop]
-    at: list[list[Node]]
+    at: list[list[Term]]
     maps: list[list[Term]]
     outer: list[tuple[int, int]]
 
@@ -233,9 +232,7 @@ class ReindexingEncoder(StructureEncoder):
         if any(x.node.dtype != "index" for x in (*before, *after)):
             raise Unsupported("loops that count otherwise than in index")
         names = [s.name for s in new]
-        here = [q.node for q in after]
-        first, last = self.ends_of(after)
-        vectors = [here, first, last, *self.compared(after)]
+        vectors = [[q.node.term for q in after], self.beside(after)]
         maps = [self.moved_to(moves, before, names, vector) for vector in vectors]
         return Piece(before, after, vectors, maps, self.outer(body, before, names, moves))
 
@@ -277,27 +274,15 @@ class ReindexingEncoder(StructureEncoder):
             raise Unsupported("another body")
         return found
 
-    def compared(self, loops: list[Loop]) -> list[list[Node]]:
-        """The index vector that follows, one for every place that may be the one that counts on: those behind it start anew."""
-        zero = Node((self.world.constant("index", 0),), "index")
-        found = []
-        for k, x in enumerate(loops):
-            following = Node((Term(x.node.term.value + 1),), "index")
-            found.append([y.node for y in loops[:k]] + [following] + [zero] * (len(loops) - k - 1))
-        return found
+    def beside(self, loops: list[Loop]) -> list[Term]:
+        """The index vector that any is compared with: the first."""
+        return [self.world.constant("index", 0) for _ in loops]
 
-    def ends_of(self, loops: list[Loop]) -> tuple[list[Node], list[Node]]:
-        """The first and the last index vector."""
-        zero = Node((self.world.constant("index", 0),), "index")
-        one = self.numbers.const(1)
-        last = [self.numbers.binary("-", self.iterations(x), one) for x in loops]
-        return [zero] * len(loops), [Node((Term(n.value),), "index") for n in last]
-
-    def moved_to(self, moves: dict[str, S.Expr], old: list[Loop], names: list[str], nodes: list[Node]) -> list[Term]:
+    def moved_to(self, moves: dict[str, S.Expr], old: list[Loop], names: list[str], at: list[Term]) -> list[Term]:
         """The old index vector that belongs to a new one."""
         was = self.names
         hidden = {p.name for p in old}
-        plain = [Node((Term(n.term.value, TRUE),), n.dtype) for n in nodes]
+        plain = [Node((Term(x.value, TRUE),), "index") for x in at]
         self.names = {k: v for k, v in was.items() if k not in hidden} | dict(zip(names, plain, strict=True))
         try:
             found = [self.node(moves[p.name], p.node.dtype) for p in old]
@@ -306,7 +291,7 @@ class ReindexingEncoder(StructureEncoder):
         return [n.term for n in found]
 
     def questions(self, pieces: list[Piece]) -> Obligation:
-        """The new ranges have ends and are as many, their map leads into the old ones, and every step leads to a later one.
+        """The new ranges have ends and are as many, their map leads into the old ones, and keeps their order.
 
         Of two pieces one ends before the other begins, so that no iteration is done twice; together they are as many.
         """
@@ -317,9 +302,6 @@ class ReindexingEncoder(StructureEncoder):
         counts = [self.times([self.iterations(x) for x in p.new]) for p in pieces]
         before = self.times([self.iterations(x) for x in old])
         known = [*out.premises, self.closed, *self.world.axioms]
-        mapped = [t.value for p in pieces for terms in p.maps for t in terms]
-        loops = [*old, *(x for p in pieces for x in p.new)]
-        known += products_keep_order([*known, *mapped, before, *counts], [self.iterations(x).value for x in loops])
         for p in pieces:
             self.leads_into(p, known)
         out.lemmas.append(("as many iterations", tuple(known), before == self.total(counts)))
@@ -341,11 +323,13 @@ class ReindexingEncoder(StructureEncoder):
     def are_apart(self, p: Piece, q: Piece, known: list[Expr], said: str) -> None:
         """The condition that one of two pieces ends before the other begins."""
         n = self.numbers
-        (first, last), (begin, end) = (
-            [[self.world.number_of("index", t) for t in terms] for terms in x.maps[1:3]] for x in (p, q)
+        first, begin = (self.place_among(x.old, x.maps[1]) for x in (p, q))
+        end, last = (
+            n.binary("+", b, Num(self.times([self.iterations(y) for y in x.new]))) for b, x in ((first, p), (begin, q))
         )
         some = [n.compare("<", n.const(0), self.iterations(x))[1] for x in (*p.new, *q.new)]
-        self.out.lemmas.append((said, (*known, *some), either(self.earlier(last, begin), self.earlier(end, first))))
+        before = either(n.compare("<=", end, begin)[1], n.compare("<=", last, first)[1])
+        self.out.lemmas.append((said, (*known, *some), before))
 
     def begins(self, pieces: list[Piece], known: list[Expr]) -> None:
         """The condition that no fold of a part is over no iterations, where that has no value."""
@@ -363,49 +347,41 @@ class ReindexingEncoder(StructureEncoder):
         """The condition that the new loops of a piece have ends, and each of their iterations is one of the old ones, in the same
         order.
         """
-        n, out = self.numbers, self.out
-        first = [self.world.number_of("index", t) for t in p.maps[0]]
-        inside = self.is_inside(p, [self.world.number_of("index", q.node.term) for q in p.new])
+        out = self.out
         defined = both(*(q.end.term.defined for q in p.new if q.end is not None), *self.apart(p.new))
         out.lemmas.append(("the new ranges are others, with ends", tuple(known), defined))
-        old_ends = [self.iterations(x) for x in p.old]
-        into = both(
-            *(n.compare("<=", n.const(0), v)[1] for v in first),
-            *(n.compare("<", v, e)[1] for v, e in zip(first, old_ends, strict=True)),
-        )
-        out.lemmas.append(("inside", (*known, inside), both(*(t.defined for t in p.maps[0]), into)))
+        into = both(*(t.defined for t in p.maps[0]), self.is_inside(p.old, p.maps[0]))
+        out.lemmas.append(("inside", (*known, self.is_inside(p.new, p.at[0])), into))
         self.done_once(p, known)
 
-    def is_inside(self, p: Piece, at: list[Num]) -> Expr:
-        """The condition that an index vector is one of the new loops'."""
-        n = self.numbers
-        ends = [self.iterations(q) for q in p.new]
-        low = (n.compare("<=", n.const(0), v)[1] for v in at)
-        return both(*low, *(n.compare("<", v, e)[1] for v, e in zip(at, ends, strict=True)))
+    def values(self, terms: list[Term]) -> list[Num]:
+        return [self.world.number_of("index", t) for t in terms]
+
+    def is_inside(self, loops: list[Loop], at: list[Term]) -> Expr:
+        """The condition that an index vector is one of some loops'."""
+        n, values = self.numbers, self.values(at)
+        low = (n.compare("<=", n.const(0), v)[1] for v in values)
+        return both(*low, *(n.compare("<", v, self.iterations(x))[1] for v, x in zip(values, loops, strict=True)))
 
     def done_once(self, p: Piece, known: list[Expr]) -> None:
-        """The condition that to each step of the new loops a later iteration belongs."""
-        n, out = self.numbers, self.out
-        first, _, _, *following = [[self.world.number_of("index", t) for t in terms] for terms in p.maps]
-        at = [self.world.number_of("index", q.node.term) for q in p.new]
-        ends = [self.iterations(q) for q in p.new]
-        inside = self.is_inside(p, at)
-        for k, after in enumerate(following):
-            last = [
-                n.compare("==", n.binary("+", v, n.const(1)), e)[1]
-                for v, e in zip(at[k + 1 :], ends[k + 1 :], strict=True)
-            ]
-            more = n.compare("<", n.binary("+", at[k], n.const(1)), ends[k])[1]
-            ordered = self.earlier(first, after)
-            out.lemmas.append((f"step {k + 1} keeps the order", (*known, inside, more, *last), ordered))
+        """The condition that the iterations of a piece follow one another, as those of the new loops do."""
+        n = self.numbers
+        place, first = (self.place_among(p.old, at) for at in p.maps)
+        follows = n.compare("==", place, n.binary("+", first, self.place_among(p.new, p.at[0])))[1]
+        self.out.lemmas.append(("each follows the one before", (*known, self.is_inside(p.new, p.at[0])), follows))
+
+    def place_among(self, loops: list[Loop], at: list[Term]) -> Num:
+        """The number of iterations that are done before that of an index vector."""
+        n = self.numbers
+        found: Num = n.const(0)
+        for x, v in zip(loops, self.values(at), strict=True):
+            found = n.binary("+", n.binary("*", found, self.iterations(x)), v)
+        return found
 
     def total(self, counts: list[Expr]) -> Expr:
         """The sum of the numbers of iterations of pieces."""
         n = self.numbers
-        first = counts[0] if len(counts) == 1 else n.n.const(0)
-        return functools.reduce(
-            lambda a, b: n.binary("+", Num(a), Num(b)).value, counts if len(counts) > 1 else (), first
-        )
+        return functools.reduce(lambda a, b: n.binary("+", Num(a), Num(b)).value, counts)
 
     def times(self, ends: list[Num]) -> Expr:
         """The number of index vectors."""
@@ -415,13 +391,6 @@ class ReindexingEncoder(StructureEncoder):
             count = n.binary("*", count, e)
         none = either(*(n.compare("<=", e, n.const(0))[1] for e in ends))
         return n.n.choose(none, n.n.const(0), count.value)
-
-    def earlier(self, a: list[Num], b: list[Num]) -> Expr:
-        """The lexicographic order of index vectors: strictly before."""
-        n, out = self.numbers, FALSE
-        for x, y in reversed(list(zip(a, b, strict=True))):
-            out = either(n.compare("<", x, y)[1], both(n.compare("==", x, y)[1], out))
-        return out
 
     def apart(self, loops: list[Loop]) -> list[Expr]:
         """The condition that the new ranges are not one: their numbers differ."""
@@ -458,61 +427,25 @@ class AnyOrderEncoder(ReindexingEncoder):
             return [piece]
         return [one for part in src.args for one in self.unrolled(joins, piece | {"src": part})]
 
-    def compared(self, loops: list[Loop]) -> list[list[Node]]:
+    def beside(self, loops: list[Loop]) -> list[Term]:
         """An index vector of which nothing is known."""
-        return [[Node((self.world.variable(Symbol("range", self.another()), "index"),), "index") for _ in loops]]
+        return [self.world.variable(Symbol("range", self.another()), "index") for _ in loops]
 
     def done_once(self, p: Piece, known: list[Expr]) -> None:
         """The condition that no two iterations of a piece belong to one."""
-        here, there = p.at[0], p.at[-1]
-        one, other = ([self.world.number_of("index", n.term) for n in at] for at in (here, there))
-        inside = [self.is_inside(p, at) for at in (one, other)]
-        out, differ = self.out, self.unlike(one, other)
-        out.lemmas.append(("each is done once", (*known, *inside, differ), self.unlike(*self.moved(p, p))))
+        self.are_apart(p, p, [*known, self.unlike(*p.at)], "each is done once")
 
     def are_apart(self, p: Piece, q: Piece, known: list[Expr], said: str) -> None:
-        inside = [
-            self.is_inside(x, [self.world.number_of("index", n.term) for n in at])
-            for x, at in ((p, p.at[0]), (q, q.at[-1]))
-        ]
-        self.out.lemmas.append((said, (*known, *inside), self.unlike(*self.moved(p, q))))
+        inside = [self.is_inside(p.new, p.at[0]), self.is_inside(q.new, q.at[1])]
+        self.out.lemmas.append((said, (*known, *inside), self.unlike(p.maps[0], q.maps[1])))
 
-    def moved(self, p: Piece, q: Piece) -> tuple[list[Num], list[Num]]:
-        """The old index vectors that belong to one of a piece, and to another one of a piece."""
-        one, other = ([self.world.number_of("index", t) for t in terms] for terms in (p.maps[0], q.maps[-1]))
-        return one, other
-
-    def unlike(self, one: list[Num], other: list[Num]) -> Expr:
+    def unlike(self, one: list[Term], other: list[Term]) -> Expr:
         """The condition that two index vectors differ."""
-        return either(*(self.numbers.compare("!=", a, b)[1] for a, b in zip(one, other, strict=True)))
+        pairs = zip(self.values(one), self.values(other), strict=True)
+        return either(*(self.numbers.compare("!=", a, b)[1] for a, b in pairs))
 
 
 def _names_of(rule: S.Rule, fact: str) -> frozenset[tuple[str, ...]]:
     """The operands of a fact in what the guards of a rule state, by name."""
     facts = (e for e in conditions(rule) if isinstance(e, S.ECall) and e.name == fact)
     return frozenset(tuple([a.name for a in e.args if isinstance(a, S.EName)]) for e in facts)
-
-
-def products_keep_order(conditions: list[Expr], ends: list[Expr]) -> list[Expr]:
-    """The lemmas that multiplying by one number that is not negative keeps an order, for every product with every end.
-
-    True of all integers, and what a solver without nonlinear arithmetic does not see.
-    """
-    found: list[Expr] = []
-    todo, seen = list(conditions), set()
-    while todo:
-        at = todo.pop()
-        if at.number in seen:
-            continue
-        seen.add(at.number)
-        todo.extend(at.args)
-        if at.head != "*" or len(at.args) != 2 or at.sort is not smt.IntSort():
-            continue
-        for x, y in (at.args, reversed(at.args)):
-            if y.head == "value":
-                continue
-            found.append(smt.Implies(smt.And(x >= 0, y >= 0), at >= 0))
-            for end in ends:
-                found.append(smt.Implies(smt.And(y >= 0, x < end), at + y <= end * y))
-                found.append(smt.Implies(smt.And(y >= 0, x >= end), at >= end * y))
-    return found

@@ -8,7 +8,7 @@ dtypes. In it the terms stand below a choice, since a value within a tolerance, 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from morok.prove import smt
@@ -36,10 +36,17 @@ def agreement(s: Setting, dtype: str, one: Expr, other: Expr) -> list[Expr]:
     return [one == other]
 
 
-def relate(s: Setting, dtype: str, one: Expr, other: Expr) -> bool:
-    """True if a law was added: a term of the pattern that has a value equals one of the target where their parts are equal."""
+def relate(s: Setting, dtype: str, one: Expr, other: Expr, whole: bool = False) -> bool:
+    """True if a law was added: a term of the pattern that has a value equals one of the target where their parts are equal.
+
+    `whole`: they are all that the sides compute. Sums that are regrouped are one value only so: what else is computed of them,
+    as a comparison, may tell them apart.
+    """
     said = False
-    for a, b in itertools.islice(_branches(s, one, other), MOST_BRANCHES) if s.elements.proves is not None else ():
+    pairs = list(itertools.islice(_branches(s, one, other), MOST_BRANCHES)) if s.elements.proves is not None else []
+    if s.elements.regrouping and not (whole and len(pairs) == 1):
+        return False
+    for a, b in pairs:
         if a is not b and any(t.head == "apply" and t.data in s.elements.ops for t in (a, b)):
             said = _related(s, dtype, a, b) or said
     return said
@@ -81,7 +88,7 @@ def _related(s: Setting, dtype: str, one: Expr, other: Expr) -> bool:
     atoms, its = (list(dict.fromkeys(_atoms(s, t, dtype))) for t in (one, other))
     if not {*NO_NUMBERS}.isdisjoint(t for t, _ in (*atoms, *its)):
         return False
-    choices = [[(a, d) for a, d in atoms if d == wanted and _may_be(a, b)] for b, wanted in its]
+    choices = [_candidates(atoms, atom) for atom in its]
     for chosen in itertools.islice(itertools.product(*choices), MOST):
         names = {atom: f"x{k}" for k, atom in enumerate(atoms)}
         its_names = {atom: names[a] for atom, a in zip(its, chosen, strict=True)}
@@ -99,6 +106,12 @@ def _related(s: Setting, dtype: str, one: Expr, other: Expr) -> bool:
             s.elements.related = True
             return True
     return False
+
+
+def _candidates(atoms: Sequence[Atom], its: Atom) -> list[Atom]:
+    """Those that may be one of the other side; first of all itself."""
+    found = [(a, d) for a, d in atoms if d == its[1] and _may_be(a, its[0])]
+    return sorted(found, key=lambda atom: atom[0] is not its[0])
 
 
 def _may_be(a: Expr, b: Expr) -> bool:

@@ -178,8 +178,8 @@ def _questions(
 
 
 def within_reach(rule: CheckedRule) -> bool:
-    """True if a rule fixes its result: it has no tolerance, and assumes nothing about floats."""
-    return rule.syntax.within is None and not rule.syntax.assuming
+    """True if a rule fixes its result: it has no tolerance, and assumes nothing of floats but that sums may be regrouped."""
+    return rule.syntax.within is None and {*rule.syntax.assuming} <= {"reassoc"}
 
 
 class Question(NamedTuple):
@@ -209,7 +209,7 @@ def question(
     """The question whether a rule holds at every size, or whether one of its claims does."""
     reading = Reading(rule, choices)
     setting = reading.setting
-    setting.elements.proves = proves
+    setting.elements.proves, setting.elements.regrouping = proves, bool(rule.syntax.assuming)
     pattern, target = reading.sides()
     if isinstance(pattern, Statement):
         same(setting, reading.here, pattern, statement(target))
@@ -244,7 +244,7 @@ def _same_lane(setting: Setting, r: Reading, pattern: Vector, target: Vector, by
     given = target.at(r.here, lane)
     dtype = r.element(r.rule.syntax.pattern)
     same = wanted == given
-    if element_rules.relate(setting, dtype, wanted, given):
+    if element_rules.relate(setting, dtype, wanted, given, whole=True):
         setting.guard.append(has_value(setting, wanted))
     elif by_numbers and dtype in ("index", "bool"):
         setting.elements.related = True

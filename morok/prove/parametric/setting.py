@@ -140,11 +140,13 @@ class Elements:
     ops      by the function of values that it is, an op, the dtypes of its operands, and what it converts to
     proves   truth of a rule about numbers being proved, by its text for a choice of dtypes; None where none is asked for
     related  truth of such a rule being used
+    regrouping  truth of these being about sums of floats that may be regrouped
     """
 
     ops: dict[Applicable, tuple[str, tuple[str, ...], str | None]] = field(default_factory=dict)
     proves: Proves | None = None
     related: bool = False
+    regrouping: bool = False
 
 
 class TooMany(Unsupported):

@@ -16,6 +16,7 @@ from morok.prove.parametric import (
     laws,
     loads_and_stores,
     loops,
+    matrices,
     registers,
     sequences,
     shared,
@@ -425,6 +426,7 @@ _NAMED: Final[dict[str, Meaning]] = {
     "EndIf": statements.end_of_branch,
     "Group": loads_and_stores.group,
     "Noop": statements.nothing,
+    "Wmma": matrices.product,
     **dict.fromkeys(MARKS, _mark),
 }
 READ: Final = frozenset(_NAMED)  # ops besides those of tensors, those that work lane by lane, and those that have roles

@@ -491,7 +491,7 @@ class Original:
 
 def counterexample(rule: CheckedRule, trials: Trials | None = None, tries: int = TRIES) -> Difference | None:
     """A graph and values at which the rule, as its matcher applies it, is false; None if a few hundred trials found none."""
-    return _search(rule, None, trials or Trials(rule), tries).difference
+    return _search(rule, None, trials or Trials(rule), tries).difference if _claims_equality(rule) else None
 
 
 def compared(mutant: CheckedRule, original: Original, guard: bool) -> tuple[Difference | None, str | None]:
@@ -523,12 +523,13 @@ class _Searched(NamedTuple):
 def _search(
     rule: CheckedRule, original: Original | None, trials: Trials, tries: int, enough: int = FURTHER
 ) -> _Searched:
-    # where a rule claims much less than equality of bits, evaluation does not judge it
-    strict = set(rule.syntax.assuming) <= {"nsz"} and rule.syntax.within is None
-    if original is None and not strict:
-        return _Searched()
     with config.settings(fast_math=frozenset(rule.syntax.assuming)):
-        return _compare(rule, Rewriter(rule), original, trials.first(tries), strict, enough)
+        return _compare(rule, Rewriter(rule), original, trials.first(tries), _claims_equality(rule), enough)
+
+
+def _claims_equality(rule: CheckedRule) -> bool:
+    """True if a rule claims that bits are equal; of one that claims much less evaluation sees whether it fires, and no more."""
+    return set(rule.syntax.assuming) <= {"nsz"} and rule.syntax.within is None
 
 
 class Judged:
