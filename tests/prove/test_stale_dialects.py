@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 import textwrap
+import types
 from pathlib import Path
 from typing import Any
 
@@ -546,3 +547,49 @@ def test_however_a_solver_function_is_made_it_counts(
     file = tmp_path / f"{names.get(edited, edited)}.py"
     file.write_text(file.read_text().replace("1\n", "2\n").replace("a text", "another"))
     assert foreign.static_digest(names["f"], "f") != found
+
+
+# Modules without a file: of a solver function `f`, and one beside it.
+TYPED = {
+    "the function": ("def f(w, d, a): return 1", "", "typed_f"),
+    "what it calls": ("def g(): return 1\ndef f(w, d, a): return g()", "", "typed_f"),
+    "what it calls of another module": ("import typed_k\ndef f(w, d, a): return typed_k.K", "K = 1", "typed_k"),
+    "a class that is made when it is asked for": (
+        "def __getattr__(name):\n    class f:\n        limits = 1\n    return f",
+        "",
+        "typed_f",
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "beside", "edited"), TYPED.values(), ids=TYPED.keys())
+def test_what_was_typed_in_counts_as_it_is_loaded(
+    text: str, beside: str, edited: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in a notebook: another run may type in something else, and no file says what."""
+
+    def typed(**texts: str) -> str:
+        for name, content in texts.items():
+            made = types.ModuleType(name)
+            monkeypatch.setitem(sys.modules, name, made)
+            exec(content, vars(made))
+        return foreign.static_digest("typed_f", "f")
+
+    found = typed(typed_k=beside, typed_f=text)
+    assert typed(typed_k=beside, typed_f=text) == found
+    texts = {"typed_k": beside, "typed_f": text}
+    assert typed(**{**texts, edited: texts[edited].replace("1", "2")}) != found
+
+
+def test_a_solver_function_from_a_file_that_imports_what_was_typed_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "solved_beside.py").write_text("import typed_k\ndef f(w, d, a): return typed_k.K\n")
+    found = set()
+    for k in (1, 2):
+        made = types.ModuleType("typed_k")
+        monkeypatch.setitem(sys.modules, "typed_k", made)
+        made.K = k  # type: ignore[attr-defined]
+        found.add(foreign.static_digest("solved_beside", "f"))
+    assert len(found) == 2
