@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import importlib
 import os
+import py_compile
 import re
 import subprocess
 import sys
@@ -20,7 +21,8 @@ import morok.dsl
 from morok.dialect import register, verify
 from morok.dsl.check import check_text
 from morok.errors import UnprovedRuleError
-from morok.prove import admission, foreign, ledger, promises
+from morok.prove import admission, foreign, ledger, promises, verified
+from morok.prove.api import prove
 from morok.rewrite.library import load_rules
 
 FILES = {
@@ -593,3 +595,34 @@ def test_a_solver_function_from_a_file_that_imports_what_was_typed_in(
         made.K = k  # type: ignore[attr-defined]
         found.add(foreign.static_digest("solved_beside", "f"))
     assert len(found) == 2
+
+
+@pytest.mark.parametrize("how", ["edited meanwhile", "older byte code"])
+def test_a_verdict_is_of_the_text_that_the_solver_was_told_of(
+    how: str, negations: tuple[Saturating, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, file = negations
+    word = how.split()[0]
+    module = file.with_name(f"solved_{word}.py")
+    file.with_name(f"far_{word}.py").write_text(
+        f"def solve_neg(w, d, a):\n    import solved_{word}\n\n    return solved_{word}.f(a)\n"
+    )
+    with_op(made, "Neg", solver=f"far_{word}:solve_neg")
+    text = "from mistaken import strict\n\ndef f(a):\n    return strict({}a.value, a)\n"
+    module.write_text(text.format("-"))
+    monkeypatch.syspath_prepend(file.parent)
+    if how == "older byte code":
+        py_compile.compile(str(module), invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)
+        module.write_text(text.format("0*"))
+
+    def broken(rules: Any) -> dict[int, Any]:  # what is asked first: when this has been said, the text changes
+        if how == "edited meanwhile":
+            module.write_text(text.format("0*"))
+        return {}
+
+    monkeypatch.setattr(verified, "broken", broken)
+    (found,) = prove(file, jobs=1, remember=True)
+    assert (found.verdict, found.final) == ("unknown", False), found.message
+    assert "dialect" in found.message
+    with pytest.raises(UnprovedRuleError, match="no proof"):
+        load_rules(file, prove=False)
