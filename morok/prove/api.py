@@ -277,18 +277,22 @@ class _Proving:
                 self._hear(rule, found)
         if not todo:
             return
-        from morok.prove.workers import prove_all  # lazy: loads the solver
+        from morok.prove.workers import prove_all, told_of  # lazy: loads the solver
+
+        told = told_of(todo)
+        # of what is proved, as it is before: files of a dialect may be edited while the solver is asked
+        meanings = {id(r): ledger.rule_digest(r) for r in todo if r.syntax.within is None}
 
         def heard(rule: CheckedRule, v: Verdict) -> None:
             if v.final and not v.digest and rule.syntax.within is None:
-                v = replace(v, digest=ledger.rule_digest(rule))
+                v = replace(v, digest=meanings[id(rule)])
                 found_earlier.save(v, v.digest, units)
             self.fresh.append(v)
             self._hear(rule, v)
 
         keep = ledgers.write or self.smt2 is not None or self.hearers.differs is not None
         with trusting(self.called):
-            prove_all(todo, units, self.effort.jobs or default_jobs(), keep, heard, self.limits)
+            prove_all(todo, units, self.effort.jobs or default_jobs(), keep, heard, self.limits, told)
 
     def record(self) -> None:
         """Write what was asked for: obligations, differences from the ledger, the ledger."""

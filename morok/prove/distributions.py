@@ -16,15 +16,16 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from morok.prove.seen_objects import state
+
 _PACKAGE: Final = Path(__file__).resolve().parent.parent
 _PYTHONS: Final = frozenset((*sys.stdlib_module_names, *sys.builtin_module_names)) - {"__main__"}
 
 
 def find(name: str) -> Path | None:
     """The file of a module, found without running it or the packages above it."""
-    loaded = sys.modules.get(name)
-    if loaded is not None and getattr(loaded, "__file__", None):
-        return Path(str(loaded.__file__))
+    if file := loaded_file(name):
+        return Path(file)
     path: Iterable[str] | None = None
     spec: importlib.machinery.ModuleSpec | None = None
     parts = name.split(".")
@@ -36,6 +37,12 @@ def find(name: str) -> Path | None:
         if path is None and i < len(parts) - 1:
             return None
     return Path(spec.origin) if spec is not None and spec.origin and spec.has_location else None
+
+
+def loaded_file(name: str) -> str:
+    """The file that a loaded module is of; "" for any other. No code of the module is asked for what it lacks."""
+    found = state(sys.modules.get(name)).get("__file__")
+    return found if isinstance(found, str) else ""
 
 
 def _spec(name: str, path: Iterable[str] | None) -> importlib.machinery.ModuleSpec | None:

@@ -22,6 +22,7 @@ from morok.dialect import Dialect, OpInfo
 from morok.prove.distributions import distribution_digest, find, installed, moroks, pythons
 from morok.prove.fingerprints import digest
 from morok.prove.function_digest import DYNAMIC, Without, code_of, has_docstring
+from morok.prove.seen_objects import state
 from morok.prove.static import Closure, Found, Module
 
 # The standard library and the solver, of which a version is as good as its text; Morok's own part is digested as such.
@@ -122,9 +123,10 @@ def static_digest(module: str, function: str) -> str:
     reader = _Reader()
     found = Closure(reader.read).of([(module, function)])
     at = reader.read(module)
-    parts = [found.said(), "" if at is not None else f"no {module}"]
+    parts = [found.said(), "" if at is not None else f"no {module} {_loaded_digest(module, function)}"]
     # code of another language, or none at all
     found.dynamic |= {name for name in found.outside if not _is_beside(name)}
+    parts += [f"{name} {_loaded_digest(name)}" for name in sorted(found.dynamic - {module})]
     inside = {m for m, _ in found.text}
     parts += [_difference(reader, found, name) for name in sorted(inside)]
     loaded = _loaded_with(reader, inside)
@@ -133,6 +135,17 @@ def static_digest(module: str, function: str) -> str:
         found.dynamic |= loaded.keys()
     parts += [distribution_digest(m) for m in sorted(found.dynamic)]
     return digest("\n".join(parts))
+
+
+def _loaded_digest(name: str, function: str = "") -> str:
+    """A digest of a function of a module, or of all the module, as it is loaded, if there is no file to read it from: it was
+    typed in, as in a notebook, or made by code. "" for any other.
+    """
+    module = sys.modules.get(name)
+    if not isinstance(module, types.ModuleType) or find(name) is not None:
+        return ""
+    has = state(module)
+    return code_of(has.get(function, has.get("__getattr__")) if function else Without(module, frozenset()), name).digest
 
 
 def _loaded_with(reader: _Reader, names: Iterable[str]) -> dict[str, Module]:

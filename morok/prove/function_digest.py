@@ -29,6 +29,7 @@ from morok.prove.distributions import (
     identity,
     importable,
     installed,
+    loaded_file,
     moroks,
     pythons,
     source_folder,
@@ -369,8 +370,7 @@ class _Walk:
         if not self.own(module):
             self.say("function", module, at.__qualname__)
             return parts
-        file = getattr(sys.modules.get(module), "__file__", None)
-        if file is not None:
+        if file := loaded_file(module):
             self.files.add(file)
         names = sorted(names_in(at.__code__))
         (self._making if at.__code__.co_name == "__init__" else self.names).update(names)
@@ -583,8 +583,8 @@ def code_of(function: Any, module: str, variable: bool = True) -> Code:
     """The code of a helper of a module; `variable`: with what lists, tables and objects hold at present."""
     walk = _Walk(module.partition(".")[0], variable)
     walk.walk(function)
-    file = getattr(sys.modules.get(module), "__file__", None)
-    files = walk.files | ({file} if file is not None else set())
+    file = loaded_file(module)
+    files = walk.files | ({file} if file else set())
     said = set()
     for name in sorted(filter(None, walk.dynamic | walk.loose)):
         whole = (source_folder(name), installed(name), name.partition(".")[0])

@@ -111,8 +111,8 @@ def _names_what_it_folds(rule: CheckedRule) -> bool:
 
 
 def typing_of(rule: CheckedRule) -> str:
-    """All that the checker found out about a rule, as text: the dtype, the lanes and the sort of everything in it, where a bound may
-    be infinite, what it binds, what its dtype variables may be, and where its helpers are. A matcher is made of no more.
+    """All that the checker found out about a rule, as text: the dtype, the lanes and the sort of everything in it, where a bound
+    may be infinite, what it binds, what its dtype variables may be, and where its helpers are. A matcher is made of no more.
     """
     out = [f"{name}:{b}" for name, b in sorted(rule.bindings.items())]
     out += [f"{letter}:{dtypes}" for letter, dtypes in rule.domains.items()]

@@ -15,8 +15,10 @@ from pathlib import Path
 from typing import Final
 
 from morok.dialect import Dialect, OpInfo, built_in
+from morok.dsl.checked import CheckedRule
 from morok.prove import foreign
 from morok.prove.fingerprints import SHARED, core_files, digest, digested_files, semantics_files, shared_files
+from morok.prove.rule_syntax import ops_of
 from morok.prove.static import Closure, Found, mentions, modules_in, read_module, without_docstrings
 from morok.rewrite import store
 
@@ -115,6 +117,12 @@ def op_digest(info: OpInfo, dialect: Dialect | None = None) -> str:
     )  # fmt: skip
     evaluated = "" if dialect is None or built_in(dialect) else f"{foreign.evaluator_digest(info)} {info.role}"
     return digest(f"{entry!r} {solver_digest(info.solver)}{evaluated}")
+
+
+def told_digest(rule: CheckedRule) -> str:
+    """A digest of what tells the solver of a rule's ops and dtypes: by the texts, and where loaded code is not as these say."""
+    told = (rule.dialect.theory, *(rule.dialect.ops[n].solver for n in ops_of(rule)))
+    return digest("\n".join(map(solver_digest, told)))
 
 
 def dialect_digest(dialect: Dialect, names: frozenset[str]) -> str:

@@ -12,7 +12,7 @@ from morok.dialect import built_in
 from morok.dsl.checked import CheckedRule
 from morok.dsl.declared import Mistake
 from morok.errors import UntrustedHelperError
-from morok.prove import ledger, verified
+from morok.prove import ledger, sources, verified
 from morok.prove.effort import efforts
 from morok.prove.limits import UNLIMITED, Limits
 from morok.prove.measuring import measuring
@@ -30,11 +30,12 @@ def failure(rule: CheckedRule, verdict: str, message: str) -> Verdict:
     )
 
 
-def judge(rule: CheckedRule, budget: int, keep: bool) -> Verdict:
+def judge(rule: CheckedRule, budget: int, keep: bool, told: str = "") -> Verdict:
     """Prove one rule; what goes wrong inside the prover is a verdict too.
 
     keep    return what a record needs: the obligations with their digest, and that of the meaning where it takes long
             (of compiled code)
+    told    a digest of the code that tells the solver of the rule's dialect, of which the verdict is to be (`told_of`)
     """
     try:
         if is_measured(rule):
@@ -43,6 +44,9 @@ def judge(rule: CheckedRule, budget: int, keep: bool) -> Verdict:
         if not built_in(rule.dialect) and (wrong := list(_unverified(rule))):
             return failure(rule, "broken", verified.message(rule.dialect.name, wrong))
         verdict = prove_rule(rule, budget, keep)
+        if told and sources.told_digest(rule) != told:  # asked now, when all of that code is loaded
+            what = f"the code that tells the solver of dialect {rule.dialect.name} is not what its files said at first: they were"
+            return failure(rule, "unknown", f"{what} edited meanwhile, or Python has loaded older byte code of them")
         return replace(verdict, questions=digest_of(verdict.obligations)) if keep else verdict
     except UntrustedHelperError as problem:  # only calls of its helpers could tell
         return failure(rule, "unknown", str(problem))
@@ -59,6 +63,12 @@ def _unverified(rule: CheckedRule) -> Iterator[Mistake]:
     yield from verified.encoding_mistakes(rule, theory, [a for i in rule.instances for a in encodings(rule, i, theory)])
 
 
+def told_of(rules: Sequence[CheckedRule]) -> list[str]:
+    """For each of these rules a digest of the code that tells the solver of its dialect; "" for the built-in one's."""
+    load_solver(rules)
+    return ["" if built_in(r.dialect) else sources.told_digest(r) for r in rules]
+
+
 def is_measured(rule: CheckedRule) -> bool:
     return rule.syntax.within is not None
 
@@ -70,18 +80,21 @@ def prove_all(
     keep: bool,
     done: Callable[[CheckedRule, Verdict], None] | None = None,
     limits: Limits = UNLIMITED,
+    told: Sequence[str] | None = None,
 ) -> list[Verdict]:
     """The verdicts on these rules, in their order; `done` hears of each as it comes: names do not tell rules apart.
 
     Those that take longest come first, so that none of them is left alone at the end: what is measured, which is one after the
     other in one process, and then proofs.
+
+    told    what `told_of` says of these rules, if it was asked before
     """
     found: dict[int, Verdict] = {}
 
     def died(task: int, why: str) -> Verdict:
         return failure(rules[task], "error" if why == DIED else "unknown", why)
 
-    load_solver(rules)
+    known = told_of(rules) if told is None else told
     for task, wrong in verified.broken(rules).items():
         found[task] = failure(rules[task], "broken", verified.message(rules[task].dialect.name, wrong))
         if done is not None:
@@ -93,7 +106,7 @@ def prove_all(
     # one more than there are jobs: who asks waits for the solver, which is a process of its own
     asking = jobs + (jobs > 1)
     for task, verdict in in_processes(
-        tasks, lambda i: judge(rules[i], budget, keep), died, asking, measured, limits, stay=True
+        tasks, lambda i: judge(rules[i], budget, keep, known[i]), died, asking, measured, limits, stay=True
     ):
         found[task] = verdict
         if done is not None:

@@ -93,7 +93,7 @@ r: Idiv(x: index, 2)
 CHANGED: dict[str, Callable[[CheckedRule], Any]] = {
     "bindings": lambda r: {name: replace(b, invalid_ok=True) for name, b in r.bindings.items()},
     "types": lambda r: {**r.types, id(r.syntax.target): replace(r.type_of(r.syntax.target), lanes=2)},
-    "sorts": lambda r: {at: Sort.OTHER for at in r.sorts},
+    "sorts": lambda r: dict.fromkeys(r.sorts, Sort.OTHER),
     "domains": lambda r: {letter: (*dtypes, "f32") for letter, dtypes in r.domains.items()},
     "instances": lambda r: r.instances[:1],
     "unbounded": lambda r: frozenset(r.sorts),

@@ -176,10 +176,10 @@ def test_a_limit_of_time_makes_unknown_what_it_ends_and_nothing_is_recorded(
 ) -> None:
     judge = workers.judge
 
-    def slow(rule: CheckedRule, budget: int, keep: bool) -> Verdict:
+    def slow(rule: CheckedRule, budget: int, keep: bool, told: str) -> Verdict:
         if rule.own == "g.quotients":
             time.sleep(60)
-        return judge(rule, budget, keep)
+        return judge(rule, budget, keep, told)
 
     monkeypatch.setattr(workers, "judge", slow)
     found = api.prove(pack, jobs=2, budget=1, rule_limit=1.0, only="*.quotients")

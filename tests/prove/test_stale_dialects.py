@@ -5,10 +5,12 @@ from __future__ import annotations
 import copy
 import importlib
 import os
+import py_compile
 import re
 import subprocess
 import sys
 import textwrap
+import types
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,8 @@ import morok.dsl
 from morok.dialect import register, verify
 from morok.dsl.check import check_text
 from morok.errors import UnprovedRuleError
-from morok.prove import admission, foreign, ledger, promises
+from morok.prove import admission, foreign, ledger, promises, verified
+from morok.prove.api import prove
 from morok.rewrite.library import load_rules
 
 FILES = {
@@ -546,3 +549,80 @@ def test_however_a_solver_function_is_made_it_counts(
     file = tmp_path / f"{names.get(edited, edited)}.py"
     file.write_text(file.read_text().replace("1\n", "2\n").replace("a text", "another"))
     assert foreign.static_digest(names["f"], "f") != found
+
+
+# Modules without a file: of a solver function `f`, and one beside it.
+TYPED = {
+    "the function": ("def f(w, d, a): return 1", "", "typed_f"),
+    "what it calls": ("def g(): return 1\ndef f(w, d, a): return g()", "", "typed_f"),
+    "what it calls of another module": ("import typed_k\ndef f(w, d, a): return typed_k.K", "K = 1", "typed_k"),
+    "a class that is made when it is asked for": (
+        "def __getattr__(name):\n    class f:\n        limits = 1\n    return f",
+        "",
+        "typed_f",
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "beside", "edited"), TYPED.values(), ids=TYPED.keys())
+def test_what_was_typed_in_counts_as_it_is_loaded(
+    text: str, beside: str, edited: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in a notebook: another run may type in something else, and no file says what."""
+
+    def typed(**texts: str) -> str:
+        for name, content in texts.items():
+            made = types.ModuleType(name)
+            monkeypatch.setitem(sys.modules, name, made)
+            exec(content, vars(made))
+        return foreign.static_digest("typed_f", "f")
+
+    found = typed(typed_k=beside, typed_f=text)
+    assert typed(typed_k=beside, typed_f=text) == found
+    texts = {"typed_k": beside, "typed_f": text}
+    assert typed(**{**texts, edited: texts[edited].replace("1", "2")}) != found
+
+
+def test_a_solver_function_from_a_file_that_imports_what_was_typed_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "solved_beside.py").write_text("import typed_k\ndef f(w, d, a): return typed_k.K\n")
+    found = set()
+    for k in (1, 2):
+        made = types.ModuleType("typed_k")
+        monkeypatch.setitem(sys.modules, "typed_k", made)
+        made.K = k  # type: ignore[attr-defined]
+        found.add(foreign.static_digest("solved_beside", "f"))
+    assert len(found) == 2
+
+
+@pytest.mark.parametrize("how", ["edited meanwhile", "older byte code"])
+def test_a_verdict_is_of_the_text_that_the_solver_was_told_of(
+    how: str, negations: tuple[Saturating, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, file = negations
+    word = how.split()[0]
+    module = file.with_name(f"solved_{word}.py")
+    file.with_name(f"far_{word}.py").write_text(
+        f"def solve_neg(w, d, a):\n    import solved_{word}\n\n    return solved_{word}.f(a)\n"
+    )
+    with_op(made, "Neg", solver=f"far_{word}:solve_neg")
+    text = "from mistaken import strict\n\ndef f(a):\n    return strict({}a.value, a)\n"
+    module.write_text(text.format("-"))
+    monkeypatch.syspath_prepend(file.parent)
+    if how == "older byte code":
+        py_compile.compile(str(module), invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)
+        module.write_text(text.format("0*"))
+
+    def broken(rules: Any) -> dict[int, Any]:  # what is asked first: when this has been said, the text changes
+        if how == "edited meanwhile":
+            module.write_text(text.format("0*"))
+        return {}
+
+    monkeypatch.setattr(verified, "broken", broken)
+    (found,) = prove(file, jobs=1, remember=True)
+    assert (found.verdict, found.final) == ("unknown", False), found.message
+    assert "dialect" in found.message
+    with pytest.raises(UnprovedRuleError, match="no proof"):
+        load_rules(file, prove=False)

@@ -39,7 +39,7 @@ def test_the_process_that_asks_collects_its_garbage_meanwhile() -> None:
 
 
 def test_a_process_that_dies_is_an_error_of_its_rule_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    def judge(rule: CheckedRule, budget: int, keep: bool) -> Verdict:
+    def judge(rule: CheckedRule, budget: int, keep: bool, told: str) -> Verdict:
         if rule.name == "g.r1":
             os._exit(9)
         return Verdict(rule.name, rule.file, rule.line, "proved")
@@ -51,7 +51,7 @@ def test_a_process_that_dies_is_an_error_of_its_rule_alone(monkeypatch: pytest.M
 
 
 def test_a_process_that_hangs_is_killed_and_its_answer_never_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
-    def judge(rule: CheckedRule, budget: int, keep: bool) -> Verdict:
+    def judge(rule: CheckedRule, budget: int, keep: bool, told: str) -> Verdict:
         if rule.name == "g.r2":
             time.sleep(60)
         return Verdict(rule.name, rule.file, rule.line, "proved")
@@ -76,7 +76,7 @@ def test_what_goes_wrong_inside_is_a_verdict(monkeypatch: pytest.MonkeyPatch) ->
 def proved_by(monkeypatch: pytest.MonkeyPatch, jobs: int) -> list[Verdict]:
     """The verdicts of a prover that says only which process it is, in the order in which they come."""
 
-    def judge(rule: CheckedRule, budget: int, keep: bool) -> Verdict:
+    def judge(rule: CheckedRule, budget: int, keep: bool, told: str) -> Verdict:
         return Verdict(rule.name, rule.file, rule.line, "proved", message=str(os.getpid()))
 
     monkeypatch.setattr(workers, "judge", judge)
@@ -119,7 +119,7 @@ def test_what_took_long_when_it_was_proved_last_comes_first(tmp_path: Path, monk
 
 
 def test_one_process_measures_while_another_proves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def judge(rule: CheckedRule, budget: int, keep: bool) -> Verdict:
+    def judge(rule: CheckedRule, budget: int, keep: bool, told: str) -> Verdict:
         if rule.name in ("g.r2", "g.r3"):  # proved for as long as the others are measured
             while len(list(tmp_path.iterdir())) < 2:
                 time.sleep(0.01)
