@@ -21,6 +21,7 @@ from morok.prove.parametric.axis_conditions import says_no_axes
 from morok.prove.parametric.op_functions import exact, function, tells_which_nan, wraps, zero_of
 from morok.prove.parametric.polynomials import Integer, integer
 from morok.prove.parametric.rule_values import Fold, Lane, Loops, Vector
+from morok.prove.parametric.setting import Looped
 from morok.prove.semantics.term import Unsupported
 from morok.prove.smt import Applicable, Expr
 from morok.prove.symbol import Symbol
@@ -37,6 +38,11 @@ TAKEN_OUT: Final = {
         "Add": {"Neg": "Add", "Mul": "Add"},
         "Max": {"Not": "Min", "Min": "Max"},
         "Min": {"Not": "Max", "Max": "Min"},
+    },
+    "index": {
+        "Add": {"Neg": "Add", "Mul": "Add"},
+        "Max": {"Neg": "Min", "Add": "Max"},
+        "Min": {"Neg": "Max", "Add": "Min"},
     },
     "float": {"Max": {"Neg": "Min", "Min": "Max"}, "Min": {"Neg": "Max", "Max": "Min"}},
     "bool": {"Max": {"Not": "Min", "And": "Max"}, "Min": {"Not": "Max", "Or": "Min"}},
@@ -103,11 +109,10 @@ def _folded(
     f = _of_sequence(r, folding, dtype, over)
     if not over and regroups(r, folding, dtype):
         r.setting.regrouped[f] = combine
-    if not over and r.built_in:
-        r.setting.algebra.taken_out[f] = {
-            function(r, op, [dtype] * len(r.rule.dialect.ops[op].operands)): _of_sequence(r, of, dtype, over)
-            for op, of in taken_out(r, folding, dtype).items()
-        }
+    if over and r.built_in:
+        _looped(r, folding, dtype, over)
+    elif r.built_in:
+        r.setting.algebra.taken_out[f] = _outward(r, folding, dtype, over)
 
     def at(e: Expr, lane: Integer) -> Expr:
         begin = integer(0) if each.same(x.count) else lane * each  # of one result there is one lane
@@ -117,6 +122,25 @@ def _folded(
         return made
 
     return at
+
+
+def _outward(r: Reading, folding: str, dtype: str, over: Sequence[Loops]) -> dict[Applicable, Applicable]:
+    """The functions that may be computed of a fold instead of its items, with that fold."""
+    return {
+        function(r, op, [dtype] * len(r.rule.dialect.ops[op].operands)): _of_sequence(r, of, dtype, over)
+        for op, of in taken_out(r, folding, dtype).items()
+    }
+
+
+def _looped(r: Reading, folding: str, dtype: str, over: Sequence[Loops]) -> None:
+    """Note what is known of a fold over loops, and of those that it may be computed of."""
+    f = _of_sequence(r, folding, dtype, over)
+    if f not in r.setting.looped:
+        in_any_order = folding in REGROUPING and (wraps(r, dtype) or compares(r, folding, dtype))
+        combine = combining(r, folding, dtype) if in_any_order else None
+        r.setting.looped[f] = Looped(tuple(over), combine, _outward(r, folding, dtype, over))
+        for of in taken_out(r, folding, dtype).values():
+            _looped(r, of, dtype, over)
 
 
 def _folded_over_axes(r: Reading, folding: str, dtype: str, over: Sequence[Loops], x: Vector, each: Integer) -> Lane:
