@@ -189,10 +189,9 @@ def _counts(r: Reading, index: Vector, x: Vector, step: list[Integer]) -> Expr:
 def _compared(r: Reading, op: str, a: Any, b: Any) -> Expr:
     if isinstance(a, Datum) and isinstance(b, Datum) and a.dtype == b.dtype == "index":
         return _compared_constants(r, op, a.term, b.term)
-    if isinstance(a, Datum) and isinstance(b, Datum) and a.dtype == b.dtype == "bool" and op in ("==", "!="):
-        return COMPARISONS[op](*(number_ops.truth(r.setting, x.term) for x in (a, b)))
     if isinstance(a, Datum) and isinstance(b, Datum) and a.dtype == b.dtype and op in ("==", "!="):
-        return COMPARISONS[op](a.term, b.term)
+        truths = a.term.head == b.term.head == "apply" and a.term.data is b.term.data is laws.TRUTH
+        return COMPARISONS[op](*((a.term.args[0], b.term.args[0]) if truths else (a.term, b.term)))
     if isinstance(a, Expr) and isinstance(b, Expr) and a.sort is b.sort is laws.BOOL and op in ("==", "!="):
         return COMPARISONS[op](a, b)
     x, y = number(a), number(b)

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from morok.dsl import syntax as S
 from morok.prove import smt
-from morok.prove.forms import conjuncts, reduction_of
+from morok.prove.fold_forms import OF_TRUTHS, one_fold, one_order, ops_matched
+from morok.prove.forms import conjuncts
 from morok.prove.kinds import ANY_FOLD, Parts
 from morok.prove.parametric import laws, loops
 from morok.prove.parametric.axis_conditions import says_no_axes
@@ -29,7 +30,6 @@ from morok.prove.symbol import Symbol
 if TYPE_CHECKING:
     from morok.prove.parametric.reading import Reading
 
-OF_TRUTHS: Final = {"Max": "Or", "Min": "And", "Add": "Or", "Mul": "And"}  # folds of bools, by the op of their lanes
 REGROUPING: Final = frozenset({"Add", "Mul", "Max", "Min"})
 # What may be computed of a fold instead of its items, where every operand but one is the same for all: by the dtypes and the
 # fold, the op, and the fold that it is computed of. `tests/prove/test_parametric_folds.py` tries them all.
@@ -263,7 +263,7 @@ def as_one_fold(r: Reading, op: str, dtype: str) -> bool:
     """True if what folds as the pattern does, in another order, stands for it: the pattern leaves the order open, or it means
     nothing.
     """
-    return one_order(r) or (one_fold(r) and (exact(r, dtype) or compares(r, op, dtype)))
+    return one_order(r.rule) or (one_fold(r.rule) and (exact(r, dtype) or compares(r, op, dtype)))
 
 
 def compares(r: Reading, op: str, dtype: str) -> bool:
@@ -298,59 +298,8 @@ def may_regroup(r: Reading) -> bool:
     computes the folded elements.
     """
     dialect = r.rule.dialect
-    return one_order(r) and all(op == "Reduce" or dialect.ops[op].role in ("take", "join") for op in _matched(r))
-
-
-def one_order(r: Reading) -> bool:
-    """True if a rule's pattern is one fold, with none inside, and its target is that fold, in one of the orders that are open:
-    of folds, and of what is combined as they do, the rule computes nothing else. Two orders of a fold of floats may be two
-    numbers, which a comparison tells apart.
-    """
-    pattern = r.rule.syntax.pattern
-    found = reduction_of(pattern)
-    if found is None or not one_fold(r):
-        return False
-    op = _folds_by(found)
-    combining = {op, OF_TRUTHS.get(op, op)}
-    folds = {pattern.name} if isinstance(pattern, S.PBind) else set()  # names, and what they stand for
-
-    def folded(*parts: Any) -> bool:
-        return any(
-            not {"Reduce", *combining}.isdisjoint(S.ops_at(at)) or (isinstance(at, S.EName) and at.name in folds)
-            for at in S.walk(*parts)
-        )
-
-    def computes(at: Any) -> bool:
-        if isinstance(at, S.EStruct) and at.op == "Reduce":
-            return _folds_by(at) not in combining
-        return any(
-            o not in combining and o in r.rule.dialect.ops and r.rule.dialect.ops[o].params for o in S.ops_at(at)
-        )
-
-    for clause in r.rule.syntax.clauses:
-        if isinstance(clause, S.Let) and folded(clause.value):
-            folds.update(clause.names)
-    computed = (at for at in S.walk(r.rule.syntax.target, *r.rule.syntax.clauses) if computes(at))
-    return not any(folded(*S.children(at)) for at in computed)
-
-
-def one_fold(r: Reading) -> bool:
-    """True if a rule's pattern is one fold, with none inside."""
-    return reduction_of(r.rule.syntax.pattern) is not None and _matched(r).count("Reduce") == 1
-
-
-def _folds_by(at: S.PStruct | S.EStruct) -> str:
-    """The op of a fold, or of the variable that it is, as it is written; nothing for any op."""
-    fields = {f.name: f.value for f in at.fields} if isinstance(at, S.PStruct) else dict(at.fields)
-    if fields.get("op", "") is None:
-        return "op"  # the name of the field alone
-    op = getattr(fields.get("op"), "value", fields.get("op"))
-    return str(getattr(op, "name", ""))
-
-
-def _matched(r: Reading) -> list[str]:
-    """The ops of a rule's pattern."""
-    return [op for p in S.walk(r.rule.syntax.pattern) for op in S.ops_matched(p)]
+    matched = ops_matched(r.rule)
+    return one_order(r.rule) and all(op == "Reduce" or dialect.ops[op].role in ("take", "join") for op in matched)
 
 
 def _loops(r: Reading, part: Any) -> list[Loops]:
