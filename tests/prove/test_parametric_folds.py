@@ -66,7 +66,7 @@ COMPUTED = """group g "folds"
 
 r: n @ Reduce { src: PATTERN, ranges: [], op: FOLD } if lanes(n) == 1 ~> TARGET
 """
-DTYPES = {"int": "i8", "float": "f16", "bool": "bool"}
+DTYPES = {"int": "i8", "index": "index", "float": "f16", "bool": "bool"}
 TAKEN = [
     (kind, fold, op, of) for kind, folds in TAKEN_OUT.items() for fold, ops in folds.items() for op, of in ops.items()
 ]

@@ -83,7 +83,12 @@ def _condition(r: Reading, e: S.Expr, following: bool) -> Expr:
                 raise Unsupported("a node that is not free of a range")
             return _free_of_range(r, place(r.value(x)), vector(found))
         case S.ECall(name="free_of", args=(x, other)):
-            return loops.free(_loops(r.value(x)), _loops(r.value(other)))
+            some, others = r.value(x), _loops(r.value(other))
+            if isinstance(some, Loops):
+                return loops.free(some, others)
+            if not following:
+                raise Unsupported("a node that is not free of a loop")
+            return _free_of_loops(r, vector(some), others)
         case S.ECall(name="counts", args=(index, x, *step)):
             return _counts(r, vector(r.value(index)), vector(r.value(x)), [number(r.value(s)) for s in step])
         case S.ECall(name="same" | "same_shape") if not following:
@@ -184,10 +189,9 @@ def _counts(r: Reading, index: Vector, x: Vector, step: list[Integer]) -> Expr:
 def _compared(r: Reading, op: str, a: Any, b: Any) -> Expr:
     if isinstance(a, Datum) and isinstance(b, Datum) and a.dtype == b.dtype == "index":
         return _compared_constants(r, op, a.term, b.term)
-    if isinstance(a, Datum) and isinstance(b, Datum) and a.dtype == b.dtype == "bool" and op in ("==", "!="):
-        return COMPARISONS[op](*(number_ops.truth(r.setting, x.term) for x in (a, b)))
     if isinstance(a, Datum) and isinstance(b, Datum) and a.dtype == b.dtype and op in ("==", "!="):
-        return COMPARISONS[op](a.term, b.term)
+        truths = a.term.head == b.term.head == "apply" and a.term.data is b.term.data is laws.TRUTH
+        return COMPARISONS[op](*((a.term.args[0], b.term.args[0]) if truths else (a.term, b.term)))
     if isinstance(a, Expr) and isinstance(b, Expr) and a.sort is b.sort is laws.BOOL and op in ("==", "!="):
         return COMPARISONS[op](a, b)
     x, y = number(a), number(b)
@@ -308,6 +312,16 @@ def _free_of_range(r: Reading, x: Vector, of: Vector) -> Expr:
         raise Unsupported("a node that is free of what is no range")
     so = smt.Bool(r.setting.symbol("free"))
     threads.free(r.setting, x, axis, so)
+    return so
+
+
+def _free_of_loops(r: Reading, x: Vector, of: Loops) -> Expr:
+    """A node that no name of the rule looks into is the same in all iterations of a loop: an unknown truth."""
+    t = x.at(r.here, integer(0))
+    if t.head != "apply" or t.data.name.kind != "variable":
+        raise Unsupported("free_of of what is no name")
+    so = smt.Bool(r.setting.symbol("free"))
+    r.setting.invariant.setdefault((t.data, of.name), []).append(so)
     return so
 
 

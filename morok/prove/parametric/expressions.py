@@ -528,8 +528,8 @@ def _constant(r: Reading, v: Any, dtype: Any) -> Vector:
         return splat(_constant(r, v, Dtype(dtype_named(r, dtype), integer(1))).at(r.setting.zero, integer(0)))
     if not isinstance(dtype, Dtype):
         raise Unsupported("a constant of a dtype that is not read")
-    if isinstance(v, Integer):
-        made = r.integer_of(v, dtype.element)
+    if isinstance(v, Integer) or (isinstance(v, Datum) and v.dtype == "index" != dtype.element):
+        made = r.integer_of(number(v), dtype.element)
     elif isinstance(v, Datum) and v.dtype == dtype.element:
         made = v.term
     elif isinstance(v, Expr) and v.sort is laws.BOOL and dtype.element == "bool":

@@ -181,7 +181,7 @@ def _taken_apart(s: Setting, t: Expr, f: Folded) -> bool:
         s.instance("A fold of combinations is the combination of the folds.", _combination(s, t, f, parts))
         if f.by.combine not in JOINING:
             s.combined[t] = f.by.combine(*parts)
-    elif element.head == "apply" and element.data in s.algebra.together.get(f.by.combine, ()):
+    elif element.head == "apply" and element.data in _together(s, f):
         parts = [fold(s, f.by, f.kept, f.size, _operand(s, f, k)) for k in range(2)]
         s.instance("A sum of differences is the difference of the sums.", t == element.data(*parts))
     if element.head == "apply" and element.data in f.by.outward:
@@ -226,10 +226,15 @@ def _is_fold(s: Setting, t: Expr, f: Folded) -> bool:
     return t in s.folded and (s.folded[t].by.op, s.folded[t].by.dtype) == (f.by.op, f.by.dtype)
 
 
+def _together(s: Setting, f: Folded) -> frozenset[Applicable]:
+    """The functions of which the folds are taken together."""
+    return frozenset() if f.by.combine is None else s.algebra.together.get(f.by.combine, frozenset())
+
+
 def _operand(s: Setting, f: Folded, k: int) -> Callable[[Indices], Expr]:
     def at(b: Indices) -> Expr:
         element = f.element(b)
-        known = (f.by.combine, f.by.times, *f.by.outward, *s.algebra.together.get(f.by.combine, ()))
+        known = (f.by.combine, f.by.times, *f.by.outward, *_together(s, f))
         if element.head != "apply" or element.data not in known:
             raise Unsupported("elements that are computed otherwise at other indices")
         operand: Expr = element.args[k]

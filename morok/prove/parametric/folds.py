@@ -14,13 +14,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from morok.dsl import syntax as S
 from morok.prove import smt
-from morok.prove.forms import conjuncts, reduction_of
+from morok.prove.fold_forms import OF_TRUTHS, one_fold, one_order, ops_matched
+from morok.prove.forms import conjuncts
 from morok.prove.kinds import ANY_FOLD, Parts
 from morok.prove.parametric import laws, loops
 from morok.prove.parametric.axis_conditions import says_no_axes
 from morok.prove.parametric.op_functions import exact, function, tells_which_nan, wraps, zero_of
 from morok.prove.parametric.polynomials import Integer, integer
 from morok.prove.parametric.rule_values import Fold, Lane, Loops, Vector
+from morok.prove.parametric.setting import Looped
 from morok.prove.semantics.term import Unsupported
 from morok.prove.smt import Applicable, Expr
 from morok.prove.symbol import Symbol
@@ -28,7 +30,6 @@ from morok.prove.symbol import Symbol
 if TYPE_CHECKING:
     from morok.prove.parametric.reading import Reading
 
-OF_TRUTHS: Final = {"Max": "Or", "Min": "And", "Add": "Or", "Mul": "And"}  # folds of bools, by the op of their lanes
 REGROUPING: Final = frozenset({"Add", "Mul", "Max", "Min"})
 # What may be computed of a fold instead of its items, where every operand but one is the same for all: by the dtypes and the
 # fold, the op, and the fold that it is computed of. `tests/prove/test_parametric_folds.py` tries them all.
@@ -37,6 +38,11 @@ TAKEN_OUT: Final = {
         "Add": {"Neg": "Add", "Mul": "Add"},
         "Max": {"Not": "Min", "Min": "Max"},
         "Min": {"Not": "Max", "Max": "Min"},
+    },
+    "index": {
+        "Add": {"Neg": "Add", "Mul": "Add"},
+        "Max": {"Neg": "Min", "Add": "Max"},
+        "Min": {"Neg": "Max", "Add": "Min"},
     },
     "float": {"Max": {"Neg": "Min", "Min": "Max"}, "Min": {"Neg": "Max", "Max": "Min"}},
     "bool": {"Max": {"Not": "Min", "And": "Max"}, "Min": {"Not": "Max", "Or": "Min"}},
@@ -103,11 +109,10 @@ def _folded(
     f = _of_sequence(r, folding, dtype, over)
     if not over and regroups(r, folding, dtype):
         r.setting.regrouped[f] = combine
-    if not over and r.built_in:
-        r.setting.algebra.taken_out[f] = {
-            function(r, op, [dtype] * len(r.rule.dialect.ops[op].operands)): _of_sequence(r, of, dtype, over)
-            for op, of in taken_out(r, folding, dtype).items()
-        }
+    if over and r.built_in:
+        _looped(r, folding, dtype, over)
+    elif r.built_in:
+        r.setting.algebra.taken_out[f] = _outward(r, folding, dtype, over)
 
     def at(e: Expr, lane: Integer) -> Expr:
         begin = integer(0) if each.same(x.count) else lane * each  # of one result there is one lane
@@ -117,6 +122,25 @@ def _folded(
         return made
 
     return at
+
+
+def _outward(r: Reading, folding: str, dtype: str, over: Sequence[Loops]) -> dict[Applicable, Applicable]:
+    """The functions that may be computed of a fold instead of its items, with that fold."""
+    return {
+        function(r, op, [dtype] * len(r.rule.dialect.ops[op].operands)): _of_sequence(r, of, dtype, over)
+        for op, of in taken_out(r, folding, dtype).items()
+    }
+
+
+def _looped(r: Reading, folding: str, dtype: str, over: Sequence[Loops]) -> None:
+    """Note what is known of a fold over loops, and of those that it may be computed of."""
+    f = _of_sequence(r, folding, dtype, over)
+    if f not in r.setting.looped:
+        in_any_order = folding in REGROUPING and (wraps(r, dtype) or compares(r, folding, dtype))
+        combine = combining(r, folding, dtype) if in_any_order else None
+        r.setting.looped[f] = Looped(tuple(over), combine, _outward(r, folding, dtype, over))
+        for of in taken_out(r, folding, dtype).values():
+            _looped(r, of, dtype, over)
 
 
 def _folded_over_axes(r: Reading, folding: str, dtype: str, over: Sequence[Loops], x: Vector, each: Integer) -> Lane:
@@ -239,7 +263,7 @@ def as_one_fold(r: Reading, op: str, dtype: str) -> bool:
     """True if what folds as the pattern does, in another order, stands for it: the pattern leaves the order open, or it means
     nothing.
     """
-    return one_order(r) or (one_fold(r) and (exact(r, dtype) or compares(r, op, dtype)))
+    return one_order(r.rule) or (one_fold(r.rule) and (exact(r, dtype) or compares(r, op, dtype)))
 
 
 def compares(r: Reading, op: str, dtype: str) -> bool:
@@ -274,59 +298,8 @@ def may_regroup(r: Reading) -> bool:
     computes the folded elements.
     """
     dialect = r.rule.dialect
-    return one_order(r) and all(op == "Reduce" or dialect.ops[op].role in ("take", "join") for op in _matched(r))
-
-
-def one_order(r: Reading) -> bool:
-    """True if a rule's pattern is one fold, with none inside, and its target is that fold, in one of the orders that are open:
-    of folds, and of what is combined as they do, the rule computes nothing else. Two orders of a fold of floats may be two
-    numbers, which a comparison tells apart.
-    """
-    pattern = r.rule.syntax.pattern
-    found = reduction_of(pattern)
-    if found is None or not one_fold(r):
-        return False
-    op = _folds_by(found)
-    combining = {op, OF_TRUTHS.get(op, op)}
-    folds = {pattern.name} if isinstance(pattern, S.PBind) else set()  # names, and what they stand for
-
-    def folded(*parts: Any) -> bool:
-        return any(
-            not {"Reduce", *combining}.isdisjoint(S.ops_at(at)) or (isinstance(at, S.EName) and at.name in folds)
-            for at in S.walk(*parts)
-        )
-
-    def computes(at: Any) -> bool:
-        if isinstance(at, S.EStruct) and at.op == "Reduce":
-            return _folds_by(at) not in combining
-        return any(
-            o not in combining and o in r.rule.dialect.ops and r.rule.dialect.ops[o].params for o in S.ops_at(at)
-        )
-
-    for clause in r.rule.syntax.clauses:
-        if isinstance(clause, S.Let) and folded(clause.value):
-            folds.update(clause.names)
-    computed = (at for at in S.walk(r.rule.syntax.target, *r.rule.syntax.clauses) if computes(at))
-    return not any(folded(*S.children(at)) for at in computed)
-
-
-def one_fold(r: Reading) -> bool:
-    """True if a rule's pattern is one fold, with none inside."""
-    return reduction_of(r.rule.syntax.pattern) is not None and _matched(r).count("Reduce") == 1
-
-
-def _folds_by(at: S.PStruct | S.EStruct) -> str:
-    """The op of a fold, or of the variable that it is, as it is written; nothing for any op."""
-    fields = {f.name: f.value for f in at.fields} if isinstance(at, S.PStruct) else dict(at.fields)
-    if fields.get("op", "") is None:
-        return "op"  # the name of the field alone
-    op = getattr(fields.get("op"), "value", fields.get("op"))
-    return str(getattr(op, "name", ""))
-
-
-def _matched(r: Reading) -> list[str]:
-    """The ops of a rule's pattern."""
-    return [op for p in S.walk(r.rule.syntax.pattern) for op in S.ops_matched(p)]
+    matched = ops_matched(r.rule)
+    return one_order(r.rule) and all(op == "Reduce" or dialect.ops[op].role in ("take", "join") for op in matched)
 
 
 def _loops(r: Reading, part: Any) -> list[Loops]:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Final
 
 from morok.prove import smt
-from morok.prove.parametric import equal_items, fold_laws, fold_orders, kept_axes, laws, moved_axes
+from morok.prove.parametric import equal_items, fold_laws, fold_orders, kept_axes, laws, loop_folds, moved_axes
 from morok.prove.parametric.number_ops import decided, has_value
 from morok.prove.parametric.polynomials import TIMES, Integer, integer, within
 from morok.prove.parametric.quantified import every, exception
@@ -102,6 +102,8 @@ def _about(s: Setting, t: Expr) -> None:
             )
     if t.data in s.algebra.taken_out:
         _about_results(s, t)
+    if t.data in s.looped:
+        loop_folds.about(s, t)
     if t.data in s.selections:
         condition, yes, no = t.args
         s.instance(

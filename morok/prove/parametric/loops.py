@@ -59,6 +59,10 @@ def _loop(r: Reading, item: Any, several: bool) -> Loops:
     match item:
         case S.PStruct(op="Range") | S.POp(ops=("Range",)) if r.built_in:
             return _range(r, item)
+        case S.PBind(name=name, inner=(S.PStruct(op="Range") | S.POp(ops=("Range",))) as inner) if r.built_in:
+            found = _range(r, inner, name)
+            r.bind(name, found)
+            return found
         case S.PVar() | S.PSequence():
             if item.name in r.names:
                 found = r.names[item.name]
@@ -86,19 +90,22 @@ def _unknown(r: Reading, name: str, several: bool) -> Loops:
     return Loops(name, where, length, smt.FALSE if several else launched(name), smt.FALSE)
 
 
-def _range(r: Reading, p: Any) -> Loops:
+def _range(r: Reading, p: Any, named: str = "_range") -> Loops:
     """A loop of which the pattern binds the length: what is known of this, or of its bounds, says if it runs once, or never."""
     end = r.parts("Range", p).get("end")
     name = name_of(end)
-    if isinstance(end, S.PConst) and end.bound is not None and r.element(end) == "index":
-        least = most = number_of(r.setting, r.one(end).at(r.here, integer(0))).term
-    elif not name or name.startswith("_"):
-        raise Unsupported("a loop of a length without a name")
-    else:
-        r.one(end)
+    if end is None:
+        raise Unsupported("a loop of a length that is left open")
+    length = r.one(end)
+    made = _unknown(r, named, several=False)
+    if isinstance(end, (S.PConst, S.PLiteral)) and r.element(end) == "index":
+        least = most = number_of(r.setting, length.at(r.here, integer(0))).term
+    elif name and not name.startswith("_"):
         least, most = (bound(which, name) for which in BOUNDS)
-    made = _unknown(r, "_range", several=False)
-    return Loops(made.name, made.function, made.length, smt.And(least == 1, most == 1), most <= 0)
+    else:
+        return Loops(made.name, made.function, made.length, smt.FALSE, smt.FALSE)
+    once, trips = smt.And(least == 1, most == 1), integer(least) if least is most else None
+    return Loops(made.name, made.function, made.length, once, most <= 0, least > 0, trips)
 
 
 def launched(name: str) -> Expr:

@@ -168,6 +168,8 @@ class Loops:
     length     how many there are
     idle       closing them changes nothing: they run once, or the hardware runs them
     never      one of them has no iterations
+    runs       each of them has an iteration
+    trips      how many iterations they have, if that is a number which the rule knows
     open       those of them are meant that close no axes
     """
 
@@ -176,6 +178,8 @@ class Loops:
     length: Integer
     idle: Expr
     never: Expr
+    runs: Expr = smt.FALSE
+    trips: Integer | None = None
     open: bool = field(default=False, compare=False)
 
 

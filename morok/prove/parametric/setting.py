@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 from morok.prove import smt
 from morok.prove.parametric import laws
 from morok.prove.parametric.polynomials import INT, TIMES, Integer, integer, within
-from morok.prove.parametric.rule_values import Folded, Indices, Items, Lane, Register, Remaining, Vector
+from morok.prove.parametric.rule_values import Folded, Indices, Items, Lane, Loops, Register, Remaining, Vector
 from morok.prove.semantics.term import Unsupported
 from morok.prove.smt import Applicable, Expr
 from morok.prove.smt.term_graphs import subterms
@@ -111,6 +111,19 @@ class Algebra:
     taken_out: dict[Applicable, dict[Applicable, Applicable]] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class Looped:
+    """A fold over loops.
+
+    combine    the function of two values that it is made of, where these may be regrouped; None where they may not
+    taken_out  the fold h over the same loops such that it is g of h, by the function g that is folded
+    """
+
+    over: tuple[Loops, ...]
+    combine: Applicable | None
+    taken_out: dict[Applicable, Applicable]
+
+
 @dataclass(slots=True, eq=False)
 class Views:
     """The shapes and axes that the views of a rule speak of.
@@ -183,6 +196,9 @@ class Setting:
     folded      the folds over axes, and `combined`: those of which it was said what combination of others they are
     within      the index vectors at which folds are being compared, and `contexts` those at which a sequence is asked for
     sides       those of the rule of which an element is asked
+    looped      the folds over loops alone, as functions of a sequence
+    invariant   by the function that a node is and the name of a loop the truths from which follows that it is the same in all
+                iterations of that
     few_elements  it is asked what folds of one element are, and of none
     """
 
@@ -219,6 +235,8 @@ class Setting:
         self.folded: dict[Expr, Folded] = {}
         self.combined: dict[Expr, Expr] = {}
         self.few_elements = False
+        self.looped: dict[Applicable, Looped] = {}
+        self.invariant: dict[tuple[Applicable, str], list[Expr]] = {}
         self.within: tuple[Expr, ...] = ()
         self.sides: frozenset[str] = frozenset()
         self.contexts: dict[Expr, set[tuple[Expr, ...]]] = {}

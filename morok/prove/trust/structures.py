@@ -16,6 +16,7 @@ from morok.ir.interpret.lane_values import Lanes, combine
 from morok.ir.op import TABLE, AxisType, Op
 from morok.ir.uop import UOp
 from morok.prove.encoding.fold_induction import has_lanes_of_source
+from morok.prove.fold_forms import regroups
 from morok.prove.forms import folds_lanes
 from morok.prove.kinds import ANY_FOLD
 from morok.prove.parametric.tensor_rules import VIEWS
@@ -68,7 +69,7 @@ class StructureMaker(Maker):
         self.sequence = 0  # how many loops, or statements, a name for several stands for; 0 for any
         if "Wmma" in ops_of(rule):  # of fewer than three lanes it is the same with its factors exchanged
             self.lanes = rng.choice((1, 3, 4))
-        self.in_any_order = folds_lanes(rule) or "reassoc" in rule.syntax.assuming
+        self.in_any_order = folds_lanes(rule) or regroups(rule) or "reassoc" in rule.syntax.assuming
 
     def scalar(self, node: S.Syntax) -> DType:
         ty = self.rule.types.get(id(node))
