@@ -94,8 +94,8 @@ def vectorize(s: Scheduler, r: UOp, amount: int) -> None:
     """Apply UPCAST by `amount` to the range, and to its whole remainder, within MAX_LANES; do nothing if the settings forbid
     vectorized outputs.
     """
-    rest = length_of(r) % amount
-    if config.NO_OUTPUT_UPCAST.value or amount < 2 or amount * s.lanes(r) > MAX_LANES:
+    rest, lanes = length_of(r) % amount, s.lanes(r)
+    if config.NO_OUTPUT_UPCAST.value or amount < 2 or amount * lanes > MAX_LANES:
         return
     before = set(s.ranges)
     apply(s, OptOp.UPCAST, r, amount)
@@ -105,7 +105,8 @@ def vectorize(s: Scheduler, r: UOp, amount: int) -> None:
                 x not in before
                 and length_of(x) == rest
                 and x.arg[1] is AxisType.Loop
-                and rest * s.lanes(x) <= MAX_LANES
+                and s.lanes(x) == lanes  # not the loop over whole vectors, which may be as long
+                and rest * lanes <= MAX_LANES
             ):
                 apply(s, OptOp.UPCAST, x, rest)
                 return

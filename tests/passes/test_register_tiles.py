@@ -19,6 +19,7 @@ from morok.passes.register_tiles import tiles
 from morok.passes.target import Target
 from tests.passes import kernels as K
 from tests.passes.test_cuts import tensor
+from tests.passes.test_packing import opts_of
 
 TARGETS = {
     "wide": Target("LLVM", vector_bytes=64, registers=32),
@@ -113,3 +114,12 @@ def test_a_factor_is_computed_once_in_each_tile(target: Target) -> None:
         assert ns / left[64] == pytest.approx(tiles(8, n, 4, target)[1] / tiles(8, 64, 4, target)[1])
     for m, ns in right.items():
         assert ns / right[8] == pytest.approx(tiles(m, 64, 4, target)[0] / tiles(8, 64, 4, target)[0])
+
+
+def test_what_is_left_of_a_loop_is_one_vector_also_if_it_is_as_long_as_the_loop_over_whole_vectors() -> None:
+    for whole in (2, 3, 4, 5):
+        length = 17 * whole
+        (item,) = (tensor(5, 96)[:, :length] * 2).schedule()
+        assert opts_of(item.ast) == ["UPCAST(1, 16)", f"UPCAST(2, {whole})"]
+        rows = [f"UPCAST(0, {whole})"]
+        assert opts_of(K.matmul(whole, 3, length)) == ["UPCAST(1, 16)", f"UPCAST(2, {whole})", *rows]
