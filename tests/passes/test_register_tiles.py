@@ -123,3 +123,9 @@ def test_what_is_left_of_a_loop_is_one_vector_also_if_it_is_as_long_as_the_loop_
         assert opts_of(item.ast) == ["UPCAST(1, 16)", f"UPCAST(2, {whole})"]
         rows = [f"UPCAST(0, {whole})"]
         assert opts_of(K.matmul(whole, 3, length)) == ["UPCAST(1, 16)", f"UPCAST(2, {whole})", *rows]
+
+
+def test_a_sum_of_gathered_rows_is_folded_along_the_rows() -> None:
+    """What is read to know the rows lies along the sum, and is wider: neither decides about vectors of what is summed."""
+    x, rows = tensor(148, 101), Tensor(np.arange(148)[::-1].copy())
+    assert opts_of(x.gelu()[rows].sum(0).schedule()[-1].ast) == ["UPCAST(0, 16)", "UPCAST(1, 5)"]
