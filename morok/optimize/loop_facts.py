@@ -52,8 +52,9 @@ class Accesses:
         return Accesses([p for p, _ in repeated], [s for _, s in repeated], self.stores, self.reduces)
 
     def unit(self, r: UOp, stores: bool | None = None) -> int:
-        """The number of accesses with stride 1 along `r`, minus those with another stride than 0. Stores count double, or not at
-        all in a kernel with reductions, which reads much more than it writes; `stores` overrides this.
+        """The number of accesses with stride 1 along `r`, minus those with another stride than 0, or with none, as of gathered
+        rows. Stores count double, or not at all in a kernel with reductions, which reads much more than it writes; `stores`
+        overrides this.
         """
         score = 0
         for weight, sums in (
@@ -61,15 +62,25 @@ class Accesses:
             (2 if stores or (stores is None and not self.reduces) else 0, self.stores),
         ):
             for s in sums:
-                c = s.terms.get(r, 0)
-                score += weight if c == 1 else -weight if c else 0
+                strides = [c for t, c in s.terms.items() if r in t.ranges]
+                score += weight if strides == [1] and r in s.terms else -weight if strides else 0
         return score
 
 
 def native(s: Scheduler) -> int:
-    """The lanes of a register, for the widest dtype that the kernel computes with; narrow dtypes count as 32 bits."""
-    widest = max((n.dtype.scalar().itemsize for n in s.nodes if n.op in (Op.Reduce, Op.Index)), default=4)
-    return max(1, s.target.vector_bytes // max(4, widest))
+    """The lanes of a register, for the widest dtype that the kernel computes with; narrow dtypes count as 32 bits. What it reads
+    to know a place does not count.
+    """
+    most, seen, left = 4, {s.ast}, [s.ast]
+    while left:
+        n = left.pop()
+        if n.op in (Op.Reduce, Op.Index):
+            most = max(most, n.dtype.scalar().itemsize)
+        for operand in n.src[:1] if n.op is Op.Index else n.src:
+            if operand not in seen:
+                seen.add(operand)
+                left.append(operand)
+    return max(1, s.target.vector_bytes // most)
 
 
 def apply(s: Scheduler, op: OptOp, r: UOp, amount: int) -> None:
@@ -94,8 +105,8 @@ def vectorize(s: Scheduler, r: UOp, amount: int) -> None:
     """Apply UPCAST by `amount` to the range, and to its whole remainder, within MAX_LANES; do nothing if the settings forbid
     vectorized outputs.
     """
-    rest = length_of(r) % amount
-    if config.NO_OUTPUT_UPCAST.value or amount < 2 or amount * s.lanes(r) > MAX_LANES:
+    rest, lanes = length_of(r) % amount, s.lanes(r)
+    if config.NO_OUTPUT_UPCAST.value or amount < 2 or amount * lanes > MAX_LANES:
         return
     before = set(s.ranges)
     apply(s, OptOp.UPCAST, r, amount)
@@ -105,7 +116,8 @@ def vectorize(s: Scheduler, r: UOp, amount: int) -> None:
                 x not in before
                 and length_of(x) == rest
                 and x.arg[1] is AxisType.Loop
-                and rest * s.lanes(x) <= MAX_LANES
+                and s.lanes(x) == lanes  # not the loop over whole vectors, which may be as long
+                and rest * lanes <= MAX_LANES
             ):
                 apply(s, OptOp.UPCAST, x, rest)
                 return

@@ -259,8 +259,8 @@ def tile_matmul(
     for r, amount in ((row, tall), (column, wide)) if rowwise or across else ((column, wide), (row, tall)):
         vectorize(s, r, amount)
     for r in s.output_ranges:  # the remainder of columns has its own loop over rows, if rows are the inner loop
-        if r not in before and r is not row and length_of(r) == rows:
-            width = s.lanes(r)
+        width = s.lanes(r)
+        if r not in before and r is not row and length_of(r) == rows and width < wide:
             vectorize(s, r, divided(rows, min(MAX_LANES // width, TILE // -(-width // lanes))))
     if narrow:
         s.apply(Opt(OptOp.LANES, None, wide))

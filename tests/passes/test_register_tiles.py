@@ -19,6 +19,7 @@ from morok.passes.register_tiles import tiles
 from morok.passes.target import Target
 from tests.passes import kernels as K
 from tests.passes.test_cuts import tensor
+from tests.passes.test_packing import opts_of
 
 TARGETS = {
     "wide": Target("LLVM", vector_bytes=64, registers=32),
@@ -113,3 +114,18 @@ def test_a_factor_is_computed_once_in_each_tile(target: Target) -> None:
         assert ns / left[64] == pytest.approx(tiles(8, n, 4, target)[1] / tiles(8, 64, 4, target)[1])
     for m, ns in right.items():
         assert ns / right[8] == pytest.approx(tiles(m, 64, 4, target)[0] / tiles(8, 64, 4, target)[0])
+
+
+def test_what_is_left_of_a_loop_is_one_vector_also_if_it_is_as_long_as_the_loop_over_whole_vectors() -> None:
+    for whole in (2, 3, 4, 5):
+        length = 17 * whole
+        (item,) = (tensor(5, 96)[:, :length] * 2).schedule()
+        assert opts_of(item.ast) == ["UPCAST(1, 16)", f"UPCAST(2, {whole})"]
+        rows = [f"UPCAST(0, {whole})"]
+        assert opts_of(K.matmul(whole, 3, length)) == ["UPCAST(1, 16)", f"UPCAST(2, {whole})", *rows]
+
+
+def test_a_sum_of_gathered_rows_is_folded_along_the_rows() -> None:
+    """What is read to know the rows lies along the sum, and is wider: neither decides about vectors of what is summed."""
+    x, rows = tensor(148, 101), Tensor(np.arange(148)[::-1].copy())
+    assert opts_of(x.gelu()[rows].sum(0).schedule()[-1].ast) == ["UPCAST(0, 16)", "UPCAST(1, 5)"]
