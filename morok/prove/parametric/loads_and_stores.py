@@ -75,7 +75,7 @@ def index(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
         made = _indexed(r, parts, buffer, None)
         # of a gate without a value nowhere has none either, and may be anything
         if not made.uniform or r.part != "pattern":
-            made = lanewise(r, lambda g, p: behind_gates(r.setting, [g], p), [gate, made], {0, 1})
+            made = lanewise(r, lambda g, p: behind_gates(r.setting, [g], p), [gate, made], {0})
         made = replace(made, indexed=None)
     return _of_elements_of(r, made, buffer, parts["buffer"])
 
