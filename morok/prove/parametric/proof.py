@@ -217,7 +217,10 @@ def question(rule: CheckedRule, choices: Choices, only: int | None = None, prove
             setting, tensors.of(vector(pattern)), tensors.of(vector(target)), reading.element(rule.syntax.pattern)
         )
     else:
-        _same_lane(setting, reading, place(pattern), place(target))
+        one, other = place(pattern), place(target)
+        if (one.held is None) != (other.held is None):  # a value, and a place: what is there
+            one, other = (v if v.held is None else v.held() for v in (one, other))
+        _same_lane(setting, reading, one, other)
     claims = setting.claims
     if only is not None:
         setting.only(claims[only])
