@@ -10,7 +10,18 @@ from typing import TYPE_CHECKING, Any, Final
 
 from morok.dsl import syntax as S
 from morok.prove import smt
-from morok.prove.parametric import axis_conditions, folds, kept_axes, laws, loops, number_ops, shared, tensors, views
+from morok.prove.parametric import (
+    axis_conditions,
+    folds,
+    kept_axes,
+    laws,
+    loads_and_stores,
+    loops,
+    number_ops,
+    shared,
+    tensors,
+    views,
+)
 from morok.prove.parametric.conditions import axes
 from morok.prove.parametric.number_ops import has_value
 from morok.prove.parametric.op_functions import dtype_named, function, name_of, one_of, result_dtype, wraps
@@ -484,17 +495,8 @@ def _length(r: Reading, of: Any) -> Integer:
     return items(of).length
 
 
-def _lanes_of_value(r: Reading, x: Vector) -> Integer:
-    """The number of lanes of a node: more than one at each place, where the elements there are vectors."""
-    if x.of_vectors is None:
-        return x.count
-    more, own = r.setting.unknown("lanes of places"), laws.LANES_OF(x.of_vectors)
-    r.setting.premise(smt.And(own > 0, more.term > x.count.term))
-    return integer(smt.If(own == 1, x.count.term, more.term))
-
-
 def _lanes(r: Reading, of: Any) -> Integer:
-    return _lanes_of_value(r, place(of))
+    return loads_and_stores.lanes_at(r.setting, place(of))
 
 
 def _axes(r: Reading, of: Any) -> AxisList:

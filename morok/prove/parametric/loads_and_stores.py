@@ -6,6 +6,7 @@ lanes at one place goes on from there.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
@@ -46,6 +47,8 @@ VALUE: Final = laws.VALUE
 # Of storage whose elements may be vectors, by so many places and lanes there: whether these are all lanes of its elements; which
 # element a lane is in, and which lane of that it is. Nothing else is known of them.
 FITS: Final = smt.Function(Symbol("function", "fits"), VALUE, INT, INT, laws.BOOL)
+# The lanes of all elements at so many places.
+AT_PLACES: Final = smt.Function(Symbol("function", "lanes of places"), VALUE, INT, INT)
 ELEMENT_OF: Final = smt.Function(Symbol("function", "element of lane"), INT, INT, INT, INT)
 PART_OF: Final = smt.Function(Symbol("function", "lane in element"), INT, INT, INT, INT)
 
@@ -75,9 +78,35 @@ def index(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
         made = _indexed(r, parts, buffer, None)
         # of a gate without a value nowhere has none either, and may be anything
         if not made.uniform or r.part != "pattern":
-            made = lanewise(r, lambda g, p: behind_gates(r.setting, [g], p), [gate, made], {0, 1})
+            made = lanewise(r, lambda g, p: behind_gates(r.setting, [g], p), [gate, made], {0})
         made = replace(made, indexed=None)
-    return _of_elements_of(r, made, buffer, parts["buffer"])
+    place = _of_elements_of(r, made, buffer, parts["buffer"])
+    if r.part == "pattern" and place.of_vectors is not None and not place.uniform:
+        r.setting.premise(r.lanes.of(r.rule.type_of(at)).term == lanes_at(r.setting, place).term)
+    return replace(place, held=functools.cache(lambda: _held(r, place, at)))
+
+
+def _held(r: Reading, place: Vector, at: Any) -> Vector:
+    """The value at a place."""
+    return _loaded_from(r, place, None, lanes_at(r.setting, place), zero(r.element(at)))
+
+
+def lanes_at(s: Setting, place: Vector) -> Integer:
+    """The number of lanes of a place as a value: as many as there are places, or as all the elements there have."""
+    if place.of_vectors is None:
+        return place.count
+    own, places = laws.LANES_OF(place.of_vectors), place.count.term
+    count = AT_PLACES(place.of_vectors, places)
+    several = smt.And(own > 1, places > 1, count > places)
+    s.instance(
+        "An element of storage has lanes; a place is a value of all lanes of the elements there, which a load of it has, too.",
+        smt.And(
+            own > 0,
+            FITS(place.of_vectors, places, count),
+            smt.Or(smt.And(own == 1, count == places), smt.And(places == 1, count == own), several),
+        ),
+    )
+    return integer(count)
 
 
 def _within(r: Reading, operand: Indexed, more: list[Items | Vector]) -> Vector:
@@ -229,30 +258,34 @@ def _place(r: Reading, x: Vector, count: Integer, e: Expr, lane: Integer) -> Exp
 
 def load(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
     """The values stored at a place, lane by lane, or from one place on; in place of what is not there the alternative, or 0."""
-    place, alt = r.place(parts["index"]), r.optional(parts.get("alt"))
-    count = _loaded(r, parts, at)
+    return _loaded_from(
+        r, r.place(parts["index"]), r.optional(parts.get("alt")), _loaded(r, parts, at), zero(r.element(at))
+    )
+
+
+def _loaded_from(r: Reading, place: Vector, alt: Vector | None, count: Integer | None, otherwise: Vector) -> Vector:
     if place.of_vectors is not None and not place.uniform:
         count = _of_elements(r, place, place.of_vectors, count)
     if place.uniform:
         if place.at(r.setting.zero, integer(0)) is not laws.NOWHERE:
             raise Unsupported("a load at a place of any number of lanes")
-        absent = alt or zero(r.element(at))
+        absent = alt or otherwise
         return Vector(count or integer(1), absent.at, uniform=absent.uniform and count is None)
     count = count or place.count
     if place.of_vectors is None and not count.same(place.count):
         r.exists(smt.Or(place.count.term == 1, place.count.term == count.term))
     operands = [] if alt is None else [alt]
     plain, f = (smt.Function(Symbol("op", "Load"), *([VALUE] * n), VALUE) for n in (1, 1 + len(operands)))
-    nothing = zero(r.element(at)).at(r.setting.zero, integer(0)) if alt is None else None
+    nothing = otherwise.at(r.setting.zero, integer(0)) if alt is None else None
 
-    def loaded(at: Expr, *otherwise: Expr) -> Expr:
+    def loaded(at: Expr, *instead: Expr) -> Expr:
         if at is laws.NOWHERE:
-            return otherwise[0] if nothing is None else nothing
+            return instead[0] if nothing is None else nothing
         if at.head == "ite":
             condition, yes, no = at.args
-            return smt.If(condition, loaded(yes, *otherwise), loaded(no, *otherwise))
+            return smt.If(condition, loaded(yes, *instead), loaded(no, *instead))
         there = at.head == "apply" and at.data in r.setting.of_numbers  # behind no gate
-        found: Expr = plain(at) if there else f(at, *otherwise)
+        found: Expr = plain(at) if there else f(at, *instead)
         return found
 
     places = Vector(count, lambda e, lane: _place(r, place, count, e, lane))

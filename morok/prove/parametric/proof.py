@@ -13,7 +13,7 @@ from morok.prove.answers import Answer, Result
 from morok.prove.encoding.obligation import Choices, OutOfSteps
 from morok.prove.parametric import element_rules, laws, tensors
 from morok.prove.parametric.instances import close
-from morok.prove.parametric.laws import NONE
+from morok.prove.parametric.laws import NONE, UNSAID
 from morok.prove.parametric.number_ops import has_value
 from morok.prove.parametric.polynomials import TIMES, integer, within
 from morok.prove.parametric.reading import LengthAsked, Reading
@@ -22,6 +22,7 @@ from morok.prove.parametric.setting import Proves, Setting, TooMany
 from morok.prove.parametric.statements import same, statement
 from morok.prove.semantics.term import Unsupported
 from morok.prove.smt import Expr
+from morok.prove.smt.term_graphs import subterms
 from morok.prove.symbol import Symbol
 
 SHARE: Final = 0.2  # of a rule's budget, for each question
@@ -218,7 +219,10 @@ def question(
             setting, tensors.of(vector(pattern)), tensors.of(vector(target)), reading.element(rule.syntax.pattern)
         )
     else:
-        _same_lane(setting, reading, place(pattern), place(target), by_numbers)
+        one, other = place(pattern), place(target)
+        if (one.held is None) != (other.held is None):  # a value, and a place: what is there
+            one, other = (v if v.held is None else v.held() for v in (one, other))
+        _same_lane(setting, reading, one, other, by_numbers)
     claims = setting.claims
     if only is not None:
         setting.only(claims[only])
@@ -250,7 +254,9 @@ def _same_lane(setting: Setting, r: Reading, pattern: Vector, target: Vector, by
         setting.elements.related = True
         setting.guard.append(has_value(setting, wanted))
         same = smt.And(*element_rules.agreement(setting, dtype, wanted, given))
-    setting.claim(smt.Or(wanted == NONE, same) if setting.selections else same)  # no value where a condition has none
+    # no value where a condition, or a gate, has none
+    without = [NONE] * bool(setting.selections) + [UNSAID] * (UNSAID in set(subterms([wanted])))
+    setting.claim(smt.Or(*(wanted == w for w in without), same))
     setting.guard.clear()
 
 

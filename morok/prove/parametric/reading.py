@@ -144,7 +144,8 @@ class Reading:
         pattern = self.pattern(self.rule.syntax.pattern)
         if self.one_lane and not self.met_tensors:
             raise Unsupported("a pattern without tensors, whose nodes may be vectors")
-        self.wanted = pattern.count if isinstance(pattern, Vector) else integer(1)
+        if isinstance(pattern, Vector):
+            self.wanted = pattern.count if pattern.of_vectors is None or pattern.held is None else pattern.held().count
         self.folded = pattern.fold if isinstance(pattern, Vector) else None
         self.part = "clauses"
         for clause in self.rule.syntax.clauses:
@@ -336,8 +337,9 @@ class Reading:
         value = smt.Const(name, VALUE)
         if dtype == "index" and p.kind in _NUMBERS:
             value = laws.NUMBER(smt.IntVal(_NUMBERS[p.kind]))
-        elif p.kind == "zero" and (found := ring(self, dtype)) is not None:
-            value = found[1]
+        elif p.kind == "zero":  # of floats the positive one
+            ring(self, dtype)
+            value = zero_of(dtype)
         elif p.kind == "one" and wraps(self, dtype):
             value = one_of(dtype)
         elif dtype == "index":
@@ -495,6 +497,11 @@ class Reading:
 
     def one(self, part: Any) -> Vector:
         return vector(self.one_of_any_kind(part))
+
+    def held(self, part: Any) -> Vector:
+        """An operand of which the value is read: of a place what is there."""
+        found = self.place(part)
+        return vector(found) if found.held is None else found.held()
 
     def place(self, part: Any) -> Vector:
         """An operand where a place is read."""

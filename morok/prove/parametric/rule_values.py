@@ -103,6 +103,7 @@ class Vector:
     constant  it is a constant, as the rule has it: not a node that has the lanes of one
     waits     the node that it is behind statements, and what closes these: behind others, it is behind all of them
     indexed   the storage, and the indices, that it is the place of
+    held      of a place the value that is there; None of any other node
     """
 
     count: Integer
@@ -118,6 +119,7 @@ class Vector:
     constant: bool = False
     waits: tuple[Vector, tuple[Loops, ...]] | None = None
     indexed: Indexed | None = None
+    held: Callable[[], Vector] | None = None
 
 
 @dataclass(frozen=True, slots=True)

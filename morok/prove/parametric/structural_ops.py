@@ -65,7 +65,7 @@ def made(r: Reading, op: str, parts: Parts, at: Any) -> Vector | Statement | Reg
     if not info.params or (info.fields and not r.built_in):
         raise Unsupported(f"{op} at every size")
     written = [parts[o.name] for o in info.operands]
-    operands = [_of_its_lanes(r, part, r.one(part), written) for part in written]
+    operands = [_of_its_lanes(r, part, r.held(part), written) for part in written]
     dtypes = [r.element(parts[o.name]) for o in info.operands]
     stage = "constant" if all(x.constant for x in operands) else "run"
     f = function(r, op, dtypes, r.element(at) if "dtype" in parts else None, stage)
