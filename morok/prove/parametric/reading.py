@@ -26,7 +26,7 @@ from morok.prove.parametric import (
     tensors,
 )
 from morok.prove.parametric.lane_unknowns import Lanes
-from morok.prove.parametric.op_functions import one_of, ring, whole_number, wraps
+from morok.prove.parametric.op_functions import one_of, ring, whole_number, wraps, zero_of
 from morok.prove.parametric.polynomials import INT, Integer, integer, within
 from morok.prove.parametric.rule_values import (
     AxisList,
