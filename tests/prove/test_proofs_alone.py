@@ -10,7 +10,7 @@ from morok.dsl.check import check_file
 from morok.dsl.checked import CheckedRule
 from morok.errors import UndefinedError
 from morok.ir.dtype import AddrSpace, dtypes
-from morok.ir.interpret import run
+from morok.ir.interpret import evaluate, run
 from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.marks import trusting
@@ -53,3 +53,15 @@ def test_a_lane_stores_over_what_another_one_uses() -> None:
     assert memory == {1: [5, 6, 8, 8]}
     with pytest.raises(UndefinedError):
         run(made[0], memory)
+
+
+def test_a_register_holds_nothing_before_the_first_store() -> None:
+    rule = next(r for r in corpora("false") if r.name == "false_loads.cleared")
+    register = UOp.new(Op.DefineReg, (), 0, dtypes.i32.ptr(1, AddrSpace.REG))
+    cleared = register.index(0).store(UOp.const(0, dtypes.i32))
+    made = RuleSet.of([rule], unproved=True).rewrite_node(cleared)
+    assert made is not None
+    behind, then = (UOp.new(Op.After, (register, s)).index(0).load() for s in (cleared, made[0]))
+    assert evaluate(behind) == 0
+    with pytest.raises(UndefinedError):
+        evaluate(then)
