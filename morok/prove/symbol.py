@@ -29,6 +29,7 @@ Kind = Literal[
     "dimension",  # of a tensor of which the rule says none, by its number
     "cell",  # the function from index vectors to the elements of a buffer
     "inside",  # where a buffer has elements
+    "filled",  # where something was stored there, or put there from outside
     "somewhere",  # where indices into storage that may be a place, or a view, lead anywhere
     "alias",  # where indices into such storage lead to the same place as others
     "store",  # the effect of a store to a buffer
@@ -90,7 +91,7 @@ def _label(kind: Kind, parts: tuple[Part, ...]) -> str:
         return "".join(words)
     if kind == "constant":
         return f"_const{words[0]}"
-    if kind in ("range", "loop", "never", "invalid", "infinite", "defined", "inside"):
+    if kind in ("range", "loop", "never", "invalid", "infinite", "defined", "inside", "filled"):
         return f"{'.'.join(words)}.{kind}"
     return ".".join(words)
 

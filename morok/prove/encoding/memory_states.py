@@ -179,7 +179,7 @@ class Memory(Lanes):
         if there is None or there.unknown:
             sorts = (i.sort for i in p.indices)
             cells = smt.Function(Symbol("cell", p.buffer.name, len(p.indices), *p.part), *sorts, self.sort(dtype))
-            return self.later(Term(cells(*p.indices), self.within(p)), dtype, effects)
+            return self.later(Term(cells(*p.indices), both(self.within(p), self.filled(p))), dtype, effects)
         found = self.cell(replace(p, buffer=there.before), dtype, effects)
         met = either(*(self.hit(at, p) for at in there.beside))
         for at, v in zip(there.places, there.values, strict=True):
@@ -194,6 +194,10 @@ class Memory(Lanes):
 
     def within(self, p: Place) -> Expr:
         return self.of_storage("inside", p.buffer, *p.indices)
+
+    def filled(self, p: Place) -> Expr:
+        """The condition that there is a value at a place: a register, or local memory, has none before the first store."""
+        return self.of_storage("filled", p.buffer, *p.indices)
 
     def somewhere(self, p: Place) -> Expr:
         """The condition that a place is one: storage that is no pointer may be a place behind a gate, or a view with a margin."""

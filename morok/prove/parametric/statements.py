@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from morok.dsl import syntax as S
 from morok.prove import smt
 from morok.prove.kinds import Parts
-from morok.prove.parametric import laws, loops, number_ops, threads
+from morok.prove.parametric import laws, loops, number_ops, threads, used_lanes
 from morok.prove.parametric.polynomials import Integer, integer, within
 from morok.prove.parametric.rule_values import Branch, Loops, Statement, Vector
 from morok.prove.parametric.setting import AtItems, Setting
@@ -216,6 +216,7 @@ def same_memory(setting: Setting, here: Expr, pattern: Statement, target: Statem
         if one.ordered:
             setting.guard.pop()
         del setting.guard[-2:]
+    used_lanes.kept_apart(setting, here, pattern, target)
 
 
 def _last(setting: Setting, s: Statement, here: Expr, lane: Integer, place: Expr) -> Expr:
