@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from morok.errors import IRTypeError
 from morok.ir.dtype import DType
 from morok.ir.op import Op
-from morok.ir.uop import UOp, intern
+from morok.ir.uop import UOp
 
 Row = tuple[Op, DType, tuple[int, ...], Any]
 
@@ -22,8 +23,15 @@ def table(root: UOp) -> list[Row]:
 
 
 def restore(rows: list[Row]) -> UOp:
-    """The graph with these rows of `table`: the same object as before, if it is still alive."""
+    """The graph with these rows of `table`: the same object as before, if it is still alive. IRError for rows that make no graph:
+    rules rely on types, and a pickle may be damaged, or written by hand.
+    """
     nodes: list[UOp] = []
     for op, dtype, src, arg in rows:
-        nodes.append(intern(op, dtype, tuple([nodes[i] for i in src]), arg))
+        node = UOp.new(op, tuple([nodes[i] for i in src]), arg, dtype)
+        if node.dtype != dtype or node.op is not op:
+            raise IRTypeError(
+                f"a pickled {op.name} of {dtype}", expected=f"one of {node.dtype}", hint="pickle the graph again"
+            )
+        nodes.append(node)
     return nodes[-1]

@@ -125,6 +125,7 @@ class _Walk:
     closed   kinds of objects that show nobody what they hold
     modules  those of the helper's own that it reaches: of these counts what has one of the names, in whatever code that stands;
              all, where code reaches what it does not mention
+    others   modules of others that it reaches: of these counts what code of the helper's own has put in the place of theirs
     """
 
     def __init__(self, top: str, variable: bool) -> None:
@@ -140,6 +141,7 @@ class _Walk:
         self.names: set[str] = set()
         self.closed: set[str] = set()
         self.modules: dict[int, tuple[Any, bool]] = {}  # with True where all counts
+        self.others: dict[int, types.ModuleType] = {}
         self._named: set[str] = set()  # modules by texts
         self._attributes: set[str] = set()
         self._constants: set[str] = set()  # texts in code
@@ -210,9 +212,42 @@ class _Walk:
         every = not self.names.isdisjoint(_FORMATS) or bool(self.dynamic)
         for at, whole in list(self.modules.values()):
             parts += self.members(at, names, every or whole)
+        others = list(self.others.values())
+        for other in others:
+            scope = objects.state(other)
+            module = scope.get("__name__")
+            parts += self.placed(other, scope, module, names)
+            below = [m for n in names if isinstance(m := scope.get(n), types.ModuleType) and id(m) not in self.others]
+            below = [m for m in below if str(objects.state(m).get("__name__")).startswith(f"{module}.")]
+            self.others.update((id(m), m) for m in below)
+            others += below
         for at in self._sayers:
             parts += self.said(at, names)
         return parts
+
+    def placed(self, at: Any, scope: dict[str, Any], module: Any, names: Iterable[Any]) -> list[Any]:
+        """The functions that code of the helper's own has put under these names into a module, or a class, of another's, with
+        those that it has put into classes of the module.
+        """
+        home = str(module).partition(".")[0]
+        parts: list[Any] = []
+        for n in sorted(n for n in names if type(n) is str and n in scope and (id(at), n) not in self._told):
+            found = scope[n]
+            if isinstance(found, type) and isinstance(at, types.ModuleType):
+                parts += self.placed_in(found) if objects.module_of(found).partition(".")[0] == home else []
+            if not isinstance(found, types.FunctionType):
+                continue
+            maker = objects.home(found.__globals__)  # "" of what `namedtuple` and its like make
+            if maker.partition(".")[0] not in ("", home) and self.own(maker):
+                self._told.add((id(at), n))
+                self.say("placed", n)
+                parts.append(found)
+        return parts
+
+    def placed_in(self, kind: type) -> list[Any]:
+        """The functions that code of the helper's own has put into a class of another's."""
+        members = objects.members(kind)
+        return self.placed(kind, members, objects.module_of(kind), members)
 
     def note_named(self, texts: Iterable[str]) -> None:
         """Note the files of modules that texts name, which whatever a text is given to may import; no code is run for it. The
@@ -394,6 +429,8 @@ class _Walk:
             elif (imported in sys.modules or find(imported) is not None) and self.own(imported):
                 with contextlib.suppress(Exception):  # the helper fails where it cannot be had
                     parts.append(importlib.import_module(imported))
+            elif isinstance(other := sys.modules.get(imported), types.ModuleType):
+                self.others[id(other)] = other
         return parts
 
     def imported_by_text(self, code: types.CodeType, names: Sequence[str]) -> list[str]:
@@ -410,6 +447,7 @@ class _Walk:
         scope = objects.state(at)
         self.say("module", scope.get("__name__"), self.owns_module(at))
         if not self.owns_module(at):
+            self.others[id(at)] = at
             return []
         self.reached(scope)
         return [type(at)]
@@ -423,7 +461,7 @@ class _Walk:
         module = objects.module_of(at)
         self.say("class", module, objects.qualname(at))
         if not self.owns(at):
-            return []
+            return self.placed_in(at)
         if _compiled(module):
             self.dynamic.add(module)
         self._sayers.append(at)

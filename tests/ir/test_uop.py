@@ -20,6 +20,7 @@ from morok.ir.expression_parser import parse
 from morok.ir.interpret import evaluate
 from morok.ir.maker import maker
 from morok.ir.op import TABLE, AxisType, Op
+from morok.ir.pickling import Row, restore
 from morok.ir.uop import UOp, came_from, vconst
 
 D = dtypes
@@ -480,3 +481,23 @@ def test_a_size_has_no_axes() -> None:
             UOp.new(Op.Iota, (size,))
         with pytest.raises(IRTypeError, match="sizes without axes"):
             UOp.new(Op.Expand, (UOp.new(Op.Reshape, (one, one)), size))
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        (Op.Add, D.f32, (0, 0), None),
+        (Op.Add, D.i32, (0, 1), None),
+        (Op.Add, D.i32, (0,), None),
+        (Op.Lt, D.i32, (0, 0), None),
+        (Op.AllReduce, D.i32, (0, 2), None),
+    ],
+    ids=["of another dtype", "over two dtypes", "of one operand", "a comparison", "without its op"],
+)
+def test_a_pickle_that_makes_no_graph_is_an_error(row: Row) -> None:
+    """Rules rely on the types of nodes, and a pickle may be damaged, or written by hand."""
+    leaves = (UOp.var("x", D.i32, 0, 9), UOp.var("f", D.f32), UOp.const(1, D.i32))
+    rows: list[Row] = [(u.op, u.dtype, (), u.arg) for u in leaves]
+    assert restore(rows) is UOp.const(1, D.i32)
+    with pytest.raises(IRTypeError):
+        restore([*rows, row])

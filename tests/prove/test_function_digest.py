@@ -451,3 +451,42 @@ def test_no_code_is_run_for_the_digest(text: str) -> None:
     found, again = (function_digest.code_of(known["f"], "of_a_test") for _ in range(2))
     assert found == again
     assert not known["RAN"]
+
+
+# Code that calls what others have written, with the module or class and the name under which something else is put.
+PATCHED = {
+    "a function of Python's": ("import math\ndef h(x): return math.floor(x)", "math", "floor"),
+    "one in Python text": ("import functools\ndef h(x): return functools.reduce(max, x)", "functools", "reduce"),
+    "one of a module that is imported in the body": (
+        "def h(x):\n    import math\n    return math.floor(x)",
+        "math",
+        "floor",
+    ),
+    "a method": ("from fractions import Fraction\ndef h(x): return Fraction(x) + 1", "fractions.Fraction", "__add__"),
+    "a method of a class in a module": (
+        "import fractions\ndef h(x): return fractions.Fraction(x) + 1",
+        "fractions.Fraction",
+        "__add__",
+    ),
+    "one of an installed module": ("import numpy\ndef h(x): return numpy.add(x, 1)", "numpy", "add"),
+    "one of Morok's": ("import morok.names\ndef h(x): return morok.names.readable(x)", "morok.names", "readable"),
+}
+
+
+@pytest.mark.parametrize(("text", "home", "name"), PATCHED.values(), ids=PATCHED.keys())
+def test_what_is_put_in_the_place_of_others_code_counts(
+    text: str, home: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = types.ModuleType("patching")
+    exec(text, vars(made))
+    monkeypatch.setitem(sys.modules, "patching", made)
+    found = function_digest.code_of(made.h, "patching").digest
+    seen = {found}
+    for k in (1, 2):
+        exec(f"def put(*given): return {k}", vars(made))
+        monkeypatch.setattr(f"{home}.{name}", made.put)
+        seen.add(function_digest.code_of(made.h, "patching").digest)
+    assert len(seen) == 3
+    monkeypatch.undo()
+    monkeypatch.setitem(sys.modules, "patching", made)
+    assert function_digest.code_of(made.h, "patching").digest == found
