@@ -12,7 +12,7 @@ OF_TRUTHS: Final = {"Max": "Or", "Min": "And", "Add": "Or", "Mul": "And"}  # fol
 
 
 def regroups(rule: CheckedRule) -> bool:
-    """True if a rule makes its one fold, of items that its op does not compute, in another order: over other loops, in parts."""
+    """True if a rule makes its one fold, of items that another op computes, in another order: over other loops or in parts."""
     pattern = reduction_of(rule.syntax.pattern)
     if pattern is None or not one_order(rule) or _folds_by(pattern) in ops_matched(rule):
         return False

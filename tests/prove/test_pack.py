@@ -10,6 +10,7 @@ import pytest
 from morok.dsl.check import check_file
 from morok.dsl.checked import CheckedRule
 from morok.marks import trusting
+from morok.prove import obligations
 from morok.prove.answers import DEFAULT_BUDGET
 from morok.prove.workers import judge
 
@@ -54,6 +55,19 @@ SECOND_NOT_REFUTED = {
     "memory.stored_in_parts_gated": "unknown",
     "tensors.four_units_moved": "unknown",
 }
+
+# Of the fourth pack: places that are products of lengths, loops of which the counter is folded, lanes that are stored one behind
+# the other, and the axis that is left of any number of permuted ones.
+FOURTH_OPEN = frozenset(
+    {
+        "lanes.rows_and_columns",
+        "loops.chosen_one",
+        "loops.how_many_below",
+        "loops.sum_of_counter",
+        "memory.lane_by_lane",
+        "tensors.sum_of_turned",
+    }
+)
 
 
 def rules(name: str) -> list[CheckedRule]:
@@ -124,3 +138,18 @@ def test_what_is_false_of_the_third_pack_is_not_usable_where_it_is_false(rule: C
     """Which graphs are tried hangs on the rule's name: not all that are large enough show of a rule that it is false."""
     found = judge(rule, DEFAULT_BUDGET, False)
     assert found.verdict in ("refuted", "unknown"), found.message
+
+
+@pytest.mark.sampled(72)
+@pytest.mark.parametrize("rule", rules("fourth_pack_true"), ids=lambda r: r.name)
+def test_what_is_true_of_the_fourth_pack_is_proved(rule: CheckedRule) -> None:
+    found = judge(rule, DEFAULT_BUDGET, False)
+    assert found.verdict == ("unknown" if rule.name in FOURTH_OPEN else "proved"), found.message
+
+
+@pytest.mark.sampled(90)
+@pytest.mark.parametrize("rule", rules("fourth_pack_false"), ids=lambda r: r.name)
+def test_what_is_false_of_the_fourth_pack_is_not_usable(rule: CheckedRule, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor would it be if no graph were tried: the proof alone does not show it."""
+    monkeypatch.setattr(obligations, "evaluated", lambda _: (None, True))
+    assert judge(rule, DEFAULT_BUDGET, False).verdict in ("refuted", "unknown")

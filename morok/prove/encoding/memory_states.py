@@ -235,7 +235,8 @@ class Memory(Lanes):
 
     def op_store(self, parts: dict[str, Any], at: S.Syntax) -> Node:
         """A statement: what it does is the place and the value, or nothing at an Invalid place."""
-        if parts.get("ranges"):
+        ranges = parts.get("ranges")
+        if getattr(ranges, "items", ranges):
             raise Unsupported("a store in loops")
         place, value = self.value_of(parts["index"]), self.value_of(parts["value"])
         places = self.places.get(id(place))
