@@ -30,7 +30,7 @@ from morok.optimize.scheduler import Scheduler
 from morok.passes.nesting import nesting
 from morok.passes.node_order import nodes_of
 from morok.passes.rangeify.state import CAST, beneath
-from morok.passes.register_tiles import SUM_VECTORS
+from morok.passes.register_tiles import SUM_VECTORS, shared_by
 
 COLUMN_VECTORS: Final = 16  # vector accumulators of adjacent reductions
 STREAM_VECTORS: Final = 2  # vectors per iteration of an elementwise loop
@@ -143,7 +143,7 @@ def _dot_products(s: Scheduler, loops: _Loops) -> bool:
         return True
     unroll(s, along, loops.lanes, 1)
     for r in (column, row):
-        upcast(s, r, 1, next((n for n in (4, 2) if length_of(r) % n == 0), 1))
+        upcast(s, r, 1, shared_by(length_of(r)))
     return True
 
 

@@ -17,6 +17,7 @@ from morok.passes.range_stages import const_end
 from morok.passes.rangeify.state import CAST, beneath
 from morok.passes.register_tiles import (
     MAX_LANES,
+    PACK_ROWS,
     TILE,
     divided,
     height,
@@ -27,7 +28,6 @@ from morok.passes.register_tiles import (
 )
 
 LINE_BYTES: Final = 64  # bytes of a cache line
-PACK_ROWS: Final = 32  # fewest rows that must use a copy for it to pay
 COPY_ROWS: Final = 4  # the same for a copy that makes scattered elements contiguous, and so vectors possible
 WINDOW_TERMS: Final = 128  # fewest terms of a sum of products that pay for storing its results with a stride
 NEAR_ROWS: Final = 512  # fewest rows that must use a copy of many columns, which is in L2 rather than L1

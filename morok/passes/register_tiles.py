@@ -10,6 +10,7 @@ from typing import Final
 from morok.passes.target import Target
 
 MAX_LANES: Final = 256  # most lanes of a kernel: the product over its vectorized axes
+PACK_ROWS: Final = 32  # fewest rows that must use a copy for it to pay
 TILE: Final = 16  # vectors of a tile
 SUM_VECTORS: Final = 4  # vector accumulators of a reduction to a scalar
 
@@ -74,3 +75,17 @@ def tiles(rows: int, columns: int, itemsize: int, target: Target) -> tuple[int, 
     if wide % lanes and not is_narrow(columns, lanes, target):
         wide = whole_lanes(wide)
     return -(-rows // height(rows, wide, lanes, target)), -(-columns // wide)
+
+
+def in_dots(rows: int, columns: int, summed: int, itemsize: int, target: Target) -> bool:
+    """True if each result of a product whose factors are both contiguous along the sum is summed in a vector of its own, not in
+    tiles of a copy of the factor with columns.
+    """
+    lanes = max(1, target.vector_bytes // max(4, itemsize))
+    copied = columns >= 2 * lanes and rows >= PACK_ROWS and columns * summed * itemsize > target.l1_bytes
+    return summed >= 2 * lanes and not copied
+
+
+def shared_by(length: int) -> int:
+    """The results along a loop of this length that share what they read of a factor `in_dots`."""
+    return next((n for n in (4, 2) if length % n == 0), 1)

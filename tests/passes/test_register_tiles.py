@@ -46,6 +46,10 @@ FACTORS: dict[str, tuple[Callable[[], Tensor], int]] = {
     "few rows": (lambda: tensor(8, 64).exp() @ tensor(64, 200), 8 * 64),
     "few gathered rows": (lambda: tensor(100, 64).gelu()[Tensor(np.arange(8) * 9)] @ tensor(64, 300), 8 * 64),
     "many rows": (lambda: tensor(400, 128) @ tensor(128, 24).tanh(), 128 * 24),
+    "few rows that lie along the sum, as the other factor does": (
+        lambda: tensor(23, 119) @ (tensor(29, 119).silu() * tensor(29, 119)).T,
+        29 * 119,
+    ),
     "a scan": (lambda: tensor(112, 64).sigmoid().cumprod(-1), 112 * 64),
 }
 

@@ -175,10 +175,9 @@ def _descend(state: State, demand: Demand, cuts: Cuts, loops: dict[tuple[UOp, in
             deeper=1,
             folds=int(not picks),
         )
-        if source is not None:
-            scans = continues(node)
-            source.tiled = demand.tiled if picks else node in cuts.weights.tiles or scans
-            source.scanned = demand.scanned if picks else scans
+        if source is not None and not picks:
+            source.product = source if node in cuts.weights.tiles else None
+            source.scanned = continues(node)
         demand.sources = [source]
     elif op is Op.Concat:
         # outside of reductions a loop is cut at the ends of parts, and computes of each part its own elements alone
@@ -237,7 +236,7 @@ def _demand_on(
             by.shared,
             by.filling,
             folds,
-            by.tiled,
+            by.product,
             by.scanned,
         )
         table[indices, gates] = found

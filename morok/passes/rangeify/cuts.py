@@ -18,8 +18,8 @@ from morok.ir.uop import UOp
 from morok.passes import index_maps
 from morok.passes.index_maps import Indices
 from morok.passes.rangeify.cost import CALLS, HEAVY, READS, SPREAD, STRAIGHT, SUMMED, TURNED, Weights, is_free
-from morok.passes.rangeify.state import Decision, Demand, beneath, count, is_leaf
-from morok.passes.register_tiles import summed_singly, tiles
+from morok.passes.rangeify.state import CASTS_AND_VIEWS, Decision, Demand, beneath, count, is_leaf
+from morok.passes.register_tiles import in_dots, shared_by, summed_singly, tiles
 from morok.passes.target import Target
 
 MOST_PLACES: Final = 4  # most index vectors at which a node is recomputed
@@ -212,17 +212,41 @@ class Cuts:
             return d.runs / max(repeats, 1.0), in_vectors, False
         # for statistics of a row without the loop along the row
         idle = [r for r in own if r in d.around and r not in known]
-        if not idle or not d.tiled:
-            return d.runs, in_vectors or _along(d.indices) >= VECTOR // 2, False
+        if not idle or (d.product is None and not d.scanned):
+            return d.runs, in_vectors or max(map(_length, _in_order(d.indices)), default=0) >= VECTOR // 2, False
         if d.scanned:
             return d.runs / _lengths(idle), in_vectors, True
         # a factor of a product: once for all rows of a tile, if it is the one with columns, or for all columns
-        along = _lengths(idle[-1:])
-        if in_vectors:
-            times, _ = tiles(along, _lengths([last]), d.node.dtype.itemsize, machine.target)
-        else:
-            _, times = tiles(1, along, d.node.dtype.itemsize, machine.target)
+        along, target, itemsize = _lengths(idle[-1:]), machine.target, d.node.dtype.itemsize
+        rows, columns = (along, last) if in_vectors else (_lengths([r for r in own if r in known][-1:]), idle[-1])
+        times = tiles(rows, _length(columns), itemsize, target)[0 if in_vectors else 1]
+        summed = 0 if d.product is None else self._lies_along_sum(d.product)
+        if summed and in_dots(rows, _length(columns), summed, itemsize, target):
+            return d.runs / shared_by(along), True, False
         return d.runs * times / along, in_vectors, True
+
+    def _lies_along_sum(self, product: Demand) -> int:
+        """The length of a sum of products along which both factors are contiguous in memory; 0 if they are not."""
+        while product.node.op is not Op.Mul:  # casts and views, above the product alone
+            (below,) = product.sources
+            assert below is not None
+            product = below
+        length = 0
+        for factor in product.sources:
+            if factor is None:
+                return 0
+            node, indices = factor.node, factor.indices
+            while node.op in CASTS_AND_VIEWS:
+                if node.op is not Op.Cast:
+                    indices, _ = index_maps.through(node, indices)
+                node = node.src[0]
+            loops = _in_order(indices)
+            if any(r.arg[1] is not AxisType.Reduce for r in loops):
+                return 0  # the columns of a tile, which comes first
+            length = max(map(_length, loops), default=0)
+            if not length or (node in self.weights.of and self.weights.of[node][2] & TURNED):
+                return 0
+        return length
 
 
 def _rest(d: Demand, target: Target) -> float:
@@ -230,12 +254,16 @@ def _rest(d: Demand, target: Target) -> float:
     row = next((i for i in reversed(d.indices) if i.ranges), None)
     if row is None or row.op is not Op.Range or row.arg[1] is not AxisType.Reduce:
         return 0.0
-    length = _lengths([row])
+    length = _length(row)
     return summed_singly(length, d.node.dtype.itemsize, target) / length
 
 
+def _length(r: UOp) -> int:
+    return int(r.vmax) + 1
+
+
 def _lengths(loops: Sequence[UOp]) -> int:
-    return math.prod([int(r.vmax) + 1 for r in loops])
+    return math.prod(map(_length, loops))
 
 
 def _repeats(d: Demand) -> bool:
@@ -253,17 +281,17 @@ def _repeats(d: Demand) -> bool:
     return False
 
 
-def _along(indices: Indices) -> int:
-    """The length of the longest loop with stride 1 along the last axis that varies."""
+def _in_order(indices: Indices) -> list[UOp]:
+    """The loops with stride 1 along the last axis that varies."""
     last = next((i for i in reversed(indices) if i.ranges), None)
-    terms, longest = [] if last is None else [last], 0
+    terms, found = [] if last is None else [last], []
     while terms:
         term = terms.pop()
         if term.op is Op.Add:
             terms += term.src
         elif term.op is Op.Range:
-            longest = max(longest, int(term.vmax) + 1)
-    return longest
+            found.append(term)
+    return found
 
 
 def _is_gated(node: UOp) -> bool:

@@ -45,7 +45,7 @@ def _padded(state: State, node: UOp, demands: list[Demand]) -> Demand | None:
     loops = set(state.stored[demand.kernel].indices)
     if all(loops.isdisjoint(i.ranges) for i in demand.indices[outer:]):
         return None  # a factor of a matrix product, which all rows of the result share
-    if demand.tiled and all(i.op is Op.Range for i in demand.indices if i is not ZERO):
+    if demand.product is not None and all(i.op is Op.Range for i in demand.indices if i is not ZERO):
         return None  # the factor with columns: tiles copy parts of it, unless it is a buffer of their own kernel
     inner = tuple(new_range(n, AxisType.Loop) for n in shape[outer:])
     return Demand(

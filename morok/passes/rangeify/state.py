@@ -36,8 +36,8 @@ class Demand:
     runs      the number of computations in that kernel, if nothing is hoisted
     depth     the number of reductions around it
     folds     how many of these do more than pick one element
-    tiled     True if the nearest of these shares its operands among results: a sum of products in tiles, or a scan
-    scanned   True if that is a scan
+    product   the demand on the operand of the nearest of these if it is a sum of products in tiles
+    scanned   True if the nearest of these is a scan
     repeated  True if an Expand is above it: several runs demand the same element
     around    the ranges in the indices of the reductions directly around it
     shared    True if several kernels demand it
@@ -57,7 +57,7 @@ class Demand:
     shared: bool = False
     filling: bool = False
     folds: int = 0
-    tiled: bool = False
+    product: Demand | None = None
     scanned: bool = False
     sources: list[Demand | None] = field(default_factory=list)
     ranges: tuple[UOp, ...] = ()
