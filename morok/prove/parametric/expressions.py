@@ -146,6 +146,8 @@ def _arithmetic(r: Reading, e: S.EBinary) -> Integer:
             return r.setting.divided(a, b)[0]
         case "%":
             return r.setting.divided(a, b)[1]
+        case "<<" if a.known is not None and b.known is not None and 0 <= b.known <= LARGEST_FACTOR:
+            return integer(a.known << b.known)
     raise Unsupported(f"{e.op} at every size")
 
 
@@ -531,6 +533,8 @@ def _constant(r: Reading, v: Any, dtype: Any) -> Vector:
         made = zero_of(dtype.element) if v.known == 0 and wraps(r, dtype.element) else constant(v, dtype.element)
     elif isinstance(v, Datum) and v.dtype == dtype.element:
         made = v.term
+    elif isinstance(v, Datum) and v.dtype == "index":
+        made = r.setting.converted(v.term, dtype.element)
     elif isinstance(v, Expr) and v.sort is laws.BOOL and dtype.element == "bool":
         made = laws.TRUTH(v)
     else:
@@ -572,9 +576,9 @@ def _bound(r: Reading, which: str, of: S.Expr) -> Integer:
     It is one of a node, not of its value: what is asked in two places, or of two items, is a function of its own, or at another
     place; of a name that stands for one node it is one function.
     """
-    if not r.tensors:
-        raise Unsupported("bounds at every size")
     t = vector(value(r, of)).at(r.here, integer(0))
+    if not r.tensors:
+        return _bound_of_lanes(r, which, of, t)
     if isinstance(of, S.EName) and of.name in only_names(r.rule):
         bound = smt.Function(Symbol("function", which, of.name), laws.VALUE, INT)(t)
     else:
@@ -585,6 +589,20 @@ def _bound(r: Reading, which: str, of: S.Expr) -> Integer:
     on_its_side = _SIDES[which](bound, number_ops.number(r.setting, t).term)
     r.setting.instance("Bounds of a value are on both sides of it.", smt.Implies(there, on_its_side))
     return integer(bound)
+
+
+def _bound_of_lanes(r: Reading, which: str, of: S.Expr, t: Expr) -> Integer:
+    """A bound of all lanes of a variable: of a name that stands for one node it is one number."""
+    if (
+        not isinstance(of, S.EName)
+        or of.name not in only_names(r.rule)
+        or r.element(of) != "index"
+        or t.head != "apply"
+        or t.data.name.kind != "variable"
+    ):
+        raise Unsupported("bounds at every size")
+    r.setting.bounded[t.data] = of.name
+    return integer(loops.bound(which, of.name))
 
 
 def _rank(r: Reading, of: Any) -> Integer:

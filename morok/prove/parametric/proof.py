@@ -244,6 +244,8 @@ def _same_lane(setting: Setting, r: Reading, pattern: Vector, target: Vector) ->
     wanted = pattern.at(r.here, lane)
     setting.guard += [inside, *setting.defined]
     given = target.at(r.here, lane)
+    if pattern.looked_at is not None:
+        setting.guard.append(pattern.looked_at.at(r.here, lane))
     if element_rules.relate(setting, r.element(r.rule.syntax.pattern), wanted, given, whole=True):
         setting.guard.append(has_value(setting, wanted))
     # no value where a condition, or a gate, has none
