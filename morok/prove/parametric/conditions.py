@@ -29,7 +29,6 @@ from morok.prove.parametric.rule_values import (
     vector,
 )
 from morok.prove.parametric.sequences import axis_list_or_none
-from morok.prove.rule_syntax import only_names
 from morok.prove.semantics.term import Unsupported
 from morok.prove.smt import Expr
 
@@ -63,8 +62,6 @@ def _condition(r: Reading, e: S.Expr, following: bool) -> Expr:
         case S.ECompare():
             if (empty := axis_conditions.all_empty(e)) is not None:
                 return _condition(r, empty, following)
-            if not r.tensors and (found := loops.bounded(e, only_names(r.rule))) is not None:
-                return found
             if following and (only := _only_one(r, e)) is not None:
                 return only
             operands = [r.value(o) for o in e.operands]

@@ -576,9 +576,9 @@ def _bound(r: Reading, which: str, of: S.Expr) -> Integer:
     It is one of a node, not of its value: what is asked in two places, or of two items, is a function of its own, or at another
     place; of a name that stands for one node it is one function.
     """
-    t = vector(value(r, of)).at(r.here, integer(0))
     if not r.tensors:
-        return _bound_of_lanes(r, which, of, t)
+        return _bound_of_lanes(r, which, of)
+    t = vector(value(r, of)).at(r.here, integer(0))
     if isinstance(of, S.EName) and of.name in only_names(r.rule):
         bound = smt.Function(Symbol("function", which, of.name), laws.VALUE, INT)(t)
     else:
@@ -591,17 +591,14 @@ def _bound(r: Reading, which: str, of: S.Expr) -> Integer:
     return integer(bound)
 
 
-def _bound_of_lanes(r: Reading, which: str, of: S.Expr, t: Expr) -> Integer:
-    """A bound of all lanes of a variable: of a name that stands for one node it is one number."""
-    if (
-        not isinstance(of, S.EName)
-        or of.name not in only_names(r.rule)
-        or r.element(of) != "index"
-        or t.head != "apply"
-        or t.data.name.kind != "variable"
-    ):
+def _bound_of_lanes(r: Reading, which: str, of: S.Expr) -> Integer:
+    """A bound of all lanes of a node: of a name that stands for one node it is one number."""
+    if not isinstance(of, S.EName) or of.name not in only_names(r.rule):
         raise Unsupported("bounds at every size")
-    r.setting.bounded[t.data] = of.name
+    node = r.names.get(of.name)
+    t = node.at(r.here, integer(0)) if isinstance(node, Vector) and r.element(of) == "index" else laws.NONE
+    if t.head == "apply" and t.data.name.kind == "variable":
+        r.setting.bounded[t.data] = of.name
     return integer(loops.bound(which, of.name))
 
 
