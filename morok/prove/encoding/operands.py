@@ -1,7 +1,7 @@
 """Operands of structural ops: by name, in sequences, and static fields.
 
-Of a rule that works lane by lane two lanes stand for all (`lane_by_lane`). Any other rule of Morok's about any number of lanes,
-or of operands, is for the reading at every size: here nodes have the lanes that the rule writes.
+Rules of Morok's about any number of lanes, or of operands, are for the reading at every size: here nodes have the lanes that the
+rule writes.
 """
 
 from __future__ import annotations
