@@ -24,7 +24,6 @@ from morok.prove.encoding.chosen import ChosenEncoder
 from morok.prove.encoding.counting import CountingEncoder
 from morok.prove.encoding.encoder import Encoder
 from morok.prove.encoding.foreign_lanes import ForeignLanes
-from morok.prove.encoding.lane_by_lane import lane_by_lane
 from morok.prove.encoding.obligation import Choices, Inapplicable, Obligation, OutOfSteps, reads_lanes
 from morok.prove.encoding.reindexing import AnyOrderEncoder, ReindexingEncoder
 from morok.prove.encoding.structure import StructureEncoder
@@ -245,7 +244,7 @@ def scope(rule: CheckedRule, progress: Progress) -> tuple[str, ...]:
         out.append(f"assuming {', '.join(rule.syntax.assuming)}")
     if "reassoc" in rule.syntax.assuming:
         out.append("over the real numbers")
-    if everywhere := progress.everywhere or (("lanes",) if lanewise(rule) or lane_by_lane(rule) else ()):
+    if everywhere := progress.everywhere or (("lanes",) if lanewise(rule) else ()):
         out.append(f"any number of {', '.join(everywhere)}")
     if progress.excluded:
         out.append(f"excluded by the guards: {', '.join(dict.fromkeys(progress.excluded))}")

@@ -13,7 +13,6 @@ import pytest
 from morok.dsl.check import check_file, check_text
 from morok.dsl.checked import CheckedRule
 from morok.prove import smt
-from morok.prove.encoding.lane_by_lane import lane_by_lane
 from morok.prove.encoding.obligation import Choices
 from morok.prove.obligations import by_numbers, prove_instances, theory_of
 from morok.prove.parametric import laws
@@ -816,24 +815,46 @@ def test_a_rule_is_shown_and_its_false_twin_is_not(name: str) -> None:
     assert not shown(rule(false))
 
 
-def test_rules_that_work_lane_by_lane() -> None:
-    """Two lanes stand for all where nothing asks for several lanes at once."""
+def test_places_and_what_is_there() -> None:
+    """What a place holds is what a load of it is, at as many lanes as there are; one index is one number in any dtype."""
     place = "Index { buffer: b, indices: [i: index], gate: None }"
-    assert lane_by_lane(
-        rule(f"{place} if vmin(i) >= 0 and vmax(i) < 9 ~> Index {{ buffer: b, indices: [Cast(i, i32)] }}")
-    )
-    assert lane_by_lane(rule(f"n @ {place} ~> Load(n)"))
+    gated = "Index { buffer: b: ptr(any), indices: [i: index x k], gate: Some(g: bool x k) }"
     for text in (
-        f"{place} if lanes(i) < 4 ~> Index {{ buffer: b, indices: [Cast(i, i32)] }}",
-        f"{place} if lanes(i) * 2 == lanes(b) ~> Index {{ buffer: b, indices: [Cast(i, i32)] }}",
-        f"{place} ~> Index {{ buffer: b, indices: [Gep(i, [k for k in 0..lanes(i)])] }}",
-        f"Load {{ index: p @ {place}, alt: None }} ~> Load(p)",
-        "Gep { vector: x: i32, indices: [i] } ~> Gep(x, [i])",
-        "Add(x: i32, y) if not defined(x) ~> Add(y, x)",
-        "Add(x: i32 x 4, y) ~> Add(y, x)",
-        "Index(b, Add(i: index x n, @const(c))) if n > 100 or c == 0 ~> Index(b, i)",
+        f"n @ {place} ~> Load(n)",
+        f"n @ {gated} ~> Load(n)",
+        f"{place} if vmin(i) >= 0 and vmax(i) < 9 ~> Index {{ buffer: b, indices: [Cast(i, i8)] }}",
+        f"{gated} if vmin(i) >= 0 and vmax(i) < 256 ~> Index {{ buffer: b, indices: [Cast(i, u8)], gate: g }}",
+        f"Where(c: bool x 1, {place}, @zero) ~> Index {{ buffer: b, indices: [i], gate: c }}",
+        "Index(b: ptr(f32), Cast(x: i16, i32)) ~> Index(b, x)",
+        "Index { buffer: b, indices: [i: index x 1], gate: Some(@true) } ~> Index { buffer: b, indices: [i] }",
     ):
-        assert not lane_by_lane(rule(text)), text
+        assert shown(rule(text)), text
+    for text in (
+        f"n @ {place} if lanes(n) > 1 ~> Load(Gep(n, [0]))",
+        f"{place} if vmin(i) >= 0 and vmax(i) <= 128 ~> Index {{ buffer: b, indices: [Cast(i, i8)] }}",
+        f"{gated} if vmin(i) >= -1 and vmax(i) < 256 ~> Index {{ buffer: b, indices: [Cast(i, u8)], gate: g }}",
+        f"{gated} if vmax(i) < 256 ~> Index {{ buffer: b, indices: [Cast(i, u8)], gate: g }}",
+        f"Where(c: bool x 1, {place}, @one) ~> Index {{ buffer: b, indices: [i], gate: c }}",
+        f"Where(c: bool x 1, @zero, {place}) ~> Index {{ buffer: b, indices: [i], gate: c }}",
+        "Index(b: ptr(f32), Cast(x: i32, i16)) ~> Index(b, x)",
+        "Index(b: ptr(f32), Cast(x: i16, u32)) ~> Index(b, x)",
+        "Index(b: ptr(f32), Add(x: i32, 1)) ~> Index(b, Add(Cast(x, i64), 1))",
+        f"{place} if lanes(i) > 1 ~> Index {{ buffer: b, indices: [Gep(i, [k for k in 0..1])] }}",
+    ):
+        assert not shown(rule(text)), text
+
+
+def test_a_condition_that_a_helper_makes_has_a_value_where_its_own_has_one() -> None:
+    """A helper of a node that is a condition makes a node."""
+    helper = 'helpers "promised"\n\nextern holds(c: bool) -> (d: bool)\n    ensures d == c\n\ngroup g "a group"\n\nr: '
+    (found,) = check_text(
+        f"{helper}Gep {{ vector: Vectorize(x: i32, Cast(c: bool, i32)), indices: [0] }} let d = holds(c) ~> Where(d, x, x)\n"
+    ).rules()
+    assert not shown(found)
+    (found,) = check_text(
+        f"{helper}Gep {{ vector: Vectorize(Where(c: bool, x: i32, y), z), indices: [0] }} let d = holds(c) ~> Where(d, x, y)\n"
+    ).rules()
+    assert shown(found)
 
 
 def shown_by_numbers(text: str) -> bool:

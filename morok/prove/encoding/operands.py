@@ -1,7 +1,7 @@
 """Operands of structural ops: by name, in sequences, and static fields.
 
-Of a rule that works lane by lane two lanes stand for all (`lane_by_lane`). Any other rule of Morok's about any number of lanes,
-or of operands, is for the reading at every size: here nodes have the lanes that the rule writes.
+Rules of Morok's about any number of lanes, or of operands, are for the reading at every size: here nodes have the lanes that the
+rule writes.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from morok.dialect import built_in
 from morok.dsl import syntax as S
 from morok.dsl.checked import Ty
 from morok.prove import smt
-from morok.prove.encoding.lane_by_lane import MOST_NEEDED, lane_by_lane
 from morok.prove.encoding.loop_dependence import Freedom
 from morok.prove.encoding.obligation import Inapplicable, reads_lanes
 from morok.prove.encoding.structure_parts import ELEMENT, OPAQUE, Buffer, Effects, Fold, Loop, Loops, Place
@@ -77,10 +76,8 @@ class Operands(Freedom):
         return self.lane_counts[lanes]
 
     def some_lanes(self, of: str) -> int:
-        """A number of lanes that stands for any: one or two, of a rule that works lane by lane."""
-        if not lane_by_lane(self.rule):
-            raise Unsupported("nodes of any number of lanes")
-        return 1 + self.choices.pick(MOST_NEEDED)
+        """A number of lanes that stands for any: there is none."""
+        raise Unsupported("nodes of any number of lanes")
 
     def equal(self, dtype: str, target: Term, pattern: Term) -> Expr:
         if dtype in OPAQUE:

@@ -29,7 +29,6 @@ from morok.prove.parametric.rule_values import (
     vector,
 )
 from morok.prove.parametric.sequences import axis_list_or_none
-from morok.prove.rule_syntax import only_names
 from morok.prove.semantics.term import Unsupported
 from morok.prove.smt import Expr
 
@@ -63,8 +62,6 @@ def _condition(r: Reading, e: S.Expr, following: bool) -> Expr:
         case S.ECompare():
             if (empty := axis_conditions.all_empty(e)) is not None:
                 return _condition(r, empty, following)
-            if not r.tensors and (found := loops.bounded(e, only_names(r.rule))) is not None:
-                return found
             if following and (only := _only_one(r, e)) is not None:
                 return only
             operands = [r.value(o) for o in e.operands]
@@ -102,8 +99,13 @@ def _condition(r: Reading, e: S.Expr, following: bool) -> Expr:
     return _as_truth(r, r.value(e))
 
 
+def _is_truth(found: Any) -> bool:
+    return (isinstance(found, Expr) and found.sort is laws.BOOL) or (isinstance(found, Datum) and found.dtype == "bool")
+
+
 def _as_truth(r: Reading, found: Any) -> Expr:
     """The condition that a value is."""
+    found = found.lane(integer(0)) if isinstance(found, Seen) else found
     if isinstance(found, Expr) and found.sort is laws.BOOL:
         return found
     if isinstance(found, Datum) and found.dtype == "bool":
@@ -187,13 +189,14 @@ def _counts(r: Reading, index: Vector, x: Vector, step: list[Integer]) -> Expr:
 
 
 def _compared(r: Reading, op: str, a: Any, b: Any) -> Expr:
+    a, b = (x.lane(integer(0)) if isinstance(x, Seen) else x for x in (a, b))
     if isinstance(a, Datum) and isinstance(b, Datum) and a.dtype == b.dtype == "index":
         return _compared_constants(r, op, a.term, b.term)
     if isinstance(a, Datum) and isinstance(b, Datum) and a.dtype == b.dtype and op in ("==", "!="):
         truths = a.term.head == b.term.head == "apply" and a.term.data is b.term.data is laws.TRUTH
         return COMPARISONS[op](*((a.term.args[0], b.term.args[0]) if truths else (a.term, b.term)))
-    if isinstance(a, Expr) and isinstance(b, Expr) and a.sort is b.sort is laws.BOOL and op in ("==", "!="):
-        return COMPARISONS[op](a, b)
+    if op in ("==", "!=") and _is_truth(a) and _is_truth(b):
+        return COMPARISONS[op](_as_truth(r, a), _as_truth(r, b))
     x, y = number(a), number(b)
     if x.known is not None and y.known is not None:
         return smt.BoolVal(_OF_NUMBERS[op](x.known, y.known))

@@ -9,7 +9,7 @@ from morok.dsl import syntax as S
 from morok.prove import smt
 from morok.prove.forms import conjuncts
 from morok.prove.parametric import laws, registers, shared, threads
-from morok.prove.parametric.number_ops import is_valid
+from morok.prove.parametric.number_ops import has_value, is_valid
 from morok.prove.parametric.op_functions import exact
 from morok.prove.parametric.polynomials import INT, Integer, integer, within
 from morok.prove.parametric.rule_values import AxisList, Datum, Items, Seen, Vector
@@ -38,7 +38,8 @@ def result(r: Reading, extern: S.Extern, arguments: list[Any], sure: bool) -> An
         return found
     if shared.told_apart(extern):
         return shared.given(r, extern, given)
-    made = tuple(_unknown(r, extern, p, given) for p in extern.results)
+    asked = _asked(r, extern, given)
+    made = tuple(_unknown(r, extern, p, given, asked) for p in extern.results)
     names = given | {p.name: v for p, v in zip(extern.results, made, strict=True)}
     seen = _seen(r, extern, names, r.here)
     for promise in extern.ensures:
@@ -47,7 +48,7 @@ def result(r: Reading, extern: S.Extern, arguments: list[Any], sure: bool) -> An
                 premise = _under(r, seen, True, r.known, c)
             except Unsupported:
                 continue
-            r.setting.premise_here(premise)
+            r.setting.premise_here(premise if asked is None else smt.Implies(asked, premise))
     return made if len(made) > 1 else made[0]
 
 
@@ -106,13 +107,31 @@ def _under(r: Reading, names: dict[str, Any], guarding: bool, read: Callable[[S.
         r.names, r.guarding, r.places = before, was, there
 
 
-def _unknown(r: Reading, extern: S.Extern, p: S.Param, given: dict[str, Any]) -> Any:
+def _asked(r: Reading, extern: S.Extern, given: dict[str, Any]) -> Expr | None:
+    """The condition that all nodes which a helper of conditions is given have values: elsewhere it promises nothing. None of a
+    helper that is given no condition that is a node; of one that is, what it gives are nodes, too.
+    """
+    conditions = [p.name for p in extern.params if getattr(p.type, "name", "") == "bool"]
+    if not any(isinstance(given[name], Vector) for name in conditions):
+        return None
+    nodes = [a for a in given.values() if isinstance(a, Vector)]
+    if any(a.count.known != 1 for a in nodes):
+        raise Unsupported(f"{extern.name}, which is given conditions of several lanes")
+    values = [a.at(r.here, integer(0)) for a in nodes]
+    return smt.And(*(f(r.setting, v) for v in values for f in (has_value, is_valid)))
+
+
+def _unknown(r: Reading, extern: S.Extern, p: S.Param, given: dict[str, Any], asked: Expr | None) -> Any:
     if isinstance(p.type, S.TPointer):
         return registers.register(r, extern, p.name, given)
     kind = getattr(p.type, "name", "")
     what = f"{extern.name}.{p.name}"
     if kind == "int":
         return r.setting.unknown(what)
+    if kind == "bool" and asked is not None:
+        made = r.opaque(r.setting.symbol(what), integer(1))
+        r.setting.premise_here(smt.Implies(asked, has_value(r.setting, made.at(r.here, integer(0)))))
+        return made
     if kind == "bool":
         return smt.Bool(r.setting.symbol(what))
     if kind == "seq":

@@ -146,6 +146,8 @@ def _arithmetic(r: Reading, e: S.EBinary) -> Integer:
             return r.setting.divided(a, b)[0]
         case "%":
             return r.setting.divided(a, b)[1]
+        case "<<" if a.known is not None and b.known is not None and 0 <= b.known <= LARGEST_FACTOR:
+            return integer(a.known << b.known)
     raise Unsupported(f"{e.op} at every size")
 
 
@@ -534,6 +536,8 @@ def _constant(r: Reading, v: Any, dtype: Any) -> Vector:
         made = r.integer_of(number(v), dtype.element)
     elif isinstance(v, Datum) and v.dtype == dtype.element:
         made = v.term
+    elif isinstance(v, Datum) and v.dtype == "index":
+        made = r.setting.converted(v.term, dtype.element)
     elif isinstance(v, Expr) and v.sort is laws.BOOL and dtype.element == "bool":
         made = laws.TRUTH(v)
     else:
@@ -576,7 +580,7 @@ def _bound(r: Reading, which: str, of: S.Expr) -> Integer:
     place; of a name that stands for one node it is one function.
     """
     if not r.tensors:
-        raise Unsupported("bounds at every size")
+        return _bound_of_lanes(r, which, of)
     t = vector(value(r, of)).at(r.here, integer(0))
     if isinstance(of, S.EName) and of.name in only_names(r.rule):
         bound = smt.Function(Symbol("function", which, of.name), laws.VALUE, INT)(t)
@@ -588,6 +592,17 @@ def _bound(r: Reading, which: str, of: S.Expr) -> Integer:
     on_its_side = _SIDES[which](bound, number_ops.number(r.setting, t).term)
     r.setting.instance("Bounds of a value are on both sides of it.", smt.Implies(there, on_its_side))
     return integer(bound)
+
+
+def _bound_of_lanes(r: Reading, which: str, of: S.Expr) -> Integer:
+    """A bound of all lanes of a node: of a name that stands for one node it is one number."""
+    if not isinstance(of, S.EName) or of.name not in only_names(r.rule):
+        raise Unsupported("bounds at every size")
+    node = r.names.get(of.name)
+    t = node.at(r.here, integer(0)) if isinstance(node, Vector) and r.element(of) == "index" else laws.NONE
+    if t.head == "apply" and t.data.name.kind == "variable":
+        r.setting.bounded[t.data] = of.name
+    return integer(loops.bound(which, of.name))
 
 
 def _rank(r: Reading, of: Any) -> Integer:

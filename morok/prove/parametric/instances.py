@@ -9,7 +9,8 @@ from typing import Final
 
 from morok.prove import smt
 from morok.prove.parametric import equal_items, fold_laws, fold_orders, kept_axes, laws, loop_folds, moved_axes
-from morok.prove.parametric.number_ops import decided, has_value
+from morok.prove.parametric.loops import BOUNDS, bound
+from morok.prove.parametric.number_ops import decided, has_value, is_valid, number
 from morok.prove.parametric.polynomials import TIMES, Integer, integer, within
 from morok.prove.parametric.quantified import every, exception
 from morok.prove.parametric.setting import DEEPEST, ForAll, Joined, Setting
@@ -104,6 +105,11 @@ def _about(s: Setting, t: Expr) -> None:
         _about_results(s, t)
     if t.data in s.looped:
         loop_folds.about(s, t)
+    if t.data in s.bounded:
+        least, most = (bound(which, s.bounded[t.data]) for which in BOUNDS)
+        is_between = smt.And(least <= number(s, t).term, number(s, t).term <= most)
+        inside = smt.Implies(smt.And(has_value(s, t), is_valid(s, t)), is_between)
+        s.instance("Bounds of a value are on both sides of it.", inside)
     if t.data in s.selections:
         condition, yes, no = t.args
         s.instance(

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any, Final
 from morok.dsl import syntax as S
 from morok.prove import smt
 from morok.prove.kinds import Parts
-from morok.prove.parametric import laws, registers, shared
+from morok.prove.parametric import laws, registers, sequences, shared
 from morok.prove.parametric.lanewise import lanewise
 from morok.prove.parametric.number_ops import decided, has_value, parts_of
-from morok.prove.parametric.polynomials import INT, Integer, integer
+from morok.prove.parametric.op_functions import wraps
+from morok.prove.parametric.polynomials import INT, Integer, integer, within
 from morok.prove.parametric.rule_values import (
     Branch,
     Indexed,
@@ -76,14 +77,21 @@ def index(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
         made = _indexed(r, parts, buffer, gate)
     else:
         made = _indexed(r, parts, buffer, None)
+        looked_at = made.looked_at
         # of a gate without a value nowhere has none either, and may be anything
         if not made.uniform or r.part != "pattern":
             made = lanewise(r, lambda g, p: behind_gates(r.setting, [g], p), [gate, made], {0})
-        made = replace(made, indexed=None)
+        if looked_at is not None:
+            looked_at = lanewise(r, lambda g, p: smt.Implies(_is_open(r.setting, g), p), [gate, looked_at], {0})
+        made = replace(made, indexed=None, looked_at=looked_at)
     place = _of_elements_of(r, made, buffer, parts["buffer"])
     if r.part == "pattern" and place.of_vectors is not None and not place.uniform:
         r.setting.premise(r.lanes.of(r.rule.type_of(at)).term == lanes_at(r.setting, place).term)
     return replace(place, held=functools.cache(lambda: _held(r, place, at)))
+
+
+def _is_open(s: Setting, gate: Expr) -> Expr:
+    return smt.And(has_value(s, gate), decided(s, gate))
 
 
 def _held(r: Reading, place: Vector, at: Any) -> Vector:
@@ -159,7 +167,9 @@ def _indexed(r: Reading, parts: Parts, buffer: Vector, gate: Vector | None) -> V
         f = smt.Function(Symbol("op", *kind, "at"), VALUE, INT, *([VALUE] * len(rest)), VALUE)
         if _of_numbers(r, parts["buffer"]):
             r.setting.of_numbers.add(f)
-        return lanewise(r, lambda b, i, *g: f(b, r.setting.number_of(i).term, *g), operands, every)
+        (dtype,) = map(r.element, _written(parts["indices"]))
+        made = lanewise(r, lambda b, i, *g: f(b, place_number(r, i, dtype).term, *g), operands, every)
+        return replace(made, looked_at=lanewise(r, lambda i: has_value(r.setting, i), indices, {0}))
     f = smt.Function(Symbol("op", *kind), *([VALUE] * len(operands)), VALUE)
     return lanewise(r, lambda *given: _where_valid(r.setting, f, given, range(1, 1 + len(indices))), operands, every)
 
@@ -181,10 +191,45 @@ def _are_numbers(r: Reading, part: Any) -> bool:
     """True if all indices are integers, none of which may be Invalid."""
     if "Invalid" in ops_of(r.rule):
         return False
-    written = list(part.items) if isinstance(part, (S.PList, S.EList)) else part if isinstance(part, list) else [part]
+    written = _written(part)
     names = {n.name for w in written for n in S.walk(w) if isinstance(n, (S.PVar, S.EName, S.PBind))}
     known = [r.rule.bindings[n] for n in names if n in r.rule.bindings]
-    return all(r.element(w) == "index" for w in written) and not any(b.invalid_ok for b in known)
+    numbers = all(d == "index" or wraps(r, d) for d in map(r.element, written))
+    return numbers and not any(b.invalid_ok for b in known)
+
+
+def _written(part: Any) -> list[Any]:
+    """The indices of a place, one by one."""
+    return list(part.items) if isinstance(part, (S.PList, S.EList)) else part if isinstance(part, list) else [part]
+
+
+def place_number(r: Reading, t: Expr, dtype: str) -> Integer:
+    """The integer that an index is, whatever dtype holds it: of what is converted, or added, the same if the dtype has it."""
+    s = r.setting
+    if dtype == "index":
+        return s.number_of(t)
+    if t.head == "ite":
+        condition, yes, no = t.args
+        chosen: Integer = sequences.chosen(condition, place_number(r, yes, dtype), place_number(r, no, dtype))
+        return chosen
+    own = integer(smt.Function(Symbol("function", "integer", dtype), VALUE, INT)(t))
+    holds: Any = r.rule.dialect.dtypes.get(dtype)
+    if holds is None or t.head != "apply":
+        return own
+    low, end = (-(1 << (holds.bits - 1)), 1 << (holds.bits - 1)) if holds.is_signed else (0, 1 << holds.bits)
+    s.instance("An integer of a dtype is one that it holds.", within(own, low, integer(end)))
+    op, dtypes, _ = s.elements.ops.get(t.data, ("constant" if t.data in s.conversions else "", ("index",), None))
+    if op in ("constant", "Cast") and (dtypes[0] == "index" or wraps(r, dtypes[0])):
+        exact = place_number(r, t.args[0], dtypes[0])
+    elif op == "Add":
+        exact = place_number(r, t.args[0], dtype) + place_number(r, t.args[1], dtype)
+    else:
+        return own
+    s.instance(
+        "What is converted, or added, is the same integer where the dtype has it.",
+        smt.Implies(within(exact, low, integer(end)), own.term == exact.term),
+    )
+    return own
 
 
 def _index_of_any_rank(r: Reading, kind: list[str], buffer: Vector, indices: Items, rest: list[Vector]) -> Vector:

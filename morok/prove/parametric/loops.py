@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from morok.dsl import syntax as S
@@ -118,20 +118,6 @@ def bound(which: str, name: str) -> Expr:
     return smt.Int(Symbol("function", which, name))
 
 
-def bounded(e: S.Expr, names: Collection[str]) -> Expr | None:
-    """The condition `vmin(x) == 1` on one of these names, each of which stands for one node wherever it stands: a bound compared
-    with a number, which is false of a bound that is infinite.
-    """
-    match e:
-        case S.ECompare(
-            ops=(("==" | "<=" | ">=" | "<" | ">") as op,),
-            operands=(S.ECall(name=("vmin" | "vmax") as which, args=(S.EName(name=x),)), S.ENumber(value=int(n))),
-        ) if not isinstance(n, bool) and x in names:
-            b = bound(which, x)
-            return {"==": b == n, "<=": b <= n, ">=": b >= n, "<": b < n, ">": b > n}[op]
-    return None
-
-
 def another(r: Reading, what: str) -> Loops:
     """A loop that a helper gives."""
     r.setting.unnamed += 1
@@ -162,4 +148,4 @@ def around(r: Reading, outer: Sequence[Loops], inner: Sequence[Loops]) -> list[L
     return [*inner, *outer]
 
 
-__all__ = ["another", "around", "axes", "bounded", "closed", "free", "launched"]
+__all__ = ["another", "around", "axes", "closed", "free", "launched"]

@@ -246,6 +246,8 @@ def _same_lane(setting: Setting, r: Reading, pattern: Vector, target: Vector, by
     wanted = pattern.at(r.here, lane)
     setting.guard += [inside, *setting.defined]
     given = target.at(r.here, lane)
+    if pattern.looked_at is not None:
+        setting.guard.append(pattern.looked_at.at(r.here, lane))
     dtype = r.element(r.rule.syntax.pattern)
     same = wanted == given
     if element_rules.relate(setting, dtype, wanted, given, whole=True):

@@ -104,6 +104,7 @@ class Vector:
     waits     the node that it is behind statements, and what closes these: behind others, it is behind all of them
     indexed   the storage, and the indices, that it is the place of
     held      of a place the value that is there; None of any other node
+    looked_at  of a place at one number the condition, lane by lane, that this has a value; true behind a gate that is closed
     """
 
     count: Integer
@@ -120,6 +121,7 @@ class Vector:
     waits: tuple[Vector, tuple[Loops, ...]] | None = None
     indexed: Indexed | None = None
     held: Callable[[], Vector] | None = None
+    looked_at: Vector | None = None
 
 
 @dataclass(frozen=True, slots=True)
