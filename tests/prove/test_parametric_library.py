@@ -13,7 +13,7 @@ from tests.prove.every_size import shown
 
 HERE = Path(__file__).parent
 FILES = {"gpudims": "target/gpudims", "launch": "target/gpudims", "branches": "target/branches"}
-FILES |= {"group_for_reduce": "vector/expand", "cut_lanes": "vector/devectorize"}
+FILES |= {"group_for_reduce": "vector/expand", "expander": "vector/expand", "cut_lanes": "vector/devectorize"}
 WAITED = "Index(After(b, Barrier(End(Store(Index(b, at), s), t))), subst(at, t, q))"
 TURNED = "    => Store { index: Index { buffer: b, indices: [is[len(is) - 1 - k] for k in 0..len(is)], gate: And(g, Eq(r, 0))"
 
@@ -60,6 +60,7 @@ TURNED = "    => Store { index: Index { buffer: b, indices: [is[len(is) - 1 - k]
         *(("group_for_reduce.shared", f"    ensures {promise}\n", "") for promise in (
             "free_of(s, b)", "told_apart(at, s, t)", "renames(q, t)", "free_of(s, q)", "free_of(at, q)",
         )),
+        ("expander.store", "ranges: open }", "ranges: rs }"),
         ("cut_lanes.parts", "[is[k] - begin[of[q]] for k", "[is[k] for k"),
         ("cut_lanes.parts", "Cat(Gep(xs[of[q]], ", "Cat(Gep(xs[q], "),
         ("cut_lanes.parts", "cuts[q + 1]]) for q in 0..len(of))", "cuts[q + 1]]) for q in 0..len(of) - 1)"),
@@ -87,3 +88,14 @@ def named(text: str, name: str) -> CheckedRule:
 @pytest.mark.parametrize("file", [pytest.param("launched_false", marks=pytest.mark.long), "grouped_false"])
 def test_no_false_rule_about_launches_is_shown(file: str) -> None:
     assert [r.name for r in check_file(HERE / f"{file}.rules").rules() if shown(r)] == []
+
+
+def test_a_store_may_close_loops_that_are_no_axes() -> None:
+    """Of those that are, a store is done at all iterations: it may then store over what another iteration uses."""
+    text = (rules_dir() / "vector" / "expand.rules").read_text()
+    asked = "len(axes(p)) + len(axes(v)) + sum(len(axes(r)) for r in rs) > 0"
+    assert text.count(asked) == 1
+    assert text.count("ranges: open }") == 1
+    every = text.replace("ranges: open }", "ranges: rs }")
+    assert shown(named(every.replace(asked, "all(len(axes(r)) == 0 for r in rs)"), "expander.store"))
+    assert not shown(named(every, "expander.store"))

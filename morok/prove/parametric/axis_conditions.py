@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from morok.dsl import syntax as S
+from morok.prove.forms import conjuncts
 from morok.prove.parametric.axis_forms import plain
 
 
@@ -215,6 +216,12 @@ def says_no_axes(e: S.Expr, loops: str) -> bool:
     """True if the condition is `all(len(axes(r)) == 0 for r in loops)`, or the same as a sum."""
     found = quantified(all_empty(e) or e, "all")
     return found is not None and found.sequence == S.EName(loops) and _closes_nothing(found.body, found.names[0])
+
+
+def closes_no_axes(rule: S.Rule, loops: str) -> bool:
+    """True if a guard says that no loop of this name closes axes."""
+    conditions = (c for clause in rule.clauses if isinstance(clause, S.If) for c in conjuncts(clause.condition))
+    return any(says_no_axes(c, loops) for c in conditions)
 
 
 def all_empty(e: S.Expr) -> S.Expr | None:

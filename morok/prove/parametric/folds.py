@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Any, Final
 from morok.dsl import syntax as S
 from morok.prove import smt
 from morok.prove.fold_forms import OF_TRUTHS, one_fold, one_order, ops_matched
-from morok.prove.forms import conjuncts
 from morok.prove.kinds import ANY_FOLD, Parts
 from morok.prove.parametric import laws, loops
-from morok.prove.parametric.axis_conditions import says_no_axes
+from morok.prove.parametric.axis_conditions import closes_no_axes
 from morok.prove.parametric.op_functions import exact, function, tells_which_nan, wraps, zero_of
 from morok.prove.parametric.polynomials import Integer, integer
 from morok.prove.parametric.rule_values import Fold, Lane, Loops, Vector
@@ -308,17 +307,11 @@ def _loops(r: Reading, part: Any) -> list[Loops]:
     """
     found = loops.closed(r, part)
     if found and r.about_axes:
-        closing = {x.name for x in found if not _says_no_axes(r.rule.syntax, x.name)}
+        closing = {x.name for x in found if not closes_no_axes(r.rule.syntax, x.name)}
         if closing and (len(found) > 1 or not may_regroup(r)):
             raise Unsupported("a fold over what may close axes")
         r.closing |= closing
     return found
-
-
-def _says_no_axes(rule: S.Rule, name: str) -> bool:
-    """True if a guard says that no loop of this name closes axes."""
-    conditions = (c for clause in rule.clauses if isinstance(clause, S.If) for c in conjuncts(clause.condition))
-    return any(says_no_axes(c, name) for c in conditions)
 
 
 __all__ = ["as_one_fold", "combining", "may_regroup", "nothing", "op_of", "reduce"]

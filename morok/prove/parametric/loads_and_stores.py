@@ -15,6 +15,7 @@ from morok.dsl import syntax as S
 from morok.prove import smt
 from morok.prove.kinds import Parts
 from morok.prove.parametric import laws, registers, sequences, shared
+from morok.prove.parametric.axis_conditions import closes_no_axes
 from morok.prove.parametric.lanewise import lanewise
 from morok.prove.parametric.number_ops import decided, has_value, parts_of
 from morok.prove.parametric.op_functions import wraps
@@ -407,8 +408,9 @@ def store(r: Reading, op: str, parts: Parts, at: Any) -> Statement:
             given = smt.If(value.count.term == 1, value.at(e, integer(0)), given)
         return _place(r, place, count, e, lane), given
 
-    made = Statement(r.setting.count(count), effect, ordered=True, behind=behind)
-    return within_loops(r, made, parts.get("ranges"))
+    made = within_loops(r, Statement(r.setting.count(count), effect, ordered=True, behind=behind), parts.get("ranges"))
+    axes = (x for x in made.loops if not x.open and not closes_no_axes(r.rule.syntax, x.name))
+    return replace(made, opening=tuple(axes))
 
 
 def _longer(a: Integer, b: Integer) -> Integer:

@@ -194,6 +194,7 @@ class Statement:
     Nothing orders the effects of different iterations: a statement is the set of them. Of lanes that are stored to one place the
     last one stays, where these are the lanes of one store.
 
+    opening   the loops that a store closes itself and that may be axes: it is done at all iterations of those
     ordered   the effects are the values of lanes with their places, and what is stored to one place last stays
     grouped   it is several statements
     behind    the statement that is done before
@@ -204,6 +205,7 @@ class Statement:
     count: Integer
     effect: Callable[[Expr, Integer], tuple[Expr, ...]]
     loops: tuple[Loops, ...] = ()
+    opening: tuple[Loops, ...] = ()
     ordered: bool = False
     grouped: bool = False
     behind: Statement | None = None

@@ -131,6 +131,9 @@ def same(setting: Setting, here: Expr, pattern: Statement, target: Statement) ->
     if setting.threads:
         threads.same(setting, here, pattern, target)
         return
+    lists = setting.widest_lists()
+    if target.opening and (lists or any(x not in pattern.opening for x in target.opening)):
+        raise Unsupported("a store that is done at iterations of axes which only the loops that it closes may open")
     there = setting.iteration(smt.Const(Symbol("fixed", "there"), laws.ITERATION))
     for e in (here, there):
         _said(setting, pattern, e)
@@ -141,7 +144,6 @@ def same(setting: Setting, here: Expr, pattern: Statement, target: Statement) ->
             raise Unsupported("stores in no order within other loops")
         same_memory(setting, here, pattern, target)  # at each iteration, and so at all of them
         return
-    lists = setting.widest_lists()
     never = smt.Or(*(x.never for x in pattern.loops))
     kept = [] if target.count.known == 0 else _kept(setting, pattern.loops, target)
     setting.guard.append(smt.Not(never))
