@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.machinery
 import zipfile
 from pathlib import Path
 
@@ -112,6 +113,14 @@ def test_marked_under_whatever_name(folder: Path, head: str) -> None:
     (rule,) = check_text(f'helpers "mine"\n{HALF}{RULE}').rules()
     assert rule.helpers == "mine"
     assert [v.verdict for v in prove([rule], jobs=1)] == ["proved"]
+
+
+def test_of_a_long_module_nothing_is_read(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with (folder / "mine.py").open("wb") as file:
+        file.write(GOOD.encode())
+        file.truncate(1 << 40)  # more than fits anywhere: it has no blocks
+    monkeypatch.setattr(importlib.machinery.SourceFileLoader, "get_source", None)
+    assert "1,099,511,627,776 bytes, and at most 16,000,000 are read" in mistakes(f'helpers "mine"\n{HALF}{RULE}')
 
 
 @pytest.mark.parametrize("name", ["", ".mine", "a..b", "a b", "../mine", "mine.py", "mine:half", "é.", "a.1"])
