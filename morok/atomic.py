@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+OTHERS: Final = stat.S_IWGRP | stat.S_IWOTH
 ABANDONED_SECONDS: Final = 3600.0
 PART: Final = ".part"  # suffix of temporary files, which a killed writer leaves behind
 
@@ -61,11 +62,17 @@ def sweep(path: Path) -> None:
                 part.unlink()
 
 
-def read(path: Path, most: int) -> bytes:
+def read(path: Path, most: int, own: bool = False) -> bytes:
     """The first `most` + 1 bytes of a file: more than `most` if it is too large. OSError if it cannot be read, or is no file:
     a pipe would be waited for, and is read once.
+
+    own  refuse a file of another user, and one that others can write
     """
     if not stat.S_ISREG(path.stat().st_mode):
         raise OSError(errno.EINVAL, "it is no regular file", str(path))
     with path.open("rb") as file:
+        if own:
+            status = os.fstat(file.fileno())
+            if status.st_uid != os.geteuid() or status.st_mode & OTHERS:
+                raise OSError(errno.EPERM, "others can write to it", str(path))
         return file.read(most + 1)

@@ -7,15 +7,13 @@ it; otherwise nothing is cached, with one warning.
 from __future__ import annotations
 
 import os
-import stat
 import warnings
 from pathlib import Path
-from typing import Final
 
 from morok import config
+from morok.atomic import OTHERS
 from morok.caller import caller
 
-OTHERS: Final = stat.S_IWGRP | stat.S_IWOTH
 _warned: set[Path] = set()
 
 

@@ -36,10 +36,12 @@ class DiskCache:
         return self.folder / key[:2] / f"{key}.o"
 
     def get(self, key: str) -> bytes | None:
-        """The bytes stored for `key`; None if there are none, or they cannot be read, are damaged, or another key's."""
+        """The bytes stored for `key`; None if there are none, or they cannot be read, are damaged, another key's, or in a file
+        that somebody else can write: folders inside the cache may be open to others, though it is not.
+        """
         path = self.path(key)
         try:
-            data = atomic.read(path, self.limit)
+            data = atomic.read(path, self.limit, own=True)
         except OSError:
             return None
         head = len(_MAGIC) + 32

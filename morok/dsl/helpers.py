@@ -13,6 +13,7 @@ import functools
 import importlib
 import importlib.machinery
 import importlib.util
+import os
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from morok.names import did_you_mean, nearest
 
 MARKS: Final = frozenset({"morok.helper", "morok.marks.helper"})
 LONGEST: Final = 4_000_000  # characters; a longer module is an error
+LONGEST_FILE: Final = 4 * LONGEST  # bytes, of which a character has four at most: of a longer one nothing is read
 
 
 class Unreadable(Exception):
@@ -164,6 +166,8 @@ def source(module: str) -> tuple[str, str]:
     file = str(spec.origin)
     try:
         read = getattr(spec.loader, "get_source", None)
+        if spec.has_location and os.path.isfile(file) and (size := os.path.getsize(file)) > LONGEST_FILE:
+            raise Unreadable(f"{file} has {size:,} bytes, and at most {LONGEST_FILE:,} are read")
         text = read(module) if read is not None and spec.has_location else None
     except (ImportError, OSError, SyntaxError, ValueError) as problem:
         raise Unreadable(f"the text of {module} cannot be read: {problem}") from None

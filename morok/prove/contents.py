@@ -27,9 +27,10 @@ class Entry(NamedTuple):
 
 def rule_digest(rule: CheckedRule) -> str:
     """A name for exactly this meaning of a rule (morok.prove.digest)."""
-    from morok.prove import digest  # lazy: reads the sources of the prover
+    from morok.prove import digest, distributions  # lazy: reads the sources of the prover
 
-    return digest.rule_digest(rule)
+    with distributions.at_one_moment():
+        return digest.rule_digest(rule)
 
 
 def of(rules: Iterable[CheckedRule]) -> tuple[Entry, ...]:

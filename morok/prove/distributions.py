@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import contextvars
 import functools
 import hashlib
 import importlib.machinery
@@ -12,9 +13,9 @@ import re
 import site
 import sys
 import sysconfig
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 from morok.prove.seen_objects import state
 
@@ -22,6 +23,38 @@ _PACKAGE: Final = Path(__file__).resolve().parent.parent
 _PYTHONS: Final = frozenset((*sys.stdlib_module_names, *sys.builtin_module_names)) - {"__main__"}
 
 
+Answer = TypeVar("Answer")
+_moment: Final = contextvars.ContextVar[dict[tuple[str, str], Any] | None](
+    "what modules are at one moment", default=None
+)
+
+
+@contextlib.contextmanager
+def at_one_moment() -> Iterator[None]:
+    """A context in which files of modules are as they are found first: one digest asks for the same ones hundreds of times."""
+    token = _moment.set({})
+    try:
+        yield
+    finally:
+        _moment.reset(token)
+
+
+def _once_a_moment(ask: Callable[[str], Answer]) -> Callable[[str], Answer]:
+    @functools.wraps(ask)
+    def asked(name: str) -> Answer:
+        known = _moment.get()
+        if known is None:
+            return ask(name)
+        key = (ask.__name__, name)
+        if key not in known:
+            known[key] = ask(name)
+        found: Answer = known[key]
+        return found
+
+    return asked
+
+
+@_once_a_moment
 def find(name: str) -> Path | None:
     """The file of a module, found without running it or the packages above it."""
     if file := loaded_file(name):
@@ -77,6 +110,7 @@ def _listed(folder: str, changed: int) -> frozenset[str]:
 # Whose a module is
 
 
+@_once_a_moment
 def pythons(module: str) -> bool:
     """True for a module of Python's own, of which Python's version says all."""
     if module.partition(".")[0] not in _PYTHONS:
@@ -85,12 +119,14 @@ def pythons(module: str) -> bool:
     return file is None or (_within(file, _library()) and not _within(file, _installations()))
 
 
+@_once_a_moment
 def moroks(module: str) -> bool:
     """True for a module of this package."""
     file = find(module)
     return file is not None and _within(file, (_PACKAGE,))
 
 
+@_once_a_moment
 def installed(module: str) -> bool:
     """True for a module of a distribution that was installed with a record of its files: what else lies there is anybody's."""
     file = find(module)
@@ -161,11 +197,11 @@ def _records() -> dict[str, Path]:
 @functools.cache
 def _projects(top: str) -> tuple[str, ...]:
     """The projects with records that a package is of."""
-    record = _records().get(_normal(top))
-    if record is not None and re.search(rb"(?m)^%s[/.]" % re.escape(top).encode(), contents_of(record)):
+    files = re.compile(rb"(?m)^%s[/.]" % re.escape(top).encode())
+    named = _records().get(_normal(top))
+    if named is not None and files.search(contents_of(named)):
         return (_normal(top),)  # the common case, which is found without reading all records
-    named = map(_normal, importlib.metadata.packages_distributions().get(top, ()))
-    return tuple(sorted({n for n in named if n in _records()}))
+    return tuple(sorted(n for n, record in _records().items() if files.search(contents_of(record))))
 
 
 @functools.cache

@@ -17,6 +17,7 @@ from typing import Final
 from morok.dialect import Dialect, OpInfo, built_in
 from morok.dsl.checked import CheckedRule
 from morok.prove import foreign
+from morok.prove.distributions import at_one_moment
 from morok.prove.fingerprints import SHARED, core_files, digest, digested_files, semantics_files, shared_files
 from morok.prove.rule_syntax import ops_of
 from morok.prove.static import Closure, Found, mentions, modules_in, read_module, without_docstrings
@@ -160,5 +161,6 @@ def whole_digest(dialect: Dialect) -> str:
     """All that proofs about a foreign dialect may depend on, and what it says of itself; "" for Morok's own."""
     if built_in(dialect):
         return ""
-    ops = [f"{name} {info.kind} {op_digest(info, dialect)}" for name, info in sorted(dialect.ops.items())]
-    return digest("\n".join([core_digest(), dialect_digest(dialect, frozenset(dialect.facts)), *ops]))
+    with at_one_moment():
+        ops = [f"{name} {info.kind} {op_digest(info, dialect)}" for name, info in sorted(dialect.ops.items())]
+        return digest("\n".join([core_digest(), dialect_digest(dialect, frozenset(dialect.facts)), *ops]))

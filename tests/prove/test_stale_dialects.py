@@ -21,7 +21,7 @@ import morok.dsl
 from morok.dialect import register, verify
 from morok.dsl.check import check_text
 from morok.errors import UnprovedRuleError
-from morok.prove import admission, foreign, ledger, promises, verified
+from morok.prove import admission, distributions, foreign, ledger, promises, sources, verified
 from morok.prove.api import prove
 from morok.rewrite.library import load_rules
 
@@ -626,3 +626,19 @@ def test_a_verdict_is_of_the_text_that_the_solver_was_told_of(
     assert "dialect" in found.message
     with pytest.raises(UnprovedRuleError, match="no proof"):
         load_rules(file, prove=False)
+
+
+def test_one_digest_asks_once_where_a_module_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hundreds of questions about the same few modules were most of what loading rules of a foreign dialect took."""
+    asked: list[tuple[Path, Any]] = []
+    within = distributions._within
+
+    def counted(file: Path, folders: Any) -> bool:
+        asked.append((file, tuple(folders)))
+        return within(file, folders)
+
+    monkeypatch.setattr(distributions, "_within", counted)
+    made = dialect()
+    found = sources.whole_digest(made)
+    assert max(map(asked.count, asked)) <= 2  # of Python's modules, and of installed ones
+    assert sources.whole_digest(made) == found

@@ -277,3 +277,22 @@ def test_processes_that_prove_one_pack_at_once_leave_whole_pages(pack: Path, tmp
             assert page is not None
             assert set(page.records) == {"double.shift", "double.zero"}
             assert not list(path.parent.glob("*.part"))
+
+
+@pytest.mark.parametrize("how", ["a file that others can write", "another user's file"])
+def test_an_entry_that_somebody_else_can_write_is_not_read(how: str, cache: Path) -> None:
+    """Folders inside the cache may be open to others, as those that were copied are, though it is not."""
+    key = "ab" * 32
+    entries = DiskCache(cache / "rules")
+    assert entries.put(key, b"code")
+    assert entries.get(key) == b"code"
+    file = entries.path(key)
+    if how == "another user's file":
+        if os.geteuid():
+            pytest.skip("only root can give files away")
+        os.chown(file, 12345, 12345)
+    else:
+        file.chmod(0o666)
+    assert entries.get(key) is None
+    assert entries.put(key, b"other code")
+    assert entries.get(key) == b"other code"
