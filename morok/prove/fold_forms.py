@@ -12,14 +12,17 @@ OF_TRUTHS: Final = {"Max": "Or", "Min": "And", "Add": "Or", "Mul": "And"}  # fol
 
 
 def regroups(rule: CheckedRule) -> bool:
-    """True if a rule makes its one fold, of items that another op computes, in another order: over other loops or in parts."""
+    """True if a rule makes its one fold, of items that another op computes, in another order of the same loops: one by one, or in
+    parts. Of other loops each item is another.
+    """
     pattern = reduction_of(rule.syntax.pattern)
     if pattern is None or not one_order(rule) or _folds_by(pattern) in ops_matched(rule):
         return False
     made = [
         at for at in S.walk(rule.syntax.target, *rule.syntax.clauses) if isinstance(at, S.EStruct) and at.op == "Reduce"
     ]
-    return bool(made) and (len(made) > 1 or _loops(made[0]) != _loops(pattern))
+    several = bool(made) and (len(made) > 1 or _loops(made[0]) != _loops(pattern))
+    return several and set().union(*map(_loops, made)) <= _loops(pattern)
 
 
 def _loops(at: S.PStruct | S.EStruct) -> set[str]:

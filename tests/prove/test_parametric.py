@@ -80,6 +80,7 @@ OPERATORS: dict[str, Callable[..., Any]] = {
     "<=": lambda a, b: a <= b,
     ">": lambda a, b: a > b,
     ">=": lambda a, b: a >= b,
+    "ite": lambda c, a, b: a if c else b,
 }
 
 
@@ -119,7 +120,7 @@ OF_THEIR_OWN = {  # with models of their own, below
     "number_of_items", "items_at_most", "folded_in_any_order", "turned",
     "sum_of_differences", "moved_in_turn", "in_another_order",
     "elements_in_parts", "place_in_parts", "one_shape", "permuted_elements", "digits_of_permuted", "place_of_permuted",
-    "digits_backwards",
+    "digits_backwards", "sum_of_row", "greatest_of_row", "least_of_row",
 }  # fmt: skip
 
 
@@ -448,6 +449,20 @@ def test_vectors_behind_others_of_the_same_lanes_are_not_said_to_begin_elsewhere
     values = {k: 2, length: 4, first: 7}
     assert not any(holds(law, values | {other: j}) for j in range(-1, 5))
     assert any(holds(law, values | {first: 6, other: j}) for j in range(-1, 5))
+
+
+@pytest.mark.parametrize(
+    ("law", "fold"), [(laws.sum_of_row, sum), (laws.greatest_of_row, max), (laws.least_of_row, min)], ids=str
+)
+def test_a_row_of_numbers_is_folded_to_one_number(law: Callable[..., Expr], fold: Callable[..., int]) -> None:
+    """At rows of up to six numbers: the law admits what the fold is, and no other number."""
+    smt.forget()
+    many, first, step, folded = (integer(smt.Int(Symbol("fixed", f"n{i}"))) for i in range(4))
+    instance = law(many, first, step, folded)
+    for n, a, b in itertools.product(range(0 if fold is sum else 1, 7), range(-2, 3), range(-2, 3)):
+        right = fold(a + b * k for k in range(n))
+        admitted = [m for m in range(-60, 61) if holds(instance, {many: n, first: a, step: b, folded: m})]
+        assert admitted == [right], (n, a, b)
 
 
 @pytest.mark.long

@@ -14,13 +14,13 @@ from typing import Final
 from morok.prove import smt
 from morok.prove.parametric import equal_items, kept_axes, laws, views
 from morok.prove.parametric.element_rules import relate
-from morok.prove.parametric.number_ops import JOINING, decided, has_value
+from morok.prove.parametric.number_ops import JOINING, decided, has_value, is_valid, number
 from morok.prove.parametric.polynomials import INT, Integer, integer, within
 from morok.prove.parametric.quantified import every, exception
 from morok.prove.parametric.reductions import fold
 from morok.prove.parametric.rule_values import Folded, Indices, Items
 from morok.prove.parametric.sequences import chosen
-from morok.prove.parametric.setting import Setting
+from morok.prove.parametric.setting import Setting, occurs
 from morok.prove.semantics.term import Unsupported
 from morok.prove.smt import Applicable, Expr
 from morok.prove.smt.term_graphs import subterms
@@ -42,6 +42,8 @@ def about(s: Setting, said: dict[object, bool]) -> None:
             continue
         if t in s.folded:
             s.within, s.sides = s.folded[t].within, frozenset(s.folded[t].sides)
+            if s.folded[t].by.dtype == "index" and s.folded[t].kept.rank.known == 1:
+                _of_a_row(s, t, s.folded[t])
             said[t] = s.folded[t].by.combine is not None and _taken_apart(s, t, s.folded[t])
             s.within, s.sides = (), frozenset()
         elif t.head == "apply" and t.data in s.algebra.rings:
@@ -398,6 +400,29 @@ def _how_many(f: Folded) -> Integer | None:
     for p in map(integer, range(f.kept.rank.known)):
         many = many * chosen(f.kept.gone(p), f.size(p), integer(1))
     return many
+
+
+def _of_a_row(s: Setting, t: Expr, f: Folded) -> None:
+    """A fold of numbers that grow by as much from each to the next."""
+    if s.may_be_invalid or s.invalid_named or f.by.op not in _ROWS:
+        return
+    with s.anywhere() as place:
+        step, first = number(s, f.element(lambda p: place)).split((place.term,))
+    if occurs(place, step) or occurs(place, first):
+        return
+
+    def is_number(k: Integer) -> Expr:
+        one = f.element(lambda p: k)
+        return smt.And(has_value(s, one), is_valid(s, one))
+
+    many, numbers = f.size(integer(0)), smt.Not(exception(s, f.size(integer(0)), is_number))
+    s.law(_ROWS[f.by.op], many, first, step, number(s, t), where=numbers)
+    some = many.term >= (0 if f.by.op == "Add" else 1)
+    said = "A sum of numbers is a number, and so is the greatest, or least, of some."
+    s.instance(said, smt.Implies(smt.And(some, numbers), has_value(s, t)))
+
+
+_ROWS: Final = {"Add": laws.sum_of_row, "Max": laws.greatest_of_row, "Min": laws.least_of_row}
 
 
 def _cut(s: Setting, t: Expr, f: Folded, axis: Integer, starts: list[Integer]) -> None:

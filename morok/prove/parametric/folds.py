@@ -22,6 +22,8 @@ from morok.prove.parametric.op_functions import exact, function, tells_which_nan
 from morok.prove.parametric.polynomials import Integer, integer
 from morok.prove.parametric.rule_values import Fold, Lane, Loops, Vector
 from morok.prove.parametric.setting import Looped
+from morok.prove.parametric.tensor_rules import may_be_invalid
+from morok.prove.rule_syntax import ops_of
 from morok.prove.semantics.term import Unsupported
 from morok.prove.smt import Applicable, Expr
 from morok.prove.symbol import Symbol
@@ -275,7 +277,8 @@ def compares(r: Reading, op: str, dtype: str) -> bool:
 
 def taken_out(r: Reading, op: str, dtype: str) -> dict[str, str]:
     """The ops that may be computed of a fold instead of its items, by the fold of which."""
-    if tells_which_nan(r, dtype):
+    invalid = dtype == "index" and ("Invalid" in ops_of(r.rule) or may_be_invalid(r.rule))
+    if invalid or tells_which_nan(r, dtype):
         return {}
     return TAKEN_OUT.get(_kind(r, dtype), {}).get(op, {})
 

@@ -158,7 +158,7 @@ def all_but(rank: Integer, k: Integer) -> Remaining:
     """All axes but one."""
     return Remaining(
         rank,
-        lambda p: p.term == k.term,
+        lambda p: smt.TRUE if rank.known == 1 else p.term == k.term,
         rank - 1,
         lambda j: chosen(j.term < k.term, j, j + 1),
         lambda p: chosen(p.term < k.term, p, p - 1),

@@ -231,6 +231,24 @@ def in_another_order(
     return smt.Or(outside, at_one, differ, same)
 
 
+def sum_of_row(many: Integer, first: Integer, step: Integer, total: Integer) -> Expr:
+    """many >= 0: twice the sum of numbers, each so much more than the one before: 2 * first * many + step * many * (many - 1)."""
+    twice = first * many * 2 + step * (many * many - many)
+    return smt.Implies(many.term >= 0, (total * 2).term == twice.term)
+
+
+def greatest_of_row(many: Integer, first: Integer, step: Integer, most: Integer) -> Expr:
+    """many > 0: the greatest of so many numbers, each so much more than the one before, is the last one, or the first."""
+    last = first + step * (many - 1)
+    return smt.Implies(many.term > 0, most.term == smt.If(step.term >= 0, last.term, first.term))
+
+
+def least_of_row(many: Integer, first: Integer, step: Integer, least: Integer) -> Expr:
+    """many > 0: the least of so many numbers, each so much more than the one before, is the first one, or the last."""
+    last = first + step * (many - 1)
+    return smt.Implies(many.term > 0, least.term == smt.If(step.term >= 0, first.term, last.term))
+
+
 # row-major order
 
 
