@@ -70,6 +70,7 @@ STORED: dict[str, tuple[Callable[[], Tensor], int]] = {
         2,
     ),
     "gelu, variance": (lambda: tensor(512, 512).gelu().var(1), 3),
+    "gelu, group_norm": (lambda: image(40, 34).gelu().group_norm(4), 2),
     "gelu, distances of pairs": (
         lambda: (lambda x: (x.unsqueeze(0) - x[:8].unsqueeze(1)).abs().sum(2))(tensor(98, 32).gelu()),
         2,

@@ -27,11 +27,11 @@ def assign_ranges(state: State) -> None:
     forced = set(state.roots) | {n for n in order if n.op in (Op.Contiguous, Op.Assign, Op.Copy)}
     weights = Weights(order, forced, machine_of(state.target))
     cuts = _assign(state, forced, weights)
-    # consumers of a stored reduction contain no reduction any more: a node stored for that alone is recomputed instead
+    # consumers of a stored reduction or function contain none any more: a node stored for that alone is asked about once more
     chosen = set(state.stored)
-    heavy = {n for n in chosen if weights.heavy(n)}
+    before = {n: weights.costly(n) for n in chosen - forced - cuts.moved}
     weights.weigh(chosen)
-    needed = {n for n in chosen if n in forced or n not in heavy or weights.heavy(n)}
+    needed = {n for n in chosen if not before.get(n, 0) & ~weights.costly(n)}
     decided = cuts.decisions
     if needed != chosen:
         cuts = _assign(state, needed, weights)

@@ -253,8 +253,9 @@ class Weights:
         """The nodes with a user that is no view."""
         return {s for node in self.order if node.op not in UNPADDED for s in node.src}
 
-    def heavy(self, node: UOp) -> bool:
-        return bool(self.of[node][2] & HEAVY)
+    def costly(self, node: UOp) -> int:
+        """The flags of a node that its computation contains a reduction, or a function in COSTLY."""
+        return self.of[node][2] & (HEAVY | CALLS)
 
     def _alone(self, node: UOp) -> tuple[UOp, float, float, int, tuple[UOp, ...], _Change | None]:
         """(node, the weight of the node itself, the operands to add to it, the change to that sum or None)"""

@@ -38,6 +38,7 @@ class Cuts:
     loops      the loops of each stored node
     tiled      for each stored node the sum of products in its kernel whose loops become tiles
     decisions  all but the trivial ones
+    moved      the nodes stored in place of a reduction below
     """
 
     def __init__(self, weights: Weights, nested: bool, overrides: Mapping[UOp, bool]) -> None:
@@ -45,6 +46,7 @@ class Cuts:
         self.loops: dict[UOp, list[UOp]] = {}
         self.tiled: dict[UOp, UOp] = {}
         self.decisions: list[Decision] = []
+        self.moved: set[UOp] = set()
 
     def worth_storing(self, node: UOp, demands: Sequence[Demand]) -> bool:
         """True if storing the node's value takes less time than recomputing it for each demand."""
@@ -174,6 +176,8 @@ class Cuts:
             merged += self._untiled(node, demands[0], runs)
         cut = merged - stored > (0.0 if moved else max(machine.least, CLEAR * stored))
         decided = self.overrides.get(node, cut)
+        if moved and decided:
+            self.moved.add(node)
         self.decisions.append(
             Decision(node, size, runs, merged, stored, decided, "" if decided is cut else "faster when timed")
         )
