@@ -100,7 +100,7 @@ def _with_value(r: Reading, place: Vector, at: Any) -> Vector:
     def held() -> Vector:
         return _loaded_from(r, place, None, lanes_at(r.setting, place), zero(r.element(at)))
 
-    return replace(place, held=functools.cache(held))
+    return replace(place, is_place=True, held=functools.cache(held))
 
 
 def lanes_at(s: Setting, place: Vector) -> Integer:
