@@ -111,8 +111,10 @@ def _asked(r: Reading, extern: S.Extern, given: dict[str, Any]) -> Expr | None:
     """The condition that all nodes which a helper of conditions is given have values: elsewhere it promises nothing. None of a
     helper that is given no condition that is a node; of one that is, what it gives are nodes, too.
     """
-    conditions = [p.name for p in extern.params if getattr(p.type, "name", "") == "bool"]
-    if not any(isinstance(given[name], Vector) for name in conditions):
+    made, conditions = (
+        [p.name for p in ps if getattr(p.type, "name", "") == "bool"] for ps in (extern.results, extern.params)
+    )
+    if not made or not any(isinstance(given[name], Vector) for name in conditions):
         return None
     nodes = [a for a in given.values() if isinstance(a, Vector)]
     if any(a.count.known != 1 for a in nodes):

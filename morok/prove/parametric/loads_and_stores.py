@@ -72,7 +72,7 @@ def index(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
         return shared.cell(r, found, parts)
     gate = r.optional(parts.get("gate"))
     if isinstance(found, Vector) and found.indexed is not None and gate is None:
-        return _within(r, found.indexed, r.many(parts["indices"]))
+        return _with_value(r, _within(r, found.indexed, r.many(parts["indices"])), at)
     buffer = vector(found)
     if gate is None or not r.built_in:
         made = _indexed(r, parts, buffer, gate)
@@ -88,16 +88,20 @@ def index(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
     place = _of_elements_of(r, made, buffer, parts["buffer"])
     if r.part == "pattern" and place.of_vectors is not None and not place.uniform:
         r.setting.premise(r.lanes.of(r.rule.type_of(at)).term == lanes_at(r.setting, place).term)
-    return replace(place, held=functools.cache(lambda: _held(r, place, at)))
+    return _with_value(r, place, at)
 
 
 def _is_open(s: Setting, gate: Expr) -> Expr:
     return smt.And(has_value(s, gate), decided(s, gate))
 
 
-def _held(r: Reading, place: Vector, at: Any) -> Vector:
-    """The value at a place."""
-    return _loaded_from(r, place, None, lanes_at(r.setting, place), zero(r.element(at)))
+def _with_value(r: Reading, place: Vector, at: Any) -> Vector:
+    """A place, with the value there."""
+
+    def held() -> Vector:
+        return _loaded_from(r, place, None, lanes_at(r.setting, place), zero(r.element(at)))
+
+    return replace(place, is_place=True, held=functools.cache(held))
 
 
 def lanes_at(s: Setting, place: Vector) -> Integer:

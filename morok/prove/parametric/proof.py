@@ -220,7 +220,7 @@ def question(
         )
     else:
         one, other = place(pattern), place(target)
-        if (one.held is None) != (other.held is None):  # a value, and a place: what is there
+        if one.is_place != other.is_place:  # a value, and a place: what is there
             one, other = (v if v.held is None else v.held() for v in (one, other))
         _same_lane(setting, reading, one, other, by_numbers)
     claims = setting.claims

@@ -103,6 +103,7 @@ class Vector:
     constant  it is a constant, as the rule has it: not a node that has the lanes of one
     waits     the node that it is behind statements, and what closes these: behind others, it is behind all of them
     indexed   the storage, and the indices, that it is the place of
+    is_place  its lanes are places, or may be: of what takes, joins or opens places
     held      of a place the value that is there; None of any other node
     looked_at  of a place at one number the condition, lane by lane, that this has a value; true behind a gate that is closed
     """
@@ -120,6 +121,7 @@ class Vector:
     constant: bool = False
     waits: tuple[Vector, tuple[Loops, ...]] | None = None
     indexed: Indexed | None = None
+    is_place: bool = False
     held: Callable[[], Vector] | None = None
     looked_at: Vector | None = None
 

@@ -110,7 +110,8 @@ def _take(r: Reading, op: str, parts: Parts, at: Any) -> Vector | Statement:
             x.at(r.here, place)  # of which vector it is, tells whether it is there
     r.claim(places.length.term > 0)
     r.setting.count(places.length)
-    return Vector(places.length, x.at if x.uniform else lambda e, lane: x.at(e, number(places.at(lane))))
+    at_lane = x.at if x.uniform else lambda e, lane: x.at(e, number(places.at(lane)))
+    return Vector(places.length, at_lane, is_place=x.is_place)
 
 
 def _places(r: Reading, part: Any, x: Vector) -> Items:
@@ -220,7 +221,8 @@ def joined(r: Reading, parts: Sequence[Items | Vector], single: bool) -> Vector:
         found: Expr = value_domains.behind(sequences.UNKNOWN, lane, counts, lambda k, own: vectors[k].at(e, own))
         return found
 
-    return Vector(total if total.known is not None else r.setting.count(total), at)
+    are_places = any(x.is_place for x in vectors)
+    return Vector(total if total.known is not None else r.setting.count(total), at, is_place=are_places)
 
 
 def _flattened(r: Reading, sequence: Items, single: bool) -> Vector:
@@ -287,7 +289,7 @@ def _open(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
         iteration = value_domains.row_major(integer(0), index, map(laws.width, axes.parts))
         return x.at(e, lane_roles.opened_place(iteration, own, lane))
 
-    return Vector(own, lane_of, axes=axes.parts, inside=x, of_vectors=x.of_vectors)
+    return Vector(own, lane_of, axes=axes.parts, inside=x, of_vectors=x.of_vectors, is_place=x.is_place)
 
 
 def _made_anew(r: Reading, axes: AxisList) -> bool:
@@ -363,7 +365,7 @@ def _after(r: Reading, op: str, parts: Parts, at: Any) -> Vector | Register | Sh
             found = smt.If(w.idle, behind([v for v in waits if v is not w], e, lane), found)
         return found
 
-    return Vector(x.count, at_lane, waits=(x, tuple(waits)))
+    return Vector(x.count, at_lane, waits=(x, tuple(waits)), is_place=x.is_place)
 
 
 VECTOR_AXES: Final = ("Upcast", "Unroll")
