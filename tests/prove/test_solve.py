@@ -15,7 +15,7 @@ import pytest
 from morok.dsl.check import check_text
 from morok.dsl.checked import CheckedRule
 from morok.prove import smt, solve
-from morok.prove.answers import Answer, Result
+from morok.prove.answers import DEFAULT_BUDGET, Answer, Result
 from morok.prove.obligations import prove_rule
 from morok.prove.semantics.floats import FORMATS
 from morok.prove.smt import Expr, process, session, smtlib
@@ -23,6 +23,8 @@ from morok.prove.smt.propagate import refuted
 from morok.prove.smt.term_graphs import constants, kinds, without_arithmetic, without_shifts
 from morok.prove.solve import Answers, Asserted, ask, obligation
 from morok.prove.symbol import Symbol
+from morok.prove.verdict import Verdict
+from morok.prove.workers import judge
 
 
 def name(of: str) -> Symbol:
@@ -415,3 +417,18 @@ def _runs(pid: int) -> bool:
         return b"process.py" in Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
         return False
+
+
+def test_too_many_numbers_of_lanes_are_said_at_once_and_of_what() -> None:
+    """Each of fourteen indices may have lanes of its own: that is 2^14 questions, of which 2^13 were asked, in ten minutes."""
+
+    def verdict(lanes: str) -> Verdict:
+        more = "".join(f", a{k}: index{lanes}" for k in range(1, 14))
+        plain = "".join(f", a{k}" for k in range(14))
+        text = f"group g\nr: Index(b: ptr(i32), Add(a0: index{lanes}, 0){more}) ~> Index(b{plain})\n"
+        return judge(next(check_text(text).rules()), DEFAULT_BUDGET, False)
+
+    found = verdict("")
+    assert found.verdict == "unknown"
+    assert "14 variables (a0, a1, a2, a3, ..) of any numbers of lanes" in found.message
+    assert verdict(" x n").verdict == "proved"

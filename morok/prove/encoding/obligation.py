@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -72,21 +73,28 @@ class Choices:
     def __init__(self) -> None:
         self.taken: list[int] = []
         self.sizes: list[int] = []
+        self.lanes: list[
+            str
+        ] = []  # at first, by the places in order, of what a number of lanes is chosen; "" of anything else
         self.at = 0
         self.left = MOST_CHOICES
 
     def restart(self) -> None:
         self.at = 0
 
-    def pick(self, options: int) -> int:
+    def pick(self, options: int, lanes: str = "") -> int:
+        """The option that is taken here; `lanes` says of what it is the number of lanes, which is chosen in any case."""
         if self.at == len(self.taken):
             self.taken.append(0)
             self.sizes.append(options)
+            if self.left == MOST_CHOICES:
+                self.lanes.append(lanes)
         self.at += 1
         return self.taken[self.at - 1]
 
     def advance(self) -> bool:
-        """True if there is another combination, which is taken next; OutOfSteps where there were too many."""
+        """True if there is another combination, which is taken next; OutOfSteps where there were too many, or will be."""
+        self._expect()
         self.left -= 1
         if self.left < 0:
             raise OutOfSteps(f"more than {MOST_CHOICES:,} combinations of sizes and alternatives")
@@ -98,6 +106,14 @@ class Choices:
             self.taken.pop()
             self.sizes.pop()
         return False
+
+    def _expect(self) -> None:
+        """OutOfSteps, at first, where numbers of lanes alone are too many to be combined: the rule may say which are equal."""
+        among = {lanes: n for lanes, n in zip(self.lanes, self.sizes, strict=False) if lanes}
+        if self.left == MOST_CHOICES < math.prod(among.values()):
+            of = ", ".join([*list(among)[:4], ".."])
+            what = f"{len(among)} variables ({of}) of any numbers of lanes, which are more than {MOST_CHOICES:,} combinations"
+            raise OutOfSteps(f"{what}: write `x n` behind the types of those that have equally many")
 
 
 @once_a_rule

@@ -80,7 +80,8 @@ class Operands(Freedom):
         """A number of lanes that stands for any: one or two, of a rule that works lane by lane."""
         if not lane_by_lane(self.rule):
             raise Unsupported("nodes of any number of lanes")
-        return 1 + self.choices.pick(MOST_NEEDED)
+        named = (name for name, b in self.rule.bindings.items() if b.type is not None and b.type.lanes == of)
+        return 1 + self.choices.pick(MOST_NEEDED, next(named, of))
 
     def equal(self, dtype: str, target: Term, pattern: Term) -> Expr:
         if dtype in OPAQUE:
