@@ -6,12 +6,10 @@ from collections.abc import Iterator
 from typing import Final
 
 from morok.prove import smt
-from morok.prove.parametric import laws
-from morok.prove.parametric.op_functions import one_of
-from morok.prove.parametric.polynomials import INT, Integer, integer
+from morok.prove.parametric.op_functions import constant_number, one_of
+from morok.prove.parametric.polynomials import Integer
 from morok.prove.parametric.setting import Setting
 from morok.prove.smt import Applicable, Expr
-from morok.prove.symbol import Symbol
 
 REPEATED: Final = "A sum of equal numbers is one of them times how many there are."
 
@@ -32,18 +30,9 @@ def about(s: Setting, combine: Applicable | None, t: Expr, first: Expr, count: I
 
 def _products(p: Expr, times: Applicable, dtype: str, one: Expr) -> Iterator[tuple[Expr, Integer]]:
     """The values, and the numbers of a dtype, of which a term is the product."""
-    if (n := _number(p, dtype)) is not None:
+    if (n := constant_number(p, dtype)) is not None:
         yield one, n
     if p.head == "apply" and p.data is times:
         for x, y in (p.args, p.args[::-1]):
-            if (n := _number(y, dtype)) is not None:
+            if (n := constant_number(y, dtype)) is not None:
                 yield x, n
-
-
-def _number(t: Expr, dtype: str) -> Integer | None:
-    """The number that a constant of a dtype is; None of any other value."""
-    if t.head == "const" and t.data.kind == "fixed" and t.data.parts[0] == "literal" and t.data.parts[-1] == dtype:
-        return integer(int(str(t.data.parts[1])))
-    if t.head == "apply" and t.data is smt.Function(Symbol("function", "integer", dtype), INT, laws.VALUE):
-        return integer(t.args[0])
-    return None

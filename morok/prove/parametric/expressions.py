@@ -536,8 +536,6 @@ def _constant(r: Reading, v: Any, dtype: Any) -> Vector:
         made = r.integer_of(number(v), dtype.element)
     elif isinstance(v, Datum) and v.dtype == dtype.element:
         made = v.term
-    elif isinstance(v, Datum) and v.dtype == "index":
-        made = r.setting.converted(v.term, dtype.element)
     elif isinstance(v, Expr) and v.sort is laws.BOOL and dtype.element == "bool":
         made = laws.TRUTH(v)
     else:

@@ -18,7 +18,7 @@ from morok.prove.parametric import laws, registers, sequences, shared
 from morok.prove.parametric.axis_conditions import closes_no_axes
 from morok.prove.parametric.lanewise import lanewise
 from morok.prove.parametric.number_ops import decided, has_value, parts_of
-from morok.prove.parametric.op_functions import wraps
+from morok.prove.parametric.op_functions import constant_number, wraps
 from morok.prove.parametric.polynomials import INT, Integer, integer, within
 from morok.prove.parametric.rule_values import (
     Branch,
@@ -217,14 +217,16 @@ def place_number(r: Reading, t: Expr, dtype: str) -> Integer:
         condition, yes, no = t.args
         chosen: Integer = sequences.chosen(condition, place_number(r, yes, dtype), place_number(r, no, dtype))
         return chosen
-    own = integer(smt.Function(Symbol("function", "integer", dtype), VALUE, INT)(t))
+    if (number := constant_number(t, dtype)) is not None:
+        return number
+    own = integer(smt.Function(Symbol("function", "number_of", dtype), VALUE, INT)(t))
     holds: Any = r.rule.dialect.dtypes.get(dtype)
     if holds is None or t.head != "apply":
         return own
     low, end = (-(1 << (holds.bits - 1)), 1 << (holds.bits - 1)) if holds.is_signed else (0, 1 << holds.bits)
     s.instance("An integer of a dtype is one that it holds.", within(own, low, integer(end)))
-    op, dtypes, _ = s.elements.ops.get(t.data, ("constant" if t.data in s.conversions else "", ("index",), None))
-    if op in ("constant", "Cast") and (dtypes[0] == "index" or wraps(r, dtypes[0])):
+    op, dtypes, _ = s.elements.ops.get(t.data, ("", ("index",), None))
+    if op == "Cast" and (dtypes[0] == "index" or wraps(r, dtypes[0])):
         exact = place_number(r, t.args[0], dtypes[0])
     elif op == "Add":
         exact = place_number(r, t.args[0], dtype) + place_number(r, t.args[1], dtype)

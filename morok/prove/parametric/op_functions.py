@@ -94,7 +94,23 @@ def whole_number(n: Integer, dtype: str) -> Expr:
         return zero_of(dtype)
     if n.known is not None:
         return smt.Const(Symbol("fixed", "literal", str(n.known), dtype), VALUE)
-    return smt.Function(Symbol("function", "integer", dtype), INT, VALUE)(n.term)
+    return _integer_as(dtype)(n.term)
+
+
+def constant_number(t: Expr, dtype: str) -> Integer | None:
+    """The integer that a constant of a dtype, made by `whole_number`, is; None of any other value."""
+    if t is zero_of(dtype):
+        return integer(0)
+    if t.head == "const" and t.data.kind == "fixed" and t.data.parts[0] == "literal" and t.data.parts[-1] == dtype:
+        return integer(int(str(t.data.parts[1])))
+    if t.head == "apply" and t.data is _integer_as(dtype):
+        return integer(t.args[0])
+    return None
+
+
+def _integer_as(dtype: str) -> Applicable:
+    """The function from integers to the constants of a dtype."""
+    return smt.Function(Symbol("function", "integer", dtype), INT, VALUE)
 
 
 def ring(r: Reading, dtype: str) -> tuple[Applicable, Expr] | None:

@@ -231,7 +231,6 @@ class Setting:
         self.inverses: dict[tuple[Expr, Expr], Applicable] = {}
         self.selections: set[Applicable] = set()
         self.bounded: dict[Applicable, str] = {}  # the variables of which the rule asks for bounds, with their names
-        self.conversions: set[Applicable] = set()  # the functions that make a constant of a dtype of a number
         self.kept: dict[tuple[Expr, ...], Remaining] = {}
         self.folds: dict[tuple[Any, ...], Expr] = {}
         self.folded: dict[Expr, Folded] = {}
@@ -396,14 +395,6 @@ class Setting:
         self.instance(law.__doc__ or "", found if where is None else smt.Implies(where, found))
         if not self.trying:
             self.given.add(given)
-
-    def converted(self, value: Expr, dtype: str) -> Expr:
-        """The constant of a dtype that a number is: of one that the dtype does not hold, another one."""
-        f = smt.Function(Symbol("op", "constant", dtype), laws.VALUE, laws.VALUE)
-        self.conversions.add(f)
-        made: Expr = f(value)
-        self.constants.add(made)
-        return made
 
     def instance(self, said: str, instance: Expr) -> None:
         """Add an instance of the law that these words say."""
