@@ -452,7 +452,9 @@ def test_vectors_behind_others_of_the_same_lanes_are_not_said_to_begin_elsewhere
 
 
 @pytest.mark.parametrize(
-    ("law", "fold"), [(laws.sum_of_row, sum), (laws.greatest_of_row, max), (laws.least_of_row, min)], ids=str
+    ("law", "fold"),
+    [(laws.sum_of_row, sum), (laws.greatest_of_row, max), (laws.least_of_row, min)],
+    ids=["sum", "greatest", "least"],
 )
 def test_a_row_of_numbers_is_folded_to_one_number(law: Callable[..., Expr], fold: Callable[..., int]) -> None:
     """At rows of up to six numbers: the law admits what the fold is, and no other number."""
