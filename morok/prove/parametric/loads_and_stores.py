@@ -18,7 +18,7 @@ from morok.prove.parametric import laws, registers, sequences, shared
 from morok.prove.parametric.axis_conditions import closes_no_axes
 from morok.prove.parametric.lanewise import lanewise
 from morok.prove.parametric.number_ops import decided, has_value, parts_of
-from morok.prove.parametric.op_functions import constant_number, wraps
+from morok.prove.parametric.op_functions import constant_number, wraps, zero_of
 from morok.prove.parametric.polynomials import INT, Integer, integer, within
 from morok.prove.parametric.rule_values import (
     Branch,
@@ -217,7 +217,8 @@ def place_number(r: Reading, t: Expr, dtype: str) -> Integer:
         condition, yes, no = t.args
         chosen: Integer = sequences.chosen(condition, place_number(r, yes, dtype), place_number(r, no, dtype))
         return chosen
-    if (number := constant_number(t, dtype)) is not None:
+    number = integer(0) if t is zero_of(dtype) else constant_number(t, dtype)
+    if number is not None:
         return number
     own = integer(smt.Function(Symbol("function", "number_of", dtype), VALUE, INT)(t))
     holds: Any = r.rule.dialect.dtypes.get(dtype)

@@ -98,9 +98,7 @@ def whole_number(n: Integer, dtype: str) -> Expr:
 
 
 def constant_number(t: Expr, dtype: str) -> Integer | None:
-    """The integer that a constant of a dtype, made by `whole_number`, is; None of any other value."""
-    if t is zero_of(dtype):
-        return integer(0)
+    """The integer other than 0 that a constant of a dtype, made by `whole_number`, is; None of any other value."""
     if t.head == "const" and t.data.kind == "fixed" and t.data.parts[0] == "literal" and t.data.parts[-1] == dtype:
         return integer(int(str(t.data.parts[1])))
     if t.head == "apply" and t.data is _integer_as(dtype):
